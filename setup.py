@@ -1,0 +1,67 @@
+"""Packaging for both pip and colcon (ament_python)."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'softarm_ros'
+
+
+def installed(folder: str, pattern: str) -> tuple[str, list[str]]:
+    """Return a data_files entry that puts `folder/pattern` under share/softarm_ros/folder."""
+    return f'share/{PACKAGE}/{folder}', sorted(str(p) for p in Path(folder).glob(pattern))
+
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    description='Real-time control stack for soft continuum arms',
+    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    maintainer='softarm_ros maintainers',
+    maintainer_email='maintainers@softarm-ros.dev',
+    python_requires='>=3.10,<3.14',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        installed('launch', '*.launch.py'),
+        installed('config/rigs', '*.yaml'),
+        installed('config/trajectories', '*.yaml'),
+        installed('config/rviz', '*.rviz'),
+        installed('urdf', '*.urdf'),
+    ],
+    install_requires=[
+        'numpy>=1.26',  # arrays
+        'scipy>=1.11',  # splines, root finding in reports and tests
+        'numba>=0.59',  # compiled kernels
+        'daqp>=0.5',  # the tracker's small quadratic programme
+        'ruckig>=0.12',  # jerk-limited timing of trajectories
+        'pydantic>=2.5',  # validated rig files
+        'ruamel.yaml>=0.18',  # YAML with line numbers
+        'typer>=0.12',  # command line
+        'rich>=13',  # progress bars and tables
+        'matplotlib>=3.7',  # report figures
+    ],
+    extras_require={
+        # Real ROS 2 from PyPI; leave it out where a ROS installation is sourced.
+        'ros': ['ros-kilted-rclpy', 'ros-rclpy[fastrtps]', 'ros-common-interfaces'],
+        'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'test': ['pytest>=7.4', 'pytest-timeout>=2.2', 'hypothesis>=6.90', 'import-linter>=2.0'],
+        'lint': ['ruff>=0.6', 'mypy>=1.10'],
+    },
+    entry_points={
+        'console_scripts': [
+            'softarm = softarm_ros.tools.cli:main',
+            'tracker_node = softarm_ros.nodes.tracker_node:main',
+            'inverse_kinematics_node = softarm_ros.nodes.inverse_kinematics_node:main',
+            'plant_node = softarm_ros.nodes.plant_node:main',
+            'supervisor_node = softarm_ros.nodes.supervisor_node:main',
+            'markers_node = softarm_ros.nodes.markers_node:main',
+            'recorder_node = softarm_ros.nodes.recorder_node:main',
+        ],
+    },
+    zip_safe=False,
+)

@@ -1,0 +1,1 @@
+"""Trajectories, tracker, limits and supervisor logic: no I/O."""

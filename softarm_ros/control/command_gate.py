@@ -1,0 +1,67 @@
+"""The watchdog on the driver's side: what may reach the motors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.limits import ActuatorLimits
+
+Array = NDArray[np.float64]
+
+
+class CommandGate:
+    """
+    Lets a command through only while it is valid, fresh and permitted by a live supervisor.
+
+    Every driver has one. Times are seconds of one monotonic clock; the gate never trusts that
+    somebody else will stop the arm.
+    """
+
+    def __init__(
+        self, limits: ActuatorLimits, command_timeout_s: float, permit_timeout_s: float
+    ) -> None:
+        self.limits = limits
+        self.command_timeout_s = command_timeout_s
+        self.permit_timeout_s = permit_timeout_s
+        self._command: Array | None = None
+        self._command_time = -np.inf
+        self._refusal = 'no command yet'
+        self._permit = False
+        self._permit_time = -np.inf
+
+    def on_command(self, now_s: float, values: Sequence[float] | Array) -> str | None:
+        """Take a command (m,); return why it is refused, or None. A refused command also holds."""
+        try:
+            command = self.limits.check(values)
+        except ValueError as error:
+            self._command = None
+            self._refusal = f'command refused: {error}'
+            return self._refusal
+        self._command, self._command_time = command, now_s
+        return None
+
+    def on_permit(self, now_s: float, allowed: bool) -> None:
+        """Take the supervisor's word that motion is allowed (or not)."""
+        self._permit, self._permit_time = bool(allowed), now_s
+
+    def target(self, now_s: float) -> tuple[Array | None, str]:
+        """Return the command (m,) to follow and '', or None (hold) and the reason."""
+        if now_s - self._permit_time > self.permit_timeout_s:
+            if np.isinf(self._permit_time):
+                return None, 'no supervisor heard yet'
+            silent_ms = 1e3 * (now_s - self._permit_time)
+            limit_ms = 1e3 * self.permit_timeout_s
+            return None, f'supervisor silent for {silent_ms:.0f} ms (limit {limit_ms:.0f} ms)'
+        if not self._permit:
+            return None, 'motion not allowed by the supervisor'
+        if self._command is None:
+            return None, self._refusal
+        age = now_s - self._command_time
+        if age > self.command_timeout_s:
+            return None, (
+                f'command stale: {1e3 * age:.0f} ms old (limit {1e3 * self.command_timeout_s:.0f} ms)'
+            )
+        return self._command, ''

@@ -1,0 +1,91 @@
+"""Limits of actuators and the error that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class LimitError(ValueError):
+    """A command lies outside what an actuator may do."""
+
+    def __init__(self, name: str, value: float, low: float, high: float, unit: str) -> None:
+        super().__init__(f'{name} = {value:.6g} {unit} outside [{low:.6g}, {high:.6g}] {unit}')
+        self.name, self.value, self.low, self.high, self.unit = name, value, low, high, unit
+
+
+@dataclass(frozen=True)
+class ActuatorLimits:
+    """
+    Limits of all actuators of an arm, each array (m,), in the actuators' SI unit.
+
+    Attributes
+    ----------
+    position_min, position_max : (m,)
+        Range of the command.
+    max_speed, max_acceleration : (m,)
+        Bounds of its first and second derivative.
+
+    """
+
+    names: tuple[str, ...]
+    unit: str
+    position_min: Array
+    position_max: Array
+    max_speed: Array
+    max_acceleration: Array
+
+    def check(self, values: Sequence[float] | Array, tolerance: float = 1e-9) -> Array:
+        """
+        Return the command as an array (m,).
+
+        Raises
+        ------
+        ValueError
+            If the number of values is wrong or one is not finite.
+        LimitError
+            If a value lies outside its range.
+
+        """
+        command = np.asarray(values, dtype=float)
+        if command.shape != (len(self.names),):
+            raise ValueError(
+                f'command has shape {command.shape}; expected ({len(self.names)},) '
+                f'for {", ".join(self.names)}'
+            )
+        for name, value, low, high in zip(
+            self.names, command, self.position_min, self.position_max
+        ):
+            if not np.isfinite(value):
+                raise ValueError(f'{name} = {value}: expected a finite number of {self.unit}')
+            if not low - tolerance <= value <= high + tolerance:
+                raise LimitError(name, float(value), float(low), float(high), self.unit)
+        return command
+
+    def rate_bounds(self, command: Array, rate: Array, period_s: float) -> tuple[Array, Array]:
+        """
+        Return (m,) bounds on the next rate of change that keep every limit reachable.
+
+        Speed, acceleration from the present `rate`, and the braking distance to the end of the
+        range: sqrt(2 a (max - x)). Where acceleration and range contradict, the range wins.
+        """
+        room_up = np.maximum(self.position_max - command, 0.0)
+        room_down = np.maximum(command - self.position_min, 0.0)
+        brake = self.max_acceleration
+        # Discrete braking: after this period the remaining room must still stop the motion.
+        half = 0.5 * brake * period_s
+        up = np.minimum(self.max_speed, np.sqrt(half**2 + 2.0 * brake * room_up) - half)
+        down = np.minimum(self.max_speed, np.sqrt(half**2 + 2.0 * brake * room_down) - half)
+        change = self.max_acceleration * period_s
+        high = np.minimum(up, rate + change)
+        low = np.maximum(-down, rate - change)
+        crossed = low > high
+        if np.any(crossed):
+            low = np.where(crossed, np.clip(rate, -down, up), low)
+            high = np.where(crossed, low, high)
+        return low, high

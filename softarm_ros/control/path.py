@@ -1,0 +1,195 @@
+"""Curves in space by arc length: the geometry of a trajectory, without time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline, PchipInterpolator
+
+from softarm_ros.control.trajectory_config import (
+    MIN_SPACING_M,
+    CardioidConfig,
+    CircleConfig,
+    LineConfig,
+    SquareConfig,
+    TrajectoryConfig,
+    WaypointsConfig,
+)
+
+Array = NDArray[np.float64]
+ARC_LENGTH_SAMPLES = 4000
+
+
+class Curve(Protocol):
+    """Smooth piece of a path; `s` is arc length [m]."""
+
+    @property
+    def length(self) -> float: ...
+
+    def at(self, s: float) -> tuple[Array, Array]:
+        """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Straight piece from `start` to `end` [m]."""
+
+    start: Array
+    end: Array
+
+    @cached_property
+    def length(self) -> float:
+        return float(np.linalg.norm(self.end - self.start))
+
+    def at(self, s: float) -> tuple[Array, Array]:
+        tangent = (self.end - self.start) / self.length
+        return self.start + s * tangent, tangent
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Full circle; `axes` (2, 3) are orthonormal, the first points at the start."""
+
+    center: Array
+    radius: float
+    axes: Array
+
+    @property
+    def length(self) -> float:
+        return 2.0 * np.pi * self.radius
+
+    def at(self, s: float) -> tuple[Array, Array]:
+        angle = s / self.radius
+        c, sn = np.cos(angle), np.sin(angle)
+        return (
+            self.center + self.radius * (c * self.axes[0] + sn * self.axes[1]),
+            -sn * self.axes[0] + c * self.axes[1],
+        )
+
+
+@dataclass(frozen=True)
+class Cardioid:
+    """
+    Cardioid r = a (1 - cos t), traced once from its cusp.
+
+    Arc length has a closed form: s = 4 a (1 - cos(t / 2)), total 8 a.
+    """
+
+    cusp: Array
+    size: float
+    axes: Array
+
+    @property
+    def length(self) -> float:
+        return 8.0 * self.size
+
+    def at(self, s: float) -> tuple[Array, Array]:
+        half = np.arccos(np.clip(1.0 - s / (4.0 * self.size), -1.0, 1.0))
+        t = 2.0 * half
+        r = self.size * (1.0 - np.cos(t))
+        # The tangent of r(t) turns 3/2 as fast as the ray: exact, also at the cusp.
+        heading = 1.5 * t
+        return (
+            self.cusp + r * (np.cos(t) * self.axes[0] + np.sin(t) * self.axes[1]),
+            np.cos(heading) * self.axes[0] + np.sin(heading) * self.axes[1],
+        )
+
+
+class SplineCurve:
+    """Cubic spline through points, parametrised by chord length and timed by arc length."""
+
+    def __init__(self, points: Array, closed: bool) -> None:
+        if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
+            points = np.vstack([points, points[:1]])
+        elif closed:
+            points = np.vstack([points[:-1], points[:1]])
+        chord = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        self._spline = CubicSpline(chord, points, bc_type='periodic' if closed else 'natural')
+        parameter = np.union1d(np.linspace(0.0, chord[-1], ARC_LENGTH_SAMPLES), chord)
+        speed = np.linalg.norm(self._spline(parameter, 1), axis=1)
+        middle = 0.5 * (parameter[1:] + parameter[:-1])
+        speed_middle = np.linalg.norm(self._spline(middle, 1), axis=1)
+        # Simpson's rule on every interval.
+        steps = np.diff(parameter) * (speed[1:] + 4.0 * speed_middle + speed[:-1]) / 6.0
+        arc = np.concatenate([[0.0], np.cumsum(steps)])
+        self._parameter = PchipInterpolator(arc, parameter)
+        self._length = float(arc[-1])
+
+    @property
+    def length(self) -> float:
+        return self._length
+
+    def at(self, s: float) -> tuple[Array, Array]:
+        u = float(self._parameter(min(max(s, 0.0), self._length)))
+        derivative = self._spline(u, 1)
+        return self._spline(u), derivative / np.linalg.norm(derivative)
+
+
+@dataclass(frozen=True)
+class Path:
+    """
+    Pieces of one lap. `periodic`: the single piece closes smoothly, so laps need no stop.
+
+    `closed` without `periodic` (square, cardioid): every piece is driven from rest to rest.
+    """
+
+    pieces: tuple[Curve, ...]
+    closed: bool
+    periodic: bool
+
+    @property
+    def length(self) -> float:
+        """Length of one lap [m]."""
+        return sum(piece.length for piece in self.pieces)
+
+    def sample(self, n: int) -> Array:
+        """Return (n, 3) points [m] of one lap, evenly spaced in arc length, both ends included."""
+        starts = np.concatenate([[0.0], np.cumsum([p.length for p in self.pieces])])
+        points = np.empty((n, 3))
+        for k, s in enumerate(np.linspace(0.0, starts[-1], n)):
+            i = min(int(np.searchsorted(starts, s, side='right')) - 1, len(self.pieces) - 1)
+            points[k] = self.pieces[i].at(s - starts[i])[0]
+        return points
+
+
+def plane_axes(normal: tuple[float, float, float], angle_rad: float) -> Array:
+    """
+    Return (2, 3) orthonormal axes of the plane of `normal`, turned by `angle_rad`.
+
+    For normal = z they are the base x and y axes (turned).
+    """
+    z = np.asarray(normal, dtype=float)
+    z = z / np.linalg.norm(z)
+    seed = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    x = seed - (seed @ z) * z
+    x /= np.linalg.norm(x)
+    y = np.cross(z, x)
+    c, s = np.cos(angle_rad), np.sin(angle_rad)
+    return np.array([c * x + s * y, -s * x + c * y])
+
+
+def build_path(config: TrajectoryConfig) -> Path:
+    """Return the geometry that a trajectory configuration describes."""
+    if isinstance(config, WaypointsConfig):
+        curve = SplineCurve(np.array(config.points, dtype=float), config.closed)
+        return Path((curve,), config.closed, config.closed)
+    if isinstance(config, LineConfig):
+        line = Segment(np.array(config.start, float), np.array(config.end, float))
+        return Path((line,), False, False)
+    center = np.array(config.center, dtype=float)
+    axes = plane_axes(config.normal, np.deg2rad(config.start_angle_deg))
+    if isinstance(config, CircleConfig):
+        return Path((Circle(center, config.radius, axes),), True, True)
+    if isinstance(config, SquareConfig):
+        reach = config.side / np.sqrt(2.0)
+        corners = [center + reach * d for d in (axes[0], axes[1], -axes[0], -axes[1], axes[0])]
+        edges = tuple(Segment(a, b) for a, b in zip(corners[:-1], corners[1:]))
+        return Path(edges, True, False)
+    if isinstance(config, CardioidConfig):
+        return Path((Cardioid(center, config.size, axes),), True, False)
+    raise TypeError(f'unknown trajectory type {type(config).__name__}')

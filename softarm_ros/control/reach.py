@@ -1,0 +1,73 @@
+"""Which parts of a path an arm can reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.path import Path
+from softarm_ros.models.arm_model import ArmModel, ModelError
+
+Array = NDArray[np.float64]
+REACH_TOLERANCE_M = 1e-3
+
+
+@dataclass(frozen=True)
+class Reach:
+    """
+    Reachability of points along one lap.
+
+    Attributes
+    ----------
+    points : (n, 3)
+        Points of the path [m].
+    miss_m : (n,)
+        Distance to the nearest tip position the model finds, 0 where reached.
+    nearest : (n, 3)
+        That position [m].
+    start_configuration : (dof,)
+        Configuration for the first point.
+
+    """
+
+    points: Array
+    miss_m: Array
+    nearest: Array
+    start_configuration: Array
+
+    @property
+    def reachable(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the points within the tolerance."""
+        return self.miss_m <= REACH_TOLERANCE_M
+
+    def worst(self) -> tuple[Array, float, Array]:
+        """Return the point (3,) that is missed most, by how much [m], and what is reached (3,)."""
+        i = int(np.argmax(self.miss_m))
+        return self.points[i], float(self.miss_m[i]), self.nearest[i]
+
+
+def check_reach(model: ArmModel, limits: ActuatorLimits, path: Path, n: int = 120) -> Reach:
+    """Solve the inverse problem along a path, each point started from the one before."""
+    points = path.sample(n)
+    miss, nearest = np.empty(n), np.empty((n, 3))
+    start: Array | None = None
+    guess: Array | None = None
+    for i, point in enumerate(points):
+        solution = model.inverse(point, guess=guess)
+        tip = solution.shape.tip[:3, 3]
+        miss[i] = float(np.linalg.norm(tip - point))
+        nearest[i] = tip
+        try:
+            limits.check(solution.actuation)
+        except ValueError:
+            # Outside the actuators' range: bending that far is not available on this rig.
+            miss[i] = max(miss[i], 2.0 * REACH_TOLERANCE_M)
+        if start is None:
+            start = solution.shape.configuration
+        guess = solution.actuation
+    if start is None:
+        raise ModelError('the path has no points')
+    return Reach(points, miss, nearest, start)

@@ -1,0 +1,108 @@
+"""What a trajectory file or a rig's `trajectories` entry may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
+
+Point = tuple[Finite, Finite, Finite]
+MIN_SPACING_M = 1e-6
+
+
+def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
+    if float(np.linalg.norm(vector)) < 1e-9:
+        raise ValueError(f'normal {list(vector)} has no direction; expected a non-zero vector')
+    return vector
+
+
+Normal = Annotated[Point, AfterValidator(_unit)]
+
+
+class TrajectoryBase(ConfigBlock):
+    """Fields that every trajectory has."""
+
+    frame: Literal['base'] = 'base'
+    speed: Positive = Field(default=0.03, description='along the path [m/s]')
+    laps: int = Field(default=1, ge=1, le=1000)
+
+
+class WaypointsConfig(TrajectoryBase):
+    """Smooth curve (cubic spline over chord length) through points [m]."""
+
+    type: Literal['waypoints']
+    points: tuple[Point, ...] = Field(min_length=2)
+    closed: bool = False
+
+    @model_validator(mode='after')
+    def _distinct(self) -> WaypointsConfig:
+        points = np.array(self.points)
+        if self.closed and np.linalg.norm(points[0] - points[-1]) < MIN_SPACING_M:
+            points = points[:-1]
+        if self.closed and len(points) < 3:
+            raise ValueError(f'a closed curve needs at least 3 distinct points, got {len(points)}')
+        gaps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        if np.any(gaps < MIN_SPACING_M):
+            i = int(np.argmin(gaps))
+            raise ValueError(
+                f'points[{i}] and points[{i + 1}] are {gaps[i]:.3g} m apart; '
+                f'expected at least {MIN_SPACING_M:g} m'
+            )
+        return self
+
+
+class CircleConfig(TrajectoryBase):
+    """Circle of `radius` [m] about `center` in the plane of `normal`."""
+
+    type: Literal['circle']
+    center: Point
+    radius: Positive
+    normal: Normal = (0.0, 0.0, 1.0)
+    start_angle_deg: Finite = 0.0
+    closed: Literal[True] = True
+
+
+class LineConfig(TrajectoryBase):
+    """Straight line; the second lap runs back, and so on."""
+
+    type: Literal['line']
+    start: Point
+    end: Point
+    closed: Literal[False] = False
+
+    @model_validator(mode='after')
+    def _distinct(self) -> LineConfig:
+        if np.linalg.norm(np.subtract(self.end, self.start)) < MIN_SPACING_M:
+            raise ValueError(f'start and end are the same point {list(self.start)}')
+        return self
+
+
+class SquareConfig(TrajectoryBase):
+    """Square of `side` [m]; the tip stops in every corner."""
+
+    type: Literal['square']
+    center: Point
+    side: Positive
+    normal: Normal = (0.0, 0.0, 1.0)
+    start_angle_deg: Finite = Field(default=45.0, description='direction of the first corner')
+    closed: Literal[True] = True
+
+
+class CardioidConfig(TrajectoryBase):
+    """Cardioid r = size (1 - cos t) [m] about its cusp at `center`; the tip stops in the cusp."""
+
+    type: Literal['cardioid']
+    center: Point
+    size: Positive
+    normal: Normal = (0.0, 0.0, 1.0)
+    start_angle_deg: Finite = 0.0
+    closed: Literal[True] = True
+
+
+TrajectoryConfig = Annotated[
+    WaypointsConfig | CircleConfig | LineConfig | SquareConfig | CardioidConfig,
+    Field(discriminator='type'),
+]

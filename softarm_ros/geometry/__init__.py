@@ -1,0 +1,1 @@
+"""Rotations and poses: pure functions."""

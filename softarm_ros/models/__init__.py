@@ -1,0 +1,1 @@
+"""Mechanics of soft arms: pure, compiled, no I/O."""

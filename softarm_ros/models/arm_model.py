@@ -1,0 +1,109 @@
+"""What every arm model offers, whatever its mechanics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Vector3 = Sequence[float] | Array
+ZERO3 = (0.0, 0.0, 0.0)
+
+
+class ModelError(ValueError):
+    """A model was asked for something outside its validity; the message names value and limit."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    Static shape of an arm in the base frame.
+
+    Attributes
+    ----------
+    tip : (4, 4)
+        Homogeneous transform, base -> tip [m].
+    section_tips : (sections, 4, 4)
+        Transform of the outer face of each section's distal endcap [m].
+    configuration : (dof,)
+        Configuration-space coordinates the shape was computed from.
+
+    """
+
+    tip: Array
+    section_tips: Array
+    configuration: Array
+    sample_centerline: Callable[[int], Array] = field(repr=False)
+
+    def centerline(self, n: int) -> Array:
+        """Return (n, 3) points [m] from base to tip, evenly spaced in arc length."""
+        if n < 2:
+            raise ValueError(f'n = {n}: a centreline needs at least 2 points')
+        return self.sample_centerline(n)
+
+
+@dataclass(frozen=True)
+class InverseSolution:
+    """Actuation that reaches a pose, with the residual [m] and whether the solver converged."""
+
+    actuation: Array
+    shape: Shape
+    residual: float
+    converged: bool
+    message: str = ''
+
+
+class ArmModel(Protocol):
+    """
+    Mechanics of one arm: actuation <-> configuration <-> shape.
+
+    `configuration` of the cable-driven models holds, per section, the bending vector
+    (b_x, b_y) = theta (cos phi, sin phi) [rad]: smooth through the straight pose, unlike (theta, phi).
+    """
+
+    name: str
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def rest_length_m(self) -> float: ...
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape: ...
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution: ...
+
+    def jacobian(self, actuation: Array) -> Array: ...
+
+    def shape_of(self, configuration: Array) -> Shape: ...
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, dof) by configuration."""
+        ...
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the actuation (m,) that holds a configuration without load."""
+        ...
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return d actuation / d configuration (m, dof)."""
+        ...
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the configuration (dof,) an actuation leads to without load."""
+        ...

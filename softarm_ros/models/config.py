@@ -1,0 +1,36 @@
+"""Parameters of the arm models, as they stand in a rig file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+ModelName = Literal['constant_curvature', 'cable_statics']
+MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
+
+
+class SectionConfig(ConfigBlock):
+    """
+    One cable-driven section as the controller knows it (Qi et al. 2024, table 1).
+
+    The bending part of length `length_m` lies between two rigid endcaps of `endcap_length_m` each.
+    """
+
+    name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
+    length_m: Positive
+    endcap_length_m: NonNegative
+    cable_radius_m: Positive = Field(description='distance of the cables from the backbone, d')
+    bending_stiffness_N_m2: Positive = Field(description='K_b: moment = K_b * curvature')
+    cutting_in_stiffness_N_m2: Positive = Field(description='K_t: force per length = K_t * depth')
+    max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=130.0)
+
+
+class CableConfig(ConfigBlock):
+    """Where one cable runs: section it bends, angle around the backbone from the section x axis."""
+
+    name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
+    section: str
+    angle_deg: Finite

@@ -1,0 +1,1 @@
+"""Thin rclpy nodes; the only room that imports ROS."""

@@ -1,0 +1,1 @@
+"""The simulated arm: body dynamics, actuator and sensor models; never sleeps."""

@@ -1,0 +1,61 @@
+"""Parameters of the simulated arm: all that the controller does not know, each a number."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+
+class PlantSectionConfig(ConfigBlock):
+    """One section of the simulated body, discretised into `segments` elastic joints."""
+
+    length_m: Positive
+    endcap_length_m: NonNegative
+    cable_radius_m: Positive
+    outer_radius_m: Positive
+    body_mass_kg: Positive
+    endcap_mass_kg: NonNegative = Field(description='each of the two endcaps')
+    bending_stiffness_N_m2: Positive
+    torsion_stiffness_N_m2: Positive
+    axial_stiffness_N: Positive
+    damping_time_s: Positive = Field(description='Kelvin-Voigt: damping = damping_time * stiffness')
+    cutting_in_stiffness_N_m2: Positive = Field(description='Winkler foundation under the cable')
+    cutting_in_relaxation_s: Positive = Field(description='viscous time constant of the foundation')
+
+
+class StepperConfig(ConfigBlock):
+    """Open-loop stepper with a pulley on each cable."""
+
+    step_m: Positive = Field(description='cable length of one microstep')
+    max_speed_m_s: Positive
+    max_acceleration_m_s2: Positive
+    backlash_m: NonNegative
+    slack_m: NonNegative = Field(default=0.0, description='dead zone: cable paid out unnoticed')
+
+
+class MocapConfig(ConfigBlock):
+    """Motion capture of the section tips."""
+
+    rate_hz: Positive
+    position_noise_m: NonNegative = Field(description='standard deviation of each coordinate')
+    orientation_noise_rad: NonNegative
+    delay_s: NonNegative
+    dropout_probability: float = Field(ge=0.0, lt=1.0)
+    dropout_duration_s: NonNegative = Field(default=0.05, description='mean length of a drop-out')
+
+
+class PlantConfig(ConfigBlock):
+    """The simulated arm."""
+
+    segments_per_section: int = Field(ge=2, le=64, default=10)
+    time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
+    cable_axial_stiffness_N: Positive = Field(description='E A of the thread')
+    cable_free_length_m: Positive = Field(description='from the pulley to the base of the arm')
+    cable_damping_time_s: Positive = 0.002
+    base_tilt_deg: tuple[Finite, Finite] = Field(
+        default=(0.0, 0.0), description='mounting error about base x and y'
+    )
+    sections: tuple[PlantSectionConfig, ...] = Field(min_length=1)
+    stepper: StepperConfig
+    mocap: MocapConfig

@@ -1,0 +1,128 @@
+"""The only factory: from a rig to its running parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.control.command_gate import CommandGate
+from softarm_ros.control.inverse_kinematics import InverseKinematics
+from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
+from softarm_ros.control.supervisor import Supervisor
+from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.trajectory_file import resolve_trajectory
+from softarm_ros.runtime.control_loop import ControlLoop
+
+if TYPE_CHECKING:
+    from softarm_ros.plant.arm_plant import ArmPlant
+
+
+class TrajectoryError(ValueError):
+    """A trajectory that this arm cannot drive at all."""
+
+
+def build_plant(rig: Rig, seed: int) -> ArmPlant:
+    """Return the simulated arm of a rig; every random number follows from `seed`."""
+    from softarm_ros.plant.arm_plant import ArmPlant
+    from softarm_ros.plant.config import PlantCable
+
+    sections = [section.name for section in rig.sections]
+    cables = [
+        PlantCable(sections.index(a.section), float(np.deg2rad(a.angle_deg)))
+        for a in rig.actuators
+    ]
+    return ArmPlant(rig.plant, cables, rig.gravity_m_s2, seed)
+
+
+def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:
+    """Return the timed reference for a name of the rig, a trajectory file, or the rig's default."""
+    return Trajectory(
+        resolve_trajectory(rig, trajectory),
+        max_acceleration=rig.tracker.max_acceleration_m_s2,
+        max_jerk=rig.tracker.max_jerk_m_s3,
+        laps=laps,
+    )
+
+
+def describe_reach(reach: Reach) -> str | None:
+    """Return one line about what lies out of reach, or None."""
+    missed = int(np.sum(~reach.reachable))
+    if missed == 0:
+        return None
+    point, miss, nearest = reach.worst()
+    return (
+        f'{missed} of {len(reach.points)} points of the path are out of reach '
+        f'(tolerance {1e3 * REACH_TOLERANCE_M:g} mm); worst: {np.round(point, 4).tolist()} m, '
+        f'{1e3 * miss:.1f} mm beyond the nearest reachable {np.round(nearest, 4).tolist()} m'
+    )
+
+
+def build_control_loop(
+    rig: Rig,
+    trajectory: str | None,
+    *,
+    model: str | None = None,
+    open_loop: bool = False,
+    laps: int | None = None,
+) -> ControlLoop:
+    """
+    Return the control loop of a rig.
+
+    Raises
+    ------
+    TrajectoryError
+        If no point of the trajectory is within reach.
+
+    """
+    arm = rig.model(model)
+    reference = build_trajectory(rig, trajectory, laps)
+    limits = rig.actuator_limits()
+    reach = check_reach(arm, limits, reference.path)
+    if not np.any(reach.reachable):
+        raise TrajectoryError(
+            f'trajectory {trajectory or rig.default_trajectory!r} lies outside the workspace: '
+            f'{describe_reach(reach)}'
+        )
+    return ControlLoop(
+        arm,
+        reference,
+        reach,
+        rig.tracker,
+        limits,
+        np.deg2rad([section.max_bending_angle_deg for section in rig.sections]),
+        open_loop=open_loop,
+    )
+
+
+def build_inverse_kinematics(rig: Rig, model: str | None = None) -> InverseKinematics:
+    """Return the configuration -> actuator command stage of a rig."""
+    return InverseKinematics(rig.model(model), rig.actuator_limits())
+
+
+def build_supervisor(
+    rig: Rig,
+    required_nodes: Sequence[str],
+    *,
+    feedback_required: bool = True,
+    time_scale: float = 1.0,
+) -> Supervisor:
+    """Return the supervisor; `time_scale` stretches time-outs of a plant slower than real time."""
+    return Supervisor(
+        rig.supervisor,
+        rig.actuator_limits(),
+        required_nodes,
+        feedback_required=feedback_required,
+        time_scale=time_scale,
+    )
+
+
+def build_command_gate(rig: Rig, *, time_scale: float = 1.0) -> CommandGate:
+    """Return the driver-side watchdog; its permit time-out is the supervisor's heartbeat one."""
+    return CommandGate(
+        rig.actuator_limits(),
+        rig.supervisor.command_timeout_s * time_scale,
+        rig.supervisor.heartbeat_timeout_s,
+    )

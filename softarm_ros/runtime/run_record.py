@@ -1,0 +1,219 @@
+"""What one run leaves behind: samples, events, timing, and the summary of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.runtime.events import Event
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What was run."""
+
+    rig: str
+    backend: str
+    model: str
+    trajectory: str
+    open_loop: bool
+    seed: int
+    rate: float
+    direct: bool
+    arm_length_m: float
+    actuator_names: tuple[str, ...]
+    actuator_unit: str
+    configuration_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoopTiming:
+    """
+    Timing of the control loop.
+
+    `latency_ms` runs from the time stamp of a pose to the actuator command computed from it; it is
+    None where nothing passed between processes.
+    """
+
+    rate_hz: float
+    cycles: int
+    missed: int
+    latency_p50_ms: float | None = None
+    latency_p99_ms: float | None = None
+    compute_p50_ms: float | None = None
+    compute_p99_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """
+    Time series of a run, one row per control cycle; n rows.
+
+    Attributes
+    ----------
+    time_s : (n,)
+        Since the start of the run.
+    phase : (n,) of str
+        Phase of the control loop.
+    lap : (n,) of int
+        0-based.
+    reference, tip : (n, 3)
+        Reference and measured tip position [m], both at the time of the measurement (NaN: none).
+    configuration : (n, dof)
+        Commanded configuration [rad].
+    command, position, effort : (n, m)
+        Actuator command and position [actuator unit], effort (cable tension [N]).
+
+    """
+
+    time_s: Array
+    phase: NDArray[np.str_]
+    lap: NDArray[np.int64]
+    reference: Array
+    tip: Array
+    configuration: Array
+    command: Array
+    position: Array
+    effort: Array
+
+    @property
+    def tracking(self) -> NDArray[np.bool_]:
+        """Rows (n,) that count for the tracking error."""
+        return (self.phase == 'track') & np.all(np.isfinite(self.tip), axis=1)
+
+    @property
+    def error(self) -> Array:
+        """Distance (n,) between reference and measured tip [m]."""
+        return np.asarray(np.linalg.norm(self.reference - self.tip, axis=1))
+
+
+@dataclass(frozen=True)
+class ErrorStatistics:
+    """Mean, root mean square and maximum of the tip error [m] over `samples` measurements."""
+
+    mean: float
+    rms: float
+    max: float
+    samples: int
+
+    @staticmethod
+    def of(errors: Array) -> ErrorStatistics | None:
+        """Return the statistics of errors (n,), or None for n = 0."""
+        if len(errors) == 0:
+            return None
+        return ErrorStatistics(
+            float(np.mean(errors)),
+            float(np.sqrt(np.mean(errors**2))),
+            float(np.max(errors)),
+            len(errors),
+        )
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A finished (or stopped) run."""
+
+    info: RunInfo
+    samples: Samples
+    timing: LoopTiming
+    events: tuple[Event, ...]
+    duration_s: float
+    completed: bool
+    path: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def error(self, first_lap: int = 0) -> ErrorStatistics | None:
+        """Return the tracking error over all laps from `first_lap` (0-based) on."""
+        rows = self.samples.tracking & (self.samples.lap >= first_lap)
+        return ErrorStatistics.of(self.samples.error[rows])
+
+    def lap_errors(self) -> list[ErrorStatistics]:
+        """Return the tracking error of each lap."""
+        rows = self.samples.tracking
+        laps = sorted(set(self.samples.lap[rows].tolist()))
+        each = [
+            ErrorStatistics.of(self.samples.error[rows & (self.samples.lap == k)]) for k in laps
+        ]
+        return [e for e in each if e is not None]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the object that `--json` writes."""
+        error, after = self.error(), self.error(first_lap=1)
+
+        def plain(e: ErrorStatistics | None) -> dict[str, float] | None:
+            return None if e is None else {'mean': e.mean, 'rms': e.rms, 'max': e.max}
+
+        t = self.timing
+        return {
+            'rig': self.info.rig,
+            'backend': self.info.backend,
+            'model': self.info.model,
+            'trajectory': self.info.trajectory,
+            'open_loop': self.info.open_loop,
+            'direct': self.info.direct,
+            'rate': self.info.rate,
+            'seed': self.info.seed,
+            'tracking_error_m': plain(error),
+            'tracking_error_after_first_lap_m': plain(after),
+            'laps': [plain(e) for e in self.lap_errors()],
+            'normalised_error_percent': (
+                None if error is None else 100.0 * error.mean / self.info.arm_length_m
+            ),
+            'loop': {
+                'rate_hz': t.rate_hz,
+                'cycles': t.cycles,
+                'missed': t.missed,
+                'latency_ms': {'p50': t.latency_p50_ms, 'p99': t.latency_p99_ms},
+                'compute_ms': {'p50': t.compute_p50_ms, 'p99': t.compute_p99_ms},
+            },
+            'duration_s': self.duration_s,
+            'completed': self.completed,
+            'events': [
+                {'time_s': e.time_s, 'level': e.level, 'source': e.source, 'message': e.message}
+                for e in self.events
+            ],
+        }
+
+
+class SampleLog:
+    """Collects rows while a run goes on; `finish` turns them into arrays."""
+
+    def __init__(self, dof: int, actuators: int) -> None:
+        self._dof, self._actuators = dof, actuators
+        self._rows: list[tuple[Any, ...]] = []
+
+    def add(
+        self,
+        time_s: float,
+        phase: str,
+        lap: int,
+        reference: Array,
+        tip: Array,
+        configuration: Array,
+        command: Array,
+        position: Array,
+        effort: Array,
+    ) -> None:
+        """Append one row; see `Samples` for the meaning of each value."""
+        self._rows.append(
+            (time_s, phase, lap, reference, tip, configuration, command, position, effort)
+        )
+
+    def finish(self) -> Samples:
+        """Return all rows as arrays."""
+        columns = list(zip(*self._rows)) if self._rows else [() for _ in range(9)]
+        widths = [0, 0, 0, 3, 3, self._dof, self._actuators, self._actuators, self._actuators]
+        arrays = [
+            np.array(column, dtype=float).reshape(len(self._rows), width)
+            for column, width in zip(columns[3:], widths[3:])
+        ]
+        return Samples(
+            np.array(columns[0], dtype=float),
+            np.array(columns[1], dtype=np.str_),
+            np.array(columns[2], dtype=np.int64),
+            *arrays,
+        )

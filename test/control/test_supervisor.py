@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+
+from softarm_ros.control.command_gate import CommandGate
+from softarm_ros.control.config import SupervisorConfig
+from softarm_ros.control.limits import ActuatorLimits, LimitError
+from softarm_ros.control.supervisor import SafetyState, Supervisor
+
+LIMITS = ActuatorLimits(
+    ('a', 'b'),
+    'm',
+    np.array([-0.01, -0.02]),
+    np.array([0.03, 0.04]),
+    np.array([0.02, 0.01]),
+    np.array([0.1, 0.1]),
+)
+NODES = ('tracker', 'plant')
+
+
+class Rig:
+    """Feeds a supervisor as a healthy arm would; parts of it can be silenced."""
+
+    def __init__(self, **options):
+        self.supervisor = Supervisor(SupervisorConfig(), LIMITS, NODES, **options)
+        self.now = 100.0
+        self.position = np.array([0.0, 0.0, 0.2])
+        self.command = np.zeros(2)
+        self.alive = set(NODES)
+        self.feedback = True
+        self.commanding = True
+
+    def run(self, duration):
+        end = self.now + duration
+        while self.now < end - 1e-9:
+            self.now += 0.01
+            for name in self.alive:
+                self.supervisor.on_heartbeat(name, self.now)
+            if self.feedback:
+                self.supervisor.on_feedback(self.now, self.position)
+            if self.commanding:
+                self.supervisor.on_command(self.now, self.command)
+            status = self.supervisor.update(self.now)
+        return status
+
+    def running(self):
+        self.run(0.1)
+        ok, message = self.supervisor.request_start(self.now)
+        assert ok, message
+        return self
+
+
+def test_waits_for_every_node_then_runs_on_request():
+    rig = Rig()
+    rig.alive = {'tracker'}
+    status = rig.run(0.2)
+    assert status.state is SafetyState.WAITING
+    assert status.reason == 'waiting for plant'
+    assert not status.motion_allowed
+    assert rig.supervisor.request_start(rig.now)[0] is False
+    rig.alive = set(NODES)
+    assert rig.run(0.05).state is SafetyState.READY
+    assert rig.supervisor.request_start(rig.now) == (True, 'running')
+    assert rig.run(1.0).motion_allowed
+
+
+def test_gives_up_waiting_and_says_for_whom():
+    rig = Rig()
+    rig.alive = {'tracker'}
+    status = rig.run(31.0)
+    assert status.state is SafetyState.FAULT
+    assert 'not ready after 30 s: waiting for plant' in status.reason
+
+
+@pytest.mark.parametrize(
+    ('breakage', 'reason'),
+    [
+        (lambda r: r.alive.discard('tracker'), 'node tracker silent for'),
+        (lambda r: setattr(r, 'feedback', False), 'feedback stale'),
+        (lambda r: setattr(r, 'commanding', False), 'command stale'),
+        (lambda r: setattr(r, 'position', np.array([0, np.nan, 0])), 'not finite'),
+        (lambda r: setattr(r, 'position', np.array([0, 0.2, 0.2])), 'jumped by 200.0 mm'),
+        (lambda r: setattr(r, 'command', np.array([0.0, 0.05])), 'b = 0.05 m outside'),
+        (lambda r: setattr(r, 'command', np.array([np.inf, 0.0])), 'a = inf'),
+        (lambda r: setattr(r, 'command', np.zeros(3)), 'shape (3,)'),
+        (
+            lambda r: r.supervisor.on_actuator_state(r.now, [np.nan, 0], [0, 0]),
+            'actuator position',
+        ),
+        (lambda r: r.supervisor.request_estop(r.now), 'emergency stop'),
+    ],
+)
+def test_every_fault_holds_within_200_ms_latches_and_is_named(breakage, reason):
+    rig = Rig().running()
+    breakage(rig)
+    status = rig.run(0.2)
+    assert status.state is SafetyState.FAULT
+    assert not status.motion_allowed
+    assert reason in status.reason
+    first = status.reason
+    # Latched: good data again does not clear it, start is refused.
+    rig.alive, rig.feedback, rig.commanding = set(NODES), True, True
+    rig.position, rig.command = np.array([0.0, 0.0, 0.2]), np.zeros(2)
+    rig.supervisor.on_actuator_state(rig.now, [0, 0], [0, 0])
+    assert rig.run(0.5).reason == first
+    ok, message = rig.supervisor.request_start(rig.now)
+    assert not ok
+    assert 'reset' in message
+    assert rig.supervisor.request_reset(rig.now) == (True, 'ready: call start to move')
+    assert rig.supervisor.request_start(rig.now)[0]
+    assert rig.run(0.2).motion_allowed
+
+
+def test_reset_is_refused_while_the_cause_lasts():
+    rig = Rig().running()
+    rig.feedback = False
+    rig.run(0.2)
+    ok, message = rig.supervisor.request_reset(rig.now)
+    assert not ok
+    assert 'still faulty: feedback stale' in message
+
+
+def test_stop_holds_without_a_fault():
+    rig = Rig().running()
+    assert rig.supervisor.request_stop(rig.now)[0]
+    status = rig.run(0.1)
+    assert (status.state, status.motion_allowed) == (SafetyState.STOPPED, False)
+    assert rig.supervisor.request_start(rig.now)[0]
+
+
+def test_a_rig_without_feedback_runs_without_it():
+    rig = Rig(feedback_required=False)
+    rig.feedback = False
+    assert rig.running().run(1.0).motion_allowed
+
+
+def test_slow_motion_stretches_the_data_time_outs():
+    rig = Rig(time_scale=10.0).running()
+    rig.feedback = False
+    assert rig.run(0.5).motion_allowed
+    assert not rig.run(0.6).motion_allowed
+
+
+def test_a_node_that_dies_while_ready_is_a_fault():
+    rig = Rig()
+    rig.run(0.1)
+    rig.alive.discard('plant')
+    assert 'node plant silent' in rig.run(0.3).reason
+
+
+@pytest.fixture
+def gate():
+    return CommandGate(LIMITS, command_timeout_s=0.1, permit_timeout_s=0.15)
+
+
+def test_gate_needs_a_permit_and_a_fresh_valid_command(gate):
+    assert gate.target(0.0) == (None, 'no supervisor heard yet')
+    gate.on_permit(0.0, False)
+    assert gate.target(0.0)[0] is None
+    gate.on_permit(0.0, True)
+    assert gate.target(0.0) == (None, 'no command yet')
+    assert gate.on_command(0.0, [0.01, 0.02]) is None
+    target, reason = gate.target(0.05)
+    np.testing.assert_array_equal(target, [0.01, 0.02])
+    assert reason == ''
+
+
+def test_gate_closes_when_the_cable_is_out(gate):
+    gate.on_permit(0.0, True)
+    gate.on_command(0.0, [0.01, 0.02])
+    gate.on_permit(0.1, True)
+    assert 'command stale: 110 ms old' in gate.target(0.11)[1]
+    gate.on_command(0.2, [0.01, 0.02])
+    target, reason = gate.target(0.26)
+    assert target is None
+    assert 'supervisor silent for 160 ms (limit 150 ms)' in reason
+
+
+@pytest.mark.parametrize('bad', [[0.1, 0.0], [np.nan, 0.0], [0.0], [0.0, 0.0, 0.0]])
+def test_gate_refuses_bad_commands_and_forgets_the_last_good_one(gate, bad):
+    gate.on_permit(0.0, True)
+    gate.on_command(0.0, [0.01, 0.02])
+    refusal = gate.on_command(0.01, bad)
+    assert refusal is not None
+    assert gate.target(0.02) == (None, refusal)
+
+
+def test_limit_error_carries_its_data():
+    with pytest.raises(LimitError) as error:
+        LIMITS.check([0.0, -0.03])
+    e = error.value
+    assert (e.name, e.value, e.low, e.high, e.unit) == ('b', -0.03, -0.02, 0.04, 'm')
+
+
+def test_rate_bounds_always_leave_room_to_brake():
+    """Driving at the upper bound every period never leaves the range, never brakes too hard."""
+    period = 0.01
+    x, v = np.zeros(2), np.zeros(2)
+    for _ in range(2000):
+        _, high = LIMITS.rate_bounds(x, v, period)
+        assert np.all(np.abs(high) <= LIMITS.max_speed + 1e-12)
+        assert np.all(np.abs(high - v) <= LIMITS.max_acceleration * period * 1.01 + 1e-9)
+        v = high
+        x = x + v * period
+        assert np.all(x <= LIMITS.position_max + 1e-9)
+    np.testing.assert_allclose(x, LIMITS.position_max, atol=1e-6)
