@@ -61,7 +61,6 @@ class CommandGate:
             return None, self._refusal
         age = now_s - self._command_time
         if age > self.command_timeout_s:
-            return None, (
-                f'command stale: {1e3 * age:.0f} ms old (limit {1e3 * self.command_timeout_s:.0f} ms)'
-            )
+            limit_ms = 1e3 * self.command_timeout_s
+            return None, f'command stale: {1e3 * age:.0f} ms old (limit {limit_ms:.0f} ms)'
         return self._command, ''

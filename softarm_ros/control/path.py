@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +29,9 @@ class Curve(Protocol):
     """Smooth piece of a path; `s` is arc length [m]."""
 
     @property
-    def length(self) -> float: ...
+    def length(self) -> float:
+        """Total arc length [m]."""
+        ...
 
     def at(self, s: float) -> tuple[Array, Array]:
         """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
@@ -44,9 +47,11 @@ class Segment:
 
     @cached_property
     def length(self) -> float:
+        """Total arc length [m]."""
         return float(np.linalg.norm(self.end - self.start))
 
     def at(self, s: float) -> tuple[Array, Array]:
+        """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         tangent = (self.end - self.start) / self.length
         return self.start + s * tangent, tangent
 
@@ -61,9 +66,11 @@ class Circle:
 
     @property
     def length(self) -> float:
+        """Total arc length [m]."""
         return 2.0 * np.pi * self.radius
 
     def at(self, s: float) -> tuple[Array, Array]:
+        """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         angle = s / self.radius
         c, sn = np.cos(angle), np.sin(angle)
         return (
@@ -86,9 +93,11 @@ class Cardioid:
 
     @property
     def length(self) -> float:
+        """Total arc length [m]."""
         return 8.0 * self.size
 
     def at(self, s: float) -> tuple[Array, Array]:
+        """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         half = np.arccos(np.clip(1.0 - s / (4.0 * self.size), -1.0, 1.0))
         t = 2.0 * half
         r = self.size * (1.0 - np.cos(t))
@@ -122,9 +131,11 @@ class SplineCurve:
 
     @property
     def length(self) -> float:
+        """Total arc length [m]."""
         return self._length
 
     def at(self, s: float) -> tuple[Array, Array]:
+        """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         u = float(self._parameter(min(max(s, 0.0), self._length)))
         derivative = self._spline(u, 1)
         return self._spline(u), derivative / np.linalg.norm(derivative)
@@ -188,7 +199,7 @@ def build_path(config: TrajectoryConfig) -> Path:
     if isinstance(config, SquareConfig):
         reach = config.side / np.sqrt(2.0)
         corners = [center + reach * d for d in (axes[0], axes[1], -axes[0], -axes[1], axes[0])]
-        edges = tuple(Segment(a, b) for a, b in zip(corners[:-1], corners[1:]))
+        edges = tuple(Segment(a, b) for a, b in pairwise(corners))
         return Path(edges, True, False)
     if isinstance(config, CardioidConfig):
         return Path((Cardioid(center, config.size, axes),), True, False)

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 _OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
 _SOFT = 8
 _MAX_HALVINGS = 12
+_FOLLOWS = 0.2  # share of the wanted velocity that may be missing before the integral stands still
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Tracker:
     |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under bounds on the
     actuators' position, speed and acceleration and on the bending of every section; without active
     bounds it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may carry an
-    integral part; it stands still while limits are active (no wind-up).
+    integral part; it stands still while limits are active, the correction is saturated or the pose
+    is singular (no wind-up).
     """
 
     def __init__(
@@ -99,25 +101,27 @@ class Tracker:
 
         """
         _, J = self.model.tip_and_jacobian(self.configuration)
-        wanted = velocity + self._correction(error)
+        correction, saturated = self._correction(error)
+        wanted = velocity + correction
         A = self.model.actuation_jacobian(self.configuration)
         q_rate = self._solve(J, wanted, A, period_s)
         configuration, actuation, scale = self._advance(q_rate, period_s)
         shortfall = float(np.linalg.norm(wanted - J @ q_rate * scale))
         limited = self._bounds_active or scale < 1.0
-        if not limited:
+        follows = shortfall <= _FOLLOWS * float(np.linalg.norm(wanted))
+        if follows and not limited and not saturated:
             self._integral += error * period_s
         self._rate = (actuation - self.actuation) / period_s
         self.configuration, self.actuation = configuration, actuation
         return TrackerStep(configuration, actuation, shortfall, limited)
 
-    def _correction(self, error: Array) -> Array:
+    def _correction(self, error: Array) -> tuple[Array, bool]:
         correction = (
             self.config.feedback_gain_1_s * error + self.config.integral_gain_1_s2 * self._integral
         )
         speed = float(np.linalg.norm(correction))
         bound = self.config.max_correction_speed_m_s
-        return correction if speed <= bound else correction * (bound / speed)
+        return (correction, False) if speed <= bound else (correction * (bound / speed), True)
 
     def _null_space_velocity(self) -> Array:
         """Return w (dof,) of eq. 36: pull every section towards the mean bending vector."""
@@ -160,7 +164,7 @@ class Tracker:
         return rows, np.maximum(self.max_bending_rad - theta, 0.0) / period_s
 
     def _advance(self, q_rate: Array, period_s: float) -> tuple[Array, Array, float]:
-        """Integrate (eq. 37); shorten the step until the new command itself respects the limits."""
+        """Integrate (eq. 37); shorten the step until the command respects the limits."""
         reach = self.limits.max_speed * period_s * (1.0 + 1e-6) + 1e-12
         scale = 1.0
         for _ in range(_MAX_HALVINGS):

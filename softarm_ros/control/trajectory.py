@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReferenceSample:
-    """Where the tip should be: position (3,) [m], velocity (3,) [m/s], lap (0-based), progress 0..1."""
+    """Reference position (3,) [m] and velocity (3,) [m/s], lap (0-based), progress 0..1."""
 
     position: Array
     velocity: Array
@@ -106,7 +106,7 @@ class Trajectory:
         return legs
 
     def sample(self, time_s: float) -> ReferenceSample:
-        """Return the reference at `time_s` since the start; it rests before 0 and after the end."""
+        """Return the reference at `time_s` since the start; at rest before 0 and after the end."""
         t = min(max(time_s, 0.0), self.duration_s)
         index = max(int(np.searchsorted(self._starts, t, side='right')) - 1, 0)
         leg = self._legs[index]

@@ -62,23 +62,32 @@ class ArmModel(Protocol):
     Mechanics of one arm: actuation <-> configuration <-> shape.
 
     `configuration` of the cable-driven models holds, per section, the bending vector
-    (b_x, b_y) = theta (cos phi, sin phi) [rad]: smooth through the straight pose, unlike (theta, phi).
+    (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
+    straight pose.
     """
 
     name: str
 
     @property
-    def actuator_names(self) -> tuple[str, ...]: ...
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators, in the order of every actuation vector."""
+        ...
 
     @property
-    def configuration_names(self) -> tuple[str, ...]: ...
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the configuration coordinates."""
+        ...
 
     @property
-    def rest_length_m(self) -> float: ...
+    def rest_length_m(self) -> float:
+        """Length of the straight arm, base to tip [m]."""
+        ...
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
-    ) -> Shape: ...
+    ) -> Shape:
+        """Return the static shape for an actuation (m,) and a load at the tip [N, N m]."""
+        ...
 
     def inverse(
         self,
@@ -86,11 +95,21 @@ class ArmModel(Protocol):
         orientation: Array | None = None,
         guess: Array | None = None,
         tip_force: Vector3 = ZERO3,
-    ) -> InverseSolution: ...
+    ) -> InverseSolution:
+        """
+        Return the actuation for a tip position (3,) [m] and, if given, rotation (3, 3).
 
-    def jacobian(self, actuation: Array) -> Array: ...
+        `guess` is an actuation (m,) to start from, such as that of a neighbouring target.
+        """
+        ...
 
-    def shape_of(self, configuration: Array) -> Shape: ...
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per actuation (6, m), base frame, linear rows first."""
+        ...
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """Return the shape for a configuration (dof,)."""
+        ...
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) by configuration."""

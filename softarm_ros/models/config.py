@@ -29,7 +29,7 @@ class SectionConfig(ConfigBlock):
 
 
 class CableConfig(ConfigBlock):
-    """Where one cable runs: section it bends, angle around the backbone from the section x axis."""
+    """Where one cable runs: the section it bends, its angle around the backbone from x."""
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     section: str

@@ -38,7 +38,7 @@ def build_plant(rig: Rig, seed: int) -> ArmPlant:
 
 
 def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:
-    """Return the timed reference for a name of the rig, a trajectory file, or the rig's default."""
+    """Return the timed reference for a name of the rig, a file, or the rig's default."""
     return Trajectory(
         resolve_trajectory(rig, trajectory),
         max_acceleration=rig.tracker.max_acceleration_m_s2,
@@ -120,9 +120,14 @@ def build_supervisor(
 
 
 def build_command_gate(rig: Rig, *, time_scale: float = 1.0) -> CommandGate:
-    """Return the driver-side watchdog; its permit time-out is the supervisor's heartbeat one."""
+    """
+    Return the driver-side watchdog.
+
+    Its permit time-out is half that of the nodes' heartbeats: the supervisor beats more than twice
+    as often as they do, and nobody but the driver can notice that the supervisor is gone.
+    """
     return CommandGate(
         rig.actuator_limits(),
         rig.supervisor.command_timeout_s * time_scale,
-        rig.supervisor.heartbeat_timeout_s,
+        0.5 * rig.supervisor.heartbeat_timeout_s,
     )

@@ -47,9 +47,8 @@ class CycleOutput:
     """
     Result of one cycle.
 
-    `reference_position` is the reference now; `error_m` the distance between the newest measurement
-    and the reference at the time of that measurement (NaN without one); `matched_reference` that
-    reference.
+    `reference_position` is the reference now; `matched_reference` the one at the time of the
+    measurement; `error_m` the distance between that measurement and it (NaN without one).
     """
 
     stamp_s: float

@@ -1,0 +1,88 @@
+"""What is drawn of an arm: frames along its body and the run of its cables, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.models.constant_curvature_kernels import arc_pose_into
+
+if TYPE_CHECKING:
+    from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A cylinder of `radius` [m] from start to end (3,) [m]."""
+
+    start: Array
+    end: Array
+    radius: float
+    rigid: bool
+
+
+class ArmDrawing:
+    """Cylinders of the body and lines of the cables of a rig, for any configuration."""
+
+    def __init__(self, rig: Rig, pieces_per_section: int = 10) -> None:
+        self._rig = rig
+        self._pieces = pieces_per_section
+        names = [section.name for section in rig.sections]
+        self._cables = [
+            (names.index(cable.section), np.deg2rad(cable.angle_deg)) for cable in rig.actuators
+        ]
+
+    def frames(self, configuration: Array) -> list[Array]:
+        """
+        Return, for each section, the frames (pieces + 3, 4, 4) along it in the base frame.
+
+        Outer face of the first endcap, both ends of every piece of the arc, outer face of the
+        second endcap.
+        """
+        start = np.eye(4)
+        sections = []
+        for k, section in enumerate(self._rig.sections):
+            bx, by = (float(b) for b in configuration[2 * k : 2 * k + 2])
+            local = np.empty((self._pieces + 3, 4, 4))
+            local[0] = np.eye(4)
+            for i in range(self._pieces + 1):
+                u = i / self._pieces
+                arc = np.eye(4)
+                arc_pose_into(u * bx, u * by, u * section.length_m, section.endcap_length_m, arc)
+                local[i + 1] = arc
+            cap = np.eye(4)
+            cap[2, 3] = section.endcap_length_m
+            local[-1] = local[-2] @ cap
+            frames = start @ local
+            sections.append(frames)
+            start = frames[-1]
+        return sections
+
+    def cylinders(self, configuration: Array) -> list[Cylinder]:
+        """Return the body piece by piece; always the same number, in the same order."""
+        parts = []
+        for k, frames in enumerate(self.frames(configuration)):
+            radius = self._rig.plant.sections[k].outer_radius_m
+            points = frames[:, :3, 3]
+            last = len(points) - 2
+            for i in range(last + 1):
+                parts.append(Cylinder(points[i], points[i + 1], radius, i in (0, last)))
+        return parts
+
+    def cables(self, configuration: Array) -> list[Array]:
+        """Return a line (n, 3) [m] per actuator: through the centre, then along its section."""
+        sections = self.frames(configuration)
+        lines = []
+        for section, angle in self._cables:
+            through = [frames[:, :3, 3] for frames in sections[:section]]
+            radius = self._rig.sections[section].cable_radius_m
+            offset = radius * np.array([np.cos(angle), np.sin(angle), 0.0])
+            frames = sections[section][1:-1]
+            along = frames[:, :3, 3] + frames[:, :3, :3] @ offset
+            lines.append(np.vstack([*through, along]))
+        return lines

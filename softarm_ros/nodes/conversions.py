@@ -1,0 +1,329 @@
+"""Messages to arrays and back: the only file that knows both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped
+from nav_msgs.msg import Path
+from numpy.typing import NDArray
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from softarm_ros.geometry.poses import pose as make_pose
+from softarm_ros.geometry.rotations import (
+    log_so3,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+)
+from softarm_ros.runtime.events import Event
+
+if TYPE_CHECKING:
+    from softarm_ros.nodes.arm_drawing import Cylinder
+
+Array = NDArray[np.float64]
+
+BASE_FRAME = 'base'
+OK, WARN, ERROR, STALE = 0, 1, 2, 3
+
+
+# -- time -------------------------------------------------------------------------------------
+
+
+def time_message(nanoseconds: int) -> Time:
+    """Return a time message; time stamps stay integers so that equal ones compare equal."""
+    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def nanoseconds_of(stamp: Time) -> int:
+    """Return a time stamp as an integer number of nanoseconds."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def seconds_of(stamp: Time) -> float:
+    """Return a time stamp [s]; good to 0.3 us for dates of this century."""
+    return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
+
+
+def clock_message(seconds: float) -> Clock:
+    """Return the message for /clock at a simulated time [s]."""
+    return Clock(clock=time_message(round(seconds * 1e9)))
+
+
+# -- poses ------------------------------------------------------------------------------------
+
+
+def _pose_message(transform: Array) -> Pose:
+    message = Pose()
+    p, q = message.position, message.orientation
+    p.x, p.y, p.z = (float(x) for x in transform[:3, 3])
+    q.x, q.y, q.z, q.w = (float(x) for x in quaternion_from_matrix(transform[:3, :3]))
+    return message
+
+
+def pose_message(transform: Array, stamp: Time) -> PoseStamped:
+    """Return a stamped pose for a transform (4, 4) in the base frame."""
+    message = PoseStamped(pose=_pose_message(transform))
+    message.header.stamp = stamp
+    message.header.frame_id = BASE_FRAME
+    return message
+
+
+def position_message(position: Sequence[float] | Array, stamp: Time) -> PoseStamped:
+    """Return a stamped pose at a position (3,) [m] in the base frame, with no rotation."""
+    message = PoseStamped()
+    message.header.stamp = stamp
+    message.header.frame_id = BASE_FRAME
+    p = message.pose.position
+    p.x, p.y, p.z = (float(x) for x in position)
+    return message
+
+
+def position_of(message: PoseStamped) -> Array:
+    """Return the position (3,) [m] of a stamped pose; it may hold NaN."""
+    p = message.pose.position
+    return np.array([p.x, p.y, p.z])
+
+
+def transform_of(message: Pose) -> Array:
+    """
+    Return the transform (4, 4) of a pose.
+
+    Raises
+    ------
+    ValueError
+        If the pose is not finite or its quaternion has length zero.
+
+    """
+    p, q = message.position, message.orientation
+    position = np.array([p.x, p.y, p.z])
+    if not np.all(np.isfinite(position)):
+        raise ValueError(f'position {position.tolist()} is not finite')
+    return make_pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), position)
+
+
+def pose_array_message(transforms: Array, stamp: Time) -> PoseArray:
+    """Return the poses of transforms (n, 4, 4) in the base frame."""
+    message = PoseArray(poses=[_pose_message(t) for t in transforms])
+    message.header.stamp = stamp
+    message.header.frame_id = BASE_FRAME
+    return message
+
+
+def transforms_of(message: PoseArray) -> Array:
+    """Return transforms (n, 4, 4) of a pose array; raises ValueError like `transform_of`."""
+    return np.array([transform_of(p) for p in message.poses]).reshape(-1, 4, 4)
+
+
+def path_message(points: Array, stamp: Time) -> Path:
+    """Return a path through points (n, 3) [m] in the base frame."""
+    message = Path(poses=[position_message(p, stamp) for p in points])
+    message.header.stamp = stamp
+    message.header.frame_id = BASE_FRAME
+    return message
+
+
+def path_points(message: Path) -> Array:
+    """Return the points (n, 3) [m] of a path."""
+    return np.array([position_of(p) for p in message.poses]).reshape(-1, 3)
+
+
+def point_messages(points: Array) -> list[Point]:
+    """Return points (n, 3) [m] one by one."""
+    return [Point(x=x, y=y, z=z) for x, y, z in np.asarray(points, dtype=float).tolist()]
+
+
+def bending_of(section_tips: Array) -> Array:
+    """
+    Return the measured configuration (2 sections,) [rad] from section tips (sections, 4, 4).
+
+    A section that bends by the vector b turns its tip by the rotation vector (-b_y, b_x, 0); what
+    is measured about z is twist, which the configuration does not have.
+    """
+    bending = np.empty(2 * len(section_tips))
+    start = np.eye(3)
+    for k, tip in enumerate(section_tips[:, :3, :3]):
+        x, y, _ = log_so3(start.T @ tip)
+        bending[2 * k : 2 * k + 2] = y, -x
+        start = tip
+    return bending
+
+
+# -- joint states -----------------------------------------------------------------------------
+
+
+def joint_message(
+    names: Sequence[str],
+    position: Sequence[float] | Array,
+    stamp: Time,
+    *,
+    velocity: Sequence[float] | Array = (),
+    effort: Sequence[float] | Array = (),
+) -> JointState:
+    """Return the joint state of named values (m,)."""
+    message = JointState(
+        name=list(names),
+        position=np.asarray(position, dtype=float).tolist(),
+        velocity=np.asarray(velocity, dtype=float).tolist(),
+        effort=np.asarray(effort, dtype=float).tolist(),
+    )
+    message.header.stamp = stamp
+    message.header.frame_id = BASE_FRAME
+    return message
+
+
+def positions_of(message: JointState, names: Sequence[str]) -> Array:
+    """
+    Return the positions (m,) of a joint state whose names are exactly `names`, in order.
+
+    Raises
+    ------
+    ValueError
+        If names or number differ; the message says which were expected.
+
+    """
+    if list(message.name) != list(names):
+        raise ValueError(
+            f'names are [{", ".join(message.name)}]; expected [{", ".join(names)}] in this order'
+        )
+    if len(message.position) != len(names):
+        raise ValueError(f'{len(message.position)} positions for {len(names)} names')
+    return np.array(message.position, dtype=float)
+
+
+# -- diagnostics ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a node is: level (0 ok, 1 warning, 2 error, 3 stale), message, values as text."""
+
+    name: str
+    level: int
+    message: str
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def status_message(health: Health, hardware_id: str) -> DiagnosticStatus:
+    """Return the diagnostic status of a node of the arm `hardware_id`."""
+    return DiagnosticStatus(
+        level=bytes([health.level]),
+        name=health.name,
+        message=health.message,
+        hardware_id=hardware_id,
+        values=[KeyValue(key=k, value=v) for k, v in health.values.items()],
+    )
+
+
+def health_of(message: DiagnosticStatus) -> Health:
+    """Return the health in a diagnostic status."""
+    level = message.level[0] if isinstance(message.level, bytes) else int(message.level)
+    return Health(
+        message.name, level, message.message, {item.key: item.value for item in message.values}
+    )
+
+
+def diagnostics_message(health: Health, hardware_id: str, stamp: Time) -> DiagnosticArray:
+    """Return the health for /diagnostics, its name preceded by that of the arm."""
+    full = Health(f'{hardware_id}/{health.name}', health.level, health.message, health.values)
+    message = DiagnosticArray(status=[status_message(full, hardware_id)])
+    message.header.stamp = stamp
+    return message
+
+
+def event_values(events: Mapping[int, Event]) -> dict[str, str]:
+    """Return numbered events as diagnostic values; the time is ROS time [s]."""
+    return {
+        f'event {number}': json.dumps([e.time_s, e.level, e.source, e.message])
+        for number, e in events.items()
+    }
+
+
+def events_of(values: Mapping[str, str]) -> dict[int, Event]:
+    """Return the numbered events among diagnostic values."""
+    return {
+        int(key.split()[1]): Event(*json.loads(text))
+        for key, text in values.items()
+        if key.startswith('event ')
+    }
+
+
+# -- markers ------------------------------------------------------------------------------------
+
+_BODY = (0.90, 0.72, 0.55, 0.6)
+_ENDCAP = (0.85, 0.85, 0.85, 1.0)
+_CABLE = (0.15, 0.15, 0.20, 1.0)
+_TRAIL = (0.10, 0.45, 0.85, 1.0)
+_REFERENCE = (0.10, 0.65, 0.25, 1.0)
+
+
+def arm_markers(
+    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, path: Array, stamp: Time
+) -> MarkerArray:
+    """
+    Return the drawing of an arm in the base frame.
+
+    All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip, `path` (n, 3) the
+    reference.
+    """
+    drawn = [_cylinder(i, part, stamp) for i, part in enumerate(body)]
+    drawn += [_line('cables', i, line, 0.0015, _CABLE, stamp) for i, line in enumerate(cables)]
+    drawn.append(_line('trail', 0, trail, 0.0015, _TRAIL, stamp))
+    drawn.append(_line('reference', 0, path, 0.001, _REFERENCE, stamp))
+    return MarkerArray(markers=drawn)
+
+
+def _marker(
+    namespace: str, number: int, kind: int, color: tuple[float, ...], stamp: Time
+) -> Marker:
+    marker = Marker(ns=namespace, id=number, type=kind, action=Marker.ADD)
+    marker.header.stamp = stamp
+    marker.header.frame_id = BASE_FRAME
+    marker.color = ColorRGBA(**dict(zip('rgba', color)))
+    return marker
+
+
+def _cylinder(number: int, part: Cylinder, stamp: Time) -> Marker:
+    color = _ENDCAP if part.rigid else _BODY
+    marker = _marker('body', number, Marker.CYLINDER, color, stamp)
+    axis = part.end - part.start
+    length = max(float(np.linalg.norm(axis)), 1e-6)
+    marker.pose = _pose_message(
+        make_pose(_turn_z_to(axis / length), 0.5 * (part.start + part.end))
+    )
+    marker.scale.x = marker.scale.y = 2.0 * part.radius
+    marker.scale.z = length
+    return marker
+
+
+def _turn_z_to(axis: Array) -> Array:
+    """Return a rotation (3, 3) whose z axis is the unit vector `axis`."""
+    aside = np.array([0.0, 1.0, 0.0]) if abs(axis[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+    x = np.cross(aside, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def _line(
+    namespace: str,
+    number: int,
+    points: Array,
+    width: float,
+    color: tuple[float, ...],
+    stamp: Time,
+) -> Marker:
+    marker = _marker(namespace, number, Marker.LINE_STRIP, color, stamp)
+    marker.pose.orientation.w = 1.0
+    marker.scale.x = width
+    marker.points = point_messages(points)
+    if len(points) < 2:
+        marker.action = Marker.DELETE
+    return marker

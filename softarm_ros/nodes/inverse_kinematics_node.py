@@ -1,0 +1,90 @@
+"""Configuration command -> actuator command."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.node_base import (
+    Heartbeat,
+    declare,
+    declare_rig,
+    declare_time_scale,
+    refuse_twin,
+    run_node,
+    timeout_factor,
+)
+from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos
+from softarm_ros.nodes.timing import DurationHistogram
+from softarm_ros.runtime.assembly import build_inverse_kinematics
+
+
+class InverseKinematicsNode(Node):
+    """Answers each configuration command with the actuator command that holds it, or refuses."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('inverse_kinematics', **options)
+        refuse_twin(self)
+        rig = declare_rig(self)
+        model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
+        self._stage = build_inverse_kinematics(rig, model or None)
+        self._names = self._stage.model.configuration_names
+        self._stage.actuation_of(np.zeros(len(self._names)))  # loads compiled code now
+        deadline = rig.supervisor.command_timeout_s * timeout_factor(declare_time_scale(self))
+        self._answered = self._refused = self._late = 0
+        self._compute = DurationHistogram()
+        self._publisher = self.create_publisher(
+            JointState, 'actuators/command', command_qos(deadline)
+        )
+        self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
+        self.create_subscription(
+            JointState,
+            'configuration/command',
+            self._on_command,
+            command_qos(deadline),
+            event_callbacks=SubscriptionEventCallbacks(deadline=self._on_deadline),
+        )
+        self._heartbeat.ok(f'solving with {self._stage.model.name}')
+
+    def _on_command(self, message: JointState) -> None:
+        began = time.perf_counter()
+        try:
+            configuration = conversions.positions_of(message, self._names)
+            actuation = self._stage.actuation_of(configuration)
+        except ValueError as error:
+            self._refused += 1
+            self._heartbeat.error(f'configuration refused: {error}')
+            return
+        self._publisher.publish(
+            conversions.joint_message(self._stage.limits.names, actuation, message.header.stamp)
+        )
+        self._compute.add(1e3 * (time.perf_counter() - began))
+        self._answered += 1
+        self._heartbeat.ok(f'solving with {self._stage.model.name}')
+
+    def _on_deadline(self, event: Any) -> None:
+        self._late += int(event.total_count_change)
+        self._heartbeat.warn('no configuration command within its deadline')
+
+    def _values(self) -> dict[str, str]:
+        return {
+            'answered': str(self._answered),
+            'refused': str(self._refused),
+            'late': str(self._late),
+            'compute_ms': self._compute.text(),
+        }
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(InverseKinematicsNode, 'inverse_kinematics', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""The arm for rviz: markers, joint states and robot description."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.arm_drawing import ArmDrawing
+from softarm_ros.nodes.node_base import (
+    Heartbeat,
+    declare,
+    declare_rig,
+    declare_time_scale,
+    refuse_twin,
+    run_node,
+    steady_clock,
+)
+from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
+from softarm_ros.rigs.urdf import build_urdf, joint_positions
+
+LINKS_PER_SECTION = 8
+
+
+class MarkersNode(Node):
+    """Draws the measured configuration, the trail of the tip and the reference path."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('markers', **options)
+        refuse_twin(self)
+        self.rig = declare_rig(self)
+        declare_time_scale(self)
+        rate = declare(self, 'rate_hz', 20.0, 'drawings per second', low=0.1, high=100.0)
+        trail = declare(self, 'trail_points', 400, 'length of the trail', low=2, high=10000)
+        self._names = self.rig.model().configuration_names
+        self._drawing = ArmDrawing(self.rig)
+        self._configuration = np.zeros(len(self._names))
+        self._trail: deque[np.ndarray] = deque(maxlen=trail)
+        self._tip: np.ndarray | None = None
+        self._path: np.ndarray = np.zeros((0, 3))
+        self._drawn = 0
+        self._drawing.cables(self._configuration)  # loads compiled code now
+        self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
+        self._markers = self.create_publisher(MarkerArray, 'markers', VISUAL)
+        self._joints = self.create_publisher(JointState, 'joint_states', VISUAL)
+        self._description = self.create_publisher(String, 'robot_description', LATCHED)
+        self._description.publish(String(data=build_urdf(self.rig, LINKS_PER_SECTION)))
+        self.create_subscription(JointState, 'configuration/state', self._on_state, MEASUREMENT)
+        self.create_subscription(
+            PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
+        )
+        self.create_subscription(Path, 'reference/path', self._on_path, LATCHED)
+        self.create_timer(1.0 / rate, self._draw, clock=steady_clock())
+        self._heartbeat.ok('drawing')
+
+    def _on_state(self, message: JointState) -> None:
+        try:
+            configuration = conversions.positions_of(message, self._names)
+        except ValueError as error:
+            self._heartbeat.warn(f'configuration/state not drawn: {error}')
+            return
+        if np.all(np.isfinite(configuration)):
+            self._configuration = configuration
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        position = conversions.position_of(message)
+        if np.all(np.isfinite(position)):
+            self._tip = position
+
+    def _on_path(self, message: Path) -> None:
+        self._path = conversions.path_points(message)
+
+    def _draw(self) -> None:
+        stamp = self.get_clock().now().to_msg()
+        if self._tip is not None:
+            self._trail.append(self._tip)
+            self._tip = None
+        self._markers.publish(
+            conversions.arm_markers(
+                self._drawing.cylinders(self._configuration),
+                self._drawing.cables(self._configuration),
+                np.array(self._trail).reshape(-1, 3),
+                self._path,
+                stamp,
+            )
+        )
+        names, values = joint_positions(self.rig, self._configuration, LINKS_PER_SECTION)
+        self._joints.publish(conversions.joint_message(names, values, stamp))
+        self._drawn += 1
+
+    def _values(self) -> dict[str, str]:
+        return {'drawn': str(self._drawn)}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(MarkersNode, 'markers', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

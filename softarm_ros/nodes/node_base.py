@@ -1,0 +1,322 @@
+"""What all nodes share: parameters, heartbeat, start and end of the process."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Protocol, runtime_checkable
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
+from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
+_PR_SET_PDEATHSIG = 1
+_SPIN_S = 0.2
+_EVENTS_S = 0.001
+
+
+class NodeFailedError(RuntimeError):
+    """The node cannot go on; the message says why, no traceback is needed."""
+
+
+@runtime_checkable
+class SelfPaced(Protocol):
+    """A node with work to do at times it sets itself: `due`, on the monotonic clock [s]."""
+
+    due: float
+
+    def work(self) -> None:
+        """Do what is due; a few milliseconds at most."""
+
+
+class RefusedError(ValueError):
+    """The node will not start with what it was given."""
+
+
+# -- parameters -------------------------------------------------------------------------------
+
+
+def declare(
+    node: Node,
+    name: str,
+    default: Any,
+    description: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    read_only: bool = True,
+) -> Any:
+    """Declare a parameter with its description and range; return its value."""
+    descriptor = ParameterDescriptor(description=description, read_only=read_only)
+    if low is not None and high is not None:
+        if isinstance(default, float):
+            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        else:
+            descriptor.integer_range = [
+                IntegerRange(from_value=int(low), to_value=int(high), step=1)
+            ]
+    return node.declare_parameter(name, default, descriptor).value
+
+
+def declare_rig(node: Node) -> Rig:
+    """Declare `rig`, load it; raises RigError with every problem of the file."""
+    name = declare(node, 'rig', '', 'name of a built-in rig or path of a rig file')
+    if not name:
+        raise RefusedError('parameter rig is empty; expected a rig name or the path of a file')
+    return load_rig(name)
+
+
+def declare_time_scale(node: Node) -> float:
+    """Declare `time_scale`, the simulated speed (1: real time); return it."""
+    return float(
+        declare(
+            node,
+            'time_scale',
+            1.0,
+            'simulated seconds per second; other than 1 needs use_sim_time',
+            low=0.01,
+            high=100.0,
+        )
+    )
+
+
+def timeout_factor(time_scale: float) -> float:
+    """Return by how much wall-clock time-outs stretch: a slow simulation sends less often."""
+    return max(1.0, 1.0 / time_scale)
+
+
+def steady_clock() -> Clock:
+    """Return the monotonic clock, which neither simulation nor time servers move."""
+    return Clock(clock_type=ClockType.STEADY_TIME)
+
+
+def refuse_twin(node: Node) -> None:
+    """
+    Refuse to start beside a node of the same name, whose topics this one would mix with.
+
+    Call it before anything is published. Two nodes that start at the same moment both refuse.
+    """
+    wait_s = declare(
+        node,
+        'twin_check_s',
+        1.0,
+        'time given to discovery to find a node of the same name [s]; 0: not checked',
+        low=0.0,
+        high=30.0,
+    )
+    me = (node.get_name(), node.get_namespace())
+    end = time.monotonic() + wait_s
+    while time.monotonic() < end:
+        if node.get_node_names_and_namespaces().count(me) > 1:
+            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            raise RefusedError(
+                f'rig {me[1].strip("/")} is already running in ROS domain {domain}: '
+                f'there is another {node.get_fully_qualified_name()}'
+            )
+        time.sleep(0.05)
+
+
+# -- heartbeat --------------------------------------------------------------------------------
+
+
+class Heartbeat:
+    """
+    Says at a steady rate that a node is alive and how it is, on `heartbeat` and /diagnostics.
+
+    A change of level or message goes out at once; /diagnostics gets it at 1 Hz otherwise.
+    `fill` is asked for the values each time. The longest pause between two beats tells whether
+    the process was ever kept from its work.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        hardware_id: str,
+        *,
+        rate_hz: float = 20.0,
+        fill: Callable[[], dict[str, str]] = dict,
+    ) -> None:
+        self._node = node
+        self._hardware_id = hardware_id
+        self._fill = fill
+        self.level = OK
+        self.message = 'starting'
+        self._beats = 0
+        self._last_beat: float | None = None
+        self._longest_pause_ms = 0.0
+        self._per_diagnostics = max(round(rate_hz), 1)
+        self._heartbeat = node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+        self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', DIAGNOSTICS)
+        # The first message of a process takes rclpy a tenth of a second: not in mid-work.
+        node.get_logger().info(self.message)
+        self._timer = node.create_timer(1.0 / rate_hz, self._beat, clock=steady_clock())
+
+    def set(self, level: int, message: str, *, tell: bool = False) -> None:
+        """Set how the node is; what differs by more than numbers (or `tell`) is told at once."""
+        if level == self.level and message == self.message and not tell:
+            return
+        changed = tell or level != self.level or _wording(message) != _wording(self.message)
+        self.level, self.message = level, message
+        if changed:
+            self._log()
+            self.publish()
+
+    def ok(self, message: str = 'ok') -> None:
+        """Everything is in order."""
+        self.set(OK, message)
+
+    def warn(self, message: str) -> None:
+        """Something is not as it should be; the node goes on."""
+        self.set(WARN, message)
+
+    def error(self, message: str) -> None:
+        """The node does not do its work."""
+        self.set(ERROR, message)
+
+    def publish(self, *, diagnostics: bool = True) -> None:
+        """Send now."""
+        values = self._fill() | {'longest_pause_ms': f'{self._longest_pause_ms:.0f}'}
+        health = Health(self._node.get_name(), self.level, self.message, values)
+        self._heartbeat.publish(conversions.status_message(health, self._hardware_id))
+        if diagnostics:
+            stamp = self._node.get_clock().now().to_msg()
+            self._diagnostics.publish(
+                conversions.diagnostics_message(health, self._hardware_id, stamp)
+            )
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if self._last_beat is not None:
+            self._longest_pause_ms = max(self._longest_pause_ms, 1e3 * (now - self._last_beat))
+        self._last_beat = now
+        self._beats += 1
+        self.publish(diagnostics=self._beats % self._per_diagnostics == 0)
+
+    def _log(self) -> None:
+        logger = self._node.get_logger()
+        # One call site per severity: rclpy refuses a call site that changes its severity.
+        if self.level >= ERROR:
+            logger.error(self.message)
+        elif self.level == WARN:
+            logger.warning(self.message)
+        else:
+            logger.info(self.message)
+
+
+def _wording(message: str) -> str:
+    return re.sub(r'\d+', '#', message)
+
+
+# -- the process ------------------------------------------------------------------------------
+
+
+def end_with_parent() -> None:
+    """
+    End this process when the one that started it dies, however that happens (Linux).
+
+    Only for children of a process that announced itself in the environment.
+    """
+    parent = os.environ.get(PARENT_VARIABLE, '')
+    if not parent.isdigit() or not sys.platform.startswith('linux'):
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != int(parent):
+        sys.exit(EXIT_FAILED)
+
+
+def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> int:
+    """
+    Build a node, spin it until SIGINT or SIGTERM, and return the exit status.
+
+    0 after a signal; 2 if it refuses its input and 1 if it failed while running, both with one
+    line that says why. The node's `close`, if it has one, is called in every case.
+    """
+    end_with_parent()
+    stop = _StopSignals()
+    prefer_udp()
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    node: Node | None = None
+    try:
+        node = build()
+        return _spin(node, stop)
+    except NodeFailedError as error:
+        print(f'{name}: {error}', file=sys.stderr, flush=True)
+        return EXIT_FAILED
+    except (ValueError, OSError, ParameterException) as error:
+        if node is not None:
+            raise
+        print(f'{name}: {error}', file=sys.stderr, flush=True)
+        return EXIT_BAD_INPUT
+    finally:
+        if node is not None:
+            getattr(node, 'close', lambda: None)()
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _spin(node: Node, stop: _StopSignals) -> int:
+    # What is alive now stays: keep the collector from walking over it in the middle of a cycle.
+    gc.collect()
+    gc.freeze()
+    executor = make_executor()
+    executor.add_node(node)
+    try:
+        # spin() of the events executor does not return on a signal.
+        while rclpy.ok() and not stop.seen:
+            _spin_some(executor, node)
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+    return 0
+
+
+def _spin_some(executor: Executor, node: Node) -> None:
+    """
+    Handle events until the node's own work is due, then let it work.
+
+    A node that paces itself has `due` (monotonic time [s]) and `work`. Timers would do, but the
+    events executor starves subscriptions when a timer is overdue each time it returns; here
+    events get their turn of at least `_EVENTS_S` after each piece of work.
+    """
+    if not isinstance(node, SelfPaced):
+        executor.spin_once(timeout_sec=_SPIN_S)
+        return
+    end = time.monotonic() + _EVENTS_S
+    while (left := max(node.due, end) - time.monotonic()) > 0.0:
+        executor.spin_once(timeout_sec=min(left, _SPIN_S))
+        if left > _SPIN_S:
+            return  # look at the signals
+    node.work()
+
+
+class _StopSignals:
+    """Notes SIGINT and SIGTERM; Ctrl-C may arrive twice, from the terminal and from a parent."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        signal.signal(signal.SIGINT, self._note)
+        signal.signal(signal.SIGTERM, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True

@@ -1,0 +1,83 @@
+"""Quality of service of topics, the transport below, and differences of ROS distributions."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rclpy.context import Context
+from rclpy.duration import Duration
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+try:
+    from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
+
+__all__ = [
+    'DIAGNOSTICS',
+    'HEARTBEAT',
+    'LATCHED',
+    'MEASUREMENT',
+    'VISUAL',
+    'PublisherEventCallbacks',
+    'SubscriptionEventCallbacks',
+    'command_qos',
+    'listening',
+    'make_executor',
+    'prefer_udp',
+]
+
+
+def _profile(depth: int, *, reliable: bool, latched: bool = False, **options: Any) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        **options,
+    )
+
+
+MEASUREMENT = _profile(1, reliable=False)
+LATCHED = _profile(1, reliable=True, latched=True)
+VISUAL = _profile(1, reliable=True)
+# All nodes of an arm share the topic: room for one message of each and some.
+HEARTBEAT = _profile(20, reliable=True)
+DIAGNOSTICS = _profile(10, reliable=True)
+
+
+def command_qos(deadline_s: float) -> QoSProfile:
+    """Return the profile of commands: keep-last 1, reliable, one at least every `deadline_s`."""
+    return _profile(1, reliable=True, deadline=Duration(nanoseconds=round(deadline_s * 1e9)))
+
+
+def listening(*, depth: int, reliable: bool, latched: bool = False) -> QoSProfile:
+    """Return a profile for observers (recorder, monitor): a long queue, no deadline asked."""
+    return _profile(depth, reliable=reliable, latched=latched)
+
+
+def prefer_udp() -> None:
+    """
+    Keep Fast DDS off shared memory unless the user has chosen a transport; before `rclpy.init`.
+
+    While its shared-memory transport opens the ports of new participants, nothing is delivered for
+    a third of a second (its health check), which stops an arm that is watched more closely than
+    that. The messages of an arm are small; over UDP they take as long.
+    """
+    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+
+
+def make_executor(context: Context | None = None) -> Executor:
+    """
+    Return the cheapest executor there is, for the default context or another.
+
+    The events executor needs a third of the processor time of the default one; Humble has none.
+    """
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor(context=context)
+    executor: Executor = EventsExecutor(context=context)
+    return executor

@@ -1,0 +1,114 @@
+"""Records everything an arm says into a rosbag2 MCAP bag, without a ROS installation."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+from softarm_ros.nodes.bag_writer import BagWriter
+from softarm_ros.nodes.node_base import (
+    Heartbeat,
+    NodeFailedError,
+    RefusedError,
+    declare,
+    declare_rig,
+    declare_time_scale,
+    refuse_twin,
+    run_node,
+    steady_clock,
+)
+from softarm_ros.nodes.qos import listening
+
+QUEUE = 1000
+LOOK_S = 0.2
+OUTSIDE_TOPICS = ('/diagnostics', '/clock')
+
+
+class RecorderNode(Node):
+    """
+    Subscribes to every topic of its namespace, /diagnostics and /clock, as they appear.
+
+    Messages are stored as they came off the wire, with the time they were received.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('recorder', **options)
+        refuse_twin(self)
+        rig = declare_rig(self)
+        declare_time_scale(self)
+        folder = declare(self, 'bag', '', 'folder of the bag; new or empty')
+        if not folder:
+            raise RefusedError('parameter bag is empty; expected a folder')
+        self._bag = BagWriter(Path(folder))
+        self._subscriptions_by_topic: dict[str, Any] = {}
+        self._skipped: set[str] = set()
+        self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
+        self._heartbeat.ok(f'recording to {folder}')
+        self.create_timer(LOOK_S, self._look, clock=steady_clock())
+        self._look()
+
+    def close(self) -> None:
+        """Complete the bag."""
+        self._bag.close()
+
+    def _look(self) -> None:
+        prefix = self.get_namespace().rstrip('/') + '/'
+        for topic, types in self.get_topic_names_and_types():
+            wanted = topic.startswith(prefix) or topic in OUTSIDE_TOPICS
+            known = topic in self._subscriptions_by_topic or topic in self._skipped
+            if wanted and not known and len(types) == 1:
+                self._record(topic, types[0])
+
+    def _record(self, topic: str, type_name: str) -> None:
+        offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
+        if not offers:
+            return  # only subscribers so far; its profile is not known yet
+        message_type = _load_type(type_name)
+        if message_type is None or not self._bag.add_topic(topic, type_name, offers[0]):
+            self._skipped.add(topic)
+            self._heartbeat.warn(f'not recorded, type unknown: {", ".join(sorted(self._skipped))}')
+            return
+        profile = listening(
+            depth=QUEUE,
+            reliable=all(q.reliability == ReliabilityPolicy.RELIABLE for q in offers),
+            latched=all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in offers),
+        )
+        self._subscriptions_by_topic[topic] = self.create_subscription(
+            message_type, topic, partial(self._on_message, topic), profile, raw=True
+        )
+
+    def _on_message(self, topic: str, data: bytes) -> None:
+        try:
+            self._bag.write(topic, self.get_clock().now().nanoseconds, data)
+        except OSError as error:
+            raise NodeFailedError(f'bag cannot be written: {error}') from error
+
+    def _values(self) -> dict[str, str]:
+        return {
+            'topics': str(len(self._subscriptions_by_topic)),
+            'messages': str(self._bag.messages),
+            'skipped': ' '.join(sorted(self._skipped)),
+        }
+
+
+def _load_type(type_name: str) -> Any:
+    package, _, name = type_name.partition('/msg/')
+    try:
+        return getattr(importlib.import_module(f'{package}.msg'), name)
+    except (ImportError, AttributeError):
+        return None
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(RecorderNode, 'recorder', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

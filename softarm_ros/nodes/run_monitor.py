@@ -1,0 +1,303 @@
+"""Observes a run from outside: collects its topics into the record of the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from numpy.typing import NDArray
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import Health, nanoseconds_of
+from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, prefer_udp
+from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.run_record import LoopTiming, Samples
+
+Array = NDArray[np.float64]
+QUEUE = 2000
+IDLE = 'idle'
+
+
+class RunMonitor:
+    """
+    Listens to the topics of one arm; use it in a `with` block and call `spin` often.
+
+    A row of the record is one control cycle: reference and measured tip with the same time stamp,
+    and the commands in force at that time. The latency is taken from the middleware's own time of
+    sending, so it does not depend on when this process gets to read.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        configuration_names: Sequence[str],
+        actuator_names: Sequence[str],
+        *,
+        pose_topic: str,
+        simulated_time: bool,
+    ) -> None:
+        self._dof, self._actuators = len(configuration_names), len(actuator_names)
+        self._simulated = simulated_time
+        self._context = Context()
+        prefer_udp()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node(
+            'run_monitor',
+            namespace=namespace,
+            context=self._context,
+            start_parameter_services=False,
+            parameter_overrides=[Parameter('use_sim_time', value=simulated_time)],
+        )
+        self._executor = make_executor(self._context)
+        self._executor.add_node(self.node)
+        self.health: dict[str, Health] = {}
+        self._heard: dict[str, float] = {}
+        self._events: dict[tuple[str, int], Event] = {}
+        self._phases: list[tuple[float, str, int]] = []
+        self._references: list[tuple[int, Array]] = []
+        self._tips: dict[int, Array] = {}
+        self._configurations: dict[int, Array] = {}
+        self._commands: dict[int, Array] = {}
+        self._states: list[tuple[int, Array, Array]] = []
+        self._pose_sent: dict[int, int] = {}
+        self._command_sent: dict[int, int] = {}
+        self._subscribe(pose_topic)
+
+    def __enter__(self) -> RunMonitor:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._executor.remove_node(self.node)
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def _subscribe(self, pose_topic: str) -> None:
+        node, reliable = self.node, listening(depth=QUEUE, reliable=True)
+        sensor = listening(depth=QUEUE, reliable=False)
+        node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        node.create_subscription(PoseStamped, 'reference/pose', self._on_reference, reliable)
+        node.create_subscription(
+            JointState, 'configuration/command', self._on_configuration, reliable
+        )
+        node.create_subscription(JointState, 'actuators/state', self._on_state, sensor)
+        # Not spun: these are taken by hand, because only so the time of sending comes along
+        # (the events executor refuses callbacks that ask for it).
+        self._taps = Node('run_taps', namespace=node.get_namespace(), context=self._context)
+        self._tip_tap = self._taps.create_subscription(
+            PoseStamped, pose_topic, lambda message: None, sensor
+        )
+        self._command_tap = self._taps.create_subscription(
+            JointState, 'actuators/command', lambda message: None, reliable
+        )
+
+    # -- while the run goes on
+
+    def spin(self, duration_s: float) -> None:
+        """Handle what arrives during a time [s]."""
+        end = time.monotonic() + duration_s
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+        self._drain()
+
+    def now_s(self) -> float:
+        """Return ROS time [s], simulated if the run is."""
+        return 1e-9 * float(self.node.get_clock().now().nanoseconds)
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Return which of the named nodes exist in the namespace."""
+        here = self.node.get_namespace()
+        found = self.node.get_node_names_and_namespaces()
+        return sorted({name for name, space in found if space == here and name in names})
+
+    def value(self, node: str, key: str, default: str = '') -> str:
+        """Return a value of a node's last heartbeat."""
+        health = self.health.get(node)
+        return default if health is None else health.values.get(key, default)
+
+    def fresh(self, node: str, within_s: float = 0.5) -> bool:
+        """Return whether a node was heard a moment ago [wall s]."""
+        return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
+
+    def hears_all(self, names: Sequence[str]) -> bool:
+        """Return whether all nodes and all topics of the record have been heard."""
+        topics = (self._references, self._configurations, self._states, self._tips, self._commands)
+        return all(topics) and all(name in self.health for name in names)
+
+    def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
+        """Call a Trigger service of the namespace; return success and message."""
+        client: Any = self.node.create_client(Trigger, service)
+        end = time.monotonic() + timeout_s
+        try:
+            while not client.service_is_ready():
+                if time.monotonic() > end:
+                    return False, 'no such service'
+                self.spin(0.02)
+            future: Any = client.call_async(Trigger.Request())
+            while not future.done() and time.monotonic() < end:
+                self.spin(0.02)
+            if not future.done():
+                return False, 'no answer'
+            return bool(future.result().success), str(future.result().message)
+        finally:
+            self.node.destroy_client(client)
+
+    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
+        health = conversions.health_of(message)
+        self.health[health.name] = health
+        self._heard[health.name] = time.monotonic()
+        for number, event in conversions.events_of(health.values).items():
+            self._events[health.name, number] = event
+        if 'phase_since_s' in health.values:
+            entry = (
+                float(health.values['phase_since_s']),
+                health.values['phase'],
+                int(health.values['lap']),
+            )
+            if not self._phases or entry != self._phases[-1]:
+                self._phases.append(entry)
+
+    def _on_reference(self, message: PoseStamped) -> None:
+        stamp = nanoseconds_of(message.header.stamp)
+        self._references.append((stamp, conversions.position_of(message)))
+
+    def _on_configuration(self, message: JointState) -> None:
+        stamp = nanoseconds_of(message.header.stamp)
+        self._configurations[stamp] = np.array(message.position)
+
+    def _on_state(self, message: JointState) -> None:
+        stamp = nanoseconds_of(message.header.stamp)
+        self._states.append((stamp, np.array(message.position), np.array(message.effort)))
+
+    def _drain(self) -> None:
+        for message, sent in _take_all(self._tip_tap):
+            stamp = nanoseconds_of(message.header.stamp)
+            self._tips[stamp] = conversions.position_of(message)
+            self._pose_sent[stamp] = sent
+        for message, sent in _take_all(self._command_tap):
+            stamp = nanoseconds_of(message.header.stamp)
+            self._commands[stamp] = np.array(message.position)
+            self._command_sent[stamp] = sent
+
+    # -- afterwards
+
+    def origin_s(self) -> float:
+        """Return the ROS time [s] at which the arm was set in motion (now, if it never was)."""
+        for since, phase, _ in self._phases:
+            if phase != IDLE:
+                return since
+        return self.now_s()
+
+    def events(self) -> list[Event]:
+        """Return what the nodes told, in order, with times since the start of the run."""
+        origin = self.origin_s()
+        told = [
+            Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
+            for e in self._events.values()
+        ]
+        return sorted(told, key=lambda e: e.time_s)
+
+    def samples(self) -> Samples:
+        """Return all cycles from the start of the motion on."""
+        origin = self.origin_s()
+        first = round(origin * 1e9)
+        rows = [(s, r) for s, r in sorted(self._references, key=lambda x: x[0]) if s >= first]
+        stamps = np.array([s for s, _ in rows], dtype=np.int64)
+        changes = np.array([since for since, _, _ in self._phases])
+        index = np.searchsorted(changes, 1e-9 * stamps, side='right') - 1
+        index = np.clip(index, 0, None)
+        phases = [self._phases[i] for i in index] if self._phases else []
+        position, effort = self._states_at(stamps)
+        return Samples(
+            np.asarray(1e-9 * (stamps - first), dtype=np.float64),
+            np.array([phase for _, phase, _ in phases], dtype=np.str_),
+            np.array([lap for _, _, lap in phases], dtype=np.int64),
+            np.array([r for _, r in rows]).reshape(-1, 3),
+            _exactly(self._tips, stamps, 3),
+            _latest(self._configurations, stamps, self._dof),
+            _latest(self._commands, stamps, self._actuators),
+            position,
+            effort,
+        )
+
+    def timing(self, rate_hz: float) -> LoopTiming:
+        """
+        Return the loop's timing; latency in real time only, and only if poses were used.
+
+        The latency runs from the stamp of a pose to the sending of the actuator command that
+        carries the same stamp.
+        """
+        latency = self._intervals({stamp: stamp for stamp in self._pose_sent})
+        usable = len(latency) > 0 and not self._simulated
+        p50, p99 = np.percentile(latency, [50, 99]).tolist() if usable else (None, None)
+        compute = self.value('tracker', 'compute_ms').split()
+        return LoopTiming(
+            rate_hz=rate_hz,
+            cycles=int(self.value('tracker', 'cycles', '0')),
+            missed=int(self.value('tracker', 'missed', '0')),
+            latency_p50_ms=p50,
+            latency_p99_ms=p99,
+            compute_p50_ms=float(compute[0]) if compute else None,
+            compute_p99_ms=float(compute[1]) if compute else None,
+        )
+
+    def transport_ms(self) -> tuple[float, float] | None:
+        """Return p50 and p99 [wall ms] from the sending of a pose to that of its command."""
+        intervals = self._intervals(self._pose_sent)
+        if len(intervals) == 0:
+            return None
+        p50, p99 = np.percentile(intervals, [50, 99]).tolist()
+        return p50, p99
+
+    def _intervals(self, since: dict[int, int]) -> Array:
+        """Return times (n,) [ms] from `since[stamp]` to the sending of the stamp's command."""
+        begun = self.origin_s() * 1e9
+        both = [s for s in self._command_sent if s in since and s >= begun]
+        return np.array([1e-6 * (self._command_sent[s] - since[s]) for s in both])
+
+    def _states_at(self, stamps: NDArray[np.int64]) -> tuple[Array, Array]:
+        width = self._actuators
+        if not self._states or len(stamps) == 0:
+            empty = np.full((len(stamps), width), np.nan)
+            return empty, empty.copy()
+        times = np.array([s for s, _, _ in self._states])
+        last = np.clip(np.searchsorted(times, stamps, side='right') - 1, 0, None)
+        position = np.array([p for _, p, _ in self._states]).reshape(-1, width)
+        effort = np.array([e for _, _, e in self._states]).reshape(-1, width)
+        return position[last], effort[last]
+
+
+def _take_all(subscription: Any) -> list[tuple[Any, int]]:
+    taken = []
+    with subscription.handle:
+        while (item := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+            message, information = item
+            taken.append((message, int(information['source_timestamp'])))
+    return taken
+
+
+def _exactly(by_stamp: dict[int, Array], stamps: NDArray[np.int64], width: int) -> Array:
+    """Return the values (n, width) of each stamp, NaN where there is none."""
+    nothing = np.full(width, np.nan)
+    return np.array([by_stamp.get(int(s), nothing) for s in stamps]).reshape(-1, width)
+
+
+def _latest(by_stamp: dict[int, Array], stamps: NDArray[np.int64], width: int) -> Array:
+    """Return the values (n, width) in force at each stamp, NaN before the first."""
+    times = np.array(sorted(by_stamp), dtype=np.int64)
+    index = np.searchsorted(times, stamps, side='right') - 1
+    nothing = np.full(width, np.nan)
+    return np.array([by_stamp[int(times[i])] if i >= 0 else nothing for i in index]).reshape(
+        -1, width
+    )

@@ -1,0 +1,331 @@
+"""Trajectory and tracker: from measured poses to configuration commands."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseArray, PoseStamped
+from nav_msgs.msg import Path
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.node_base import (
+    Heartbeat,
+    declare,
+    declare_rig,
+    declare_time_scale,
+    refuse_twin,
+    run_node,
+    steady_clock,
+    timeout_factor,
+)
+from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, MEASUREMENT, VISUAL, command_qos
+from softarm_ros.nodes.timing import DurationHistogram
+from softarm_ros.runtime.assembly import build_control_loop, describe_reach
+from softarm_ros.runtime.control_loop import ControlLoop, CycleOutput, Phase, PoseSample
+from softarm_ros.runtime.events import Event
+
+PATH_POINTS = 400
+EVENTS_KEPT = 10
+# In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
+# after the second; a longer gap than the third is a missed cycle.
+EARLY, LATE, MISSED = 0.75, 1.3, 1.5
+# Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
+# second, it is thinned out.
+PACING_RATE, FASTER = 0.8, 1.25
+# Share of an actuator's range within which it stands where the tracker believes it to be; a
+# stepper at full speed needs half of that to stop.
+STANDING = 0.05
+
+
+class TrackerNode(Node):
+    """Runs a ControlLoop: a cycle per measured pose, or by a timer when none comes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('tracker', **options)
+        refuse_twin(self)
+        self.rig = declare_rig(self)
+        self._time_scale = declare_time_scale(self)
+        self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
+        self.loop = self._build_loop()
+        self._period = self.loop.period_s
+        self._pose_paced = (
+            not self.loop.open_loop
+            and self.rig.feedback.rate_hz >= PACING_RATE * self.loop.config.rate_hz
+        )
+        # Where poses come faster than cycles, some of them wait for the next cycle.
+        faster = self.rig.feedback.rate_hz > FASTER * self.loop.config.rate_hz
+        self._early = EARLY * self._period if faster else 0.0
+        self._simulated = bool(self.get_parameter('use_sim_time').value)
+        self._clock_ns = 0
+        self._wait = self._period * (LATE if self._pose_paced else 1.0)
+        self.due = float('inf') if self._simulated else 0.0
+        self._newest: PoseStamped | None = None
+        self._actuators: NDArray[np.float64] | None = None
+        self._last_cycle: int | None = None
+        self._permit_time = -np.inf
+        self._allowed = False
+        self._cycles = self._missed = 0
+        self._compute, self._latency = DurationHistogram(), DurationHistogram()
+        self._output: CycleOutput | None = None
+        self._phase: tuple[str, int] = (Phase.IDLE.value, 0)
+        self._phase_since = 0.0
+        self._events: deque[tuple[int, Event]] = deque(maxlen=EVENTS_KEPT)
+        self._event_count = 0
+        self._connect()
+        reach = describe_reach(self.loop.reach)
+        if reach is not None:
+            self._tell(Event(self._now_s(), 'warning', 'tracker', reach))
+        self._heartbeat.ok(f'tracking with {self.loop.model.name}')
+
+    def _build_loop(self) -> ControlLoop:
+        rig = self.rig
+        trajectory = declare(
+            self, 'trajectory', '', 'name in the rig or path of a file; empty: the default'
+        )
+        model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
+        open_loop = declare(self, 'open_loop', False, 'do not use measured poses')
+        laps = declare(
+            self, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=1000
+        )
+        loop = build_control_loop(
+            rig, trajectory or None, model=model or None, open_loop=open_loop, laps=laps or None
+        )
+        # The first step loads compiled code; take that time now, not in the first cycle.
+        loop.tracker.step(np.zeros(3), np.zeros(3), loop.period_s)
+        loop.tracker.reset(np.zeros(len(loop.model.configuration_names)))
+        return loop
+
+    def _connect(self) -> None:
+        deadline = self.rig.supervisor.command_timeout_s * timeout_factor(self._time_scale)
+        self._command = self.create_publisher(
+            JointState, 'configuration/command', command_qos(deadline)
+        )
+        self._state = self.create_publisher(JointState, 'configuration/state', MEASUREMENT)
+        self._reference = self.create_publisher(PoseStamped, 'reference/pose', VISUAL)
+        self._path = self.create_publisher(Path, 'reference/path', LATCHED)
+        self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
+        self._path.publish(
+            conversions.path_message(self.loop.path(PATH_POINTS), self.get_clock().now().to_msg())
+        )
+        self.create_subscription(
+            PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
+        )
+        self.create_subscription(PoseArray, 'sections/poses', self._on_sections, MEASUREMENT)
+        self.create_subscription(JointState, 'actuators/state', self._on_actuators, MEASUREMENT)
+        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        if self._simulated:
+            self.create_subscription(Clock, '/clock', self._on_clock, VISUAL)
+        self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())
+
+    # -- pacing: by poses; else by the wall clock, or by /clock, which is exact at any speed
+
+    def work(self) -> None:
+        """Run a cycle that no pose has triggered in time."""
+        self._cycle()
+
+    def _on_clock(self, message: Clock) -> None:
+        self._clock_ns = conversions.nanoseconds_of(message.clock)
+        if self._since_cycle() >= self._wait - 1e-9:
+            self._cycle()
+
+    def _now_ns(self) -> int:
+        """Return ROS time."""
+        return self._clock_ns if self._simulated else int(self.get_clock().now().nanoseconds)
+
+    def _pacing_ns(self) -> int:
+        """Return the time cycles are paced by: simulated, or one that nobody sets."""
+        return self._clock_ns if self._simulated else time.monotonic_ns()
+
+    def _since_cycle(self) -> float:
+        if self._last_cycle is None:
+            return float('inf')
+        return 1e-9 * float(self._pacing_ns() - self._last_cycle)
+
+    def _now_s(self) -> float:
+        return 1e-9 * float(self._now_ns())
+
+    # -- inputs
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        self._newest = message
+        if self._pose_paced and self._since_cycle() >= self._early:
+            self._cycle()
+
+    def _on_sections(self, message: PoseArray) -> None:
+        try:
+            bending = conversions.bending_of(conversions.transforms_of(message))
+        except ValueError:
+            return  # the tip's pose of the same frame is reported as not finite
+        self._state.publish(
+            conversions.joint_message(
+                self.loop.model.configuration_names, bending, message.header.stamp
+            )
+        )
+
+    def _on_actuators(self, message: JointState) -> None:
+        with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
+            position = conversions.positions_of(message, self.loop.limits.names)
+            self._actuators = position if np.all(np.isfinite(position)) else None
+
+    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
+        if message.name != self._supervisor:
+            return
+        self._permit_time = time.monotonic()
+        self._follow(conversions.health_of(message).values.get('motion_allowed') == 'true')
+
+    def _watch_supervisor(self) -> None:
+        silent = time.monotonic() - self._permit_time
+        if self._allowed and silent > self.rig.supervisor.heartbeat_timeout_s:
+            self._tell(
+                Event(
+                    self._now_s(),
+                    'error',
+                    'tracker',
+                    f'supervisor silent for {1e3 * silent:.0f} ms; standing still',
+                )
+            )
+            self._follow(allowed=False)
+
+    def _follow(self, allowed: bool) -> None:
+        """
+        Start, hold or go on as the supervisor allows.
+
+        A start after the end of the trajectory, or away from where the arm was held, drives it
+        from its beginning.
+        """
+        rising, self._allowed = allowed and not self._allowed, allowed
+        if rising and (self.loop.phase in (Phase.IDLE, Phase.DONE) or self._displaced()):
+            self._take_over()
+            self.loop.start(self._now_s())
+        elif rising:
+            self.loop.resume(self._now_s())
+        elif not allowed:
+            self.loop.hold(self._now_s())
+
+    def _displaced(self) -> bool:
+        """Return whether the actuators stand elsewhere than commanded, as after a restart."""
+        if self._actuators is None:
+            return False
+        limits = self.loop.limits
+        apart = np.abs(self._actuators - self.loop.tracker.actuation)
+        return bool(np.any(apart > STANDING * (limits.position_max - limits.position_min)))
+
+    def _take_over(self) -> None:
+        """Begin where the actuators stand."""
+        if self._actuators is None or not self._displaced():
+            return
+        try:
+            self.loop.tracker.reset(self.loop.model.configuration_of(self._actuators))
+        except ValueError as error:
+            self._tell(Event(self._now_s(), 'warning', 'tracker', f'start posture: {error}'))
+
+    # -- the cycle
+
+    def _cycle(self) -> None:
+        gap = self._since_cycle()
+        self._last_cycle = self._pacing_ns()
+        self._schedule()
+        now = self._now_ns()
+        message, self._newest = self._newest, None
+        pose, stamp = self._sample(message, conversions.time_message(now))
+        # A command carries the time stamp of the pose it was computed from.
+        answers = stamp if not self.loop.open_loop else conversions.time_message(now)
+        began = time.perf_counter()
+        output = self.loop.cycle(1e-9 * now, pose)
+        self._compute.add(1e3 * (time.perf_counter() - began))
+        self._command.publish(
+            conversions.joint_message(
+                self.loop.model.configuration_names, output.configuration, answers
+            )
+        )
+        measured = pose is not None and bool(np.all(np.isfinite(pose.position)))
+        reference = output.matched_reference if measured else output.reference_position
+        self._reference.publish(conversions.position_message(reference, stamp))
+        self._count(gap, pose if measured else None)
+        self._after(output)
+
+    def _schedule(self) -> None:
+        """Set when the next cycle is due on the wall clock if no pose triggers one."""
+        if self._simulated:
+            return
+        now = time.monotonic()
+        # Without poses a late cycle does not delay the next ones.
+        regular = self.due + self._wait if not self._pose_paced else 0.0
+        self.due = regular if now < regular <= now + self._wait else now + self._wait
+
+    def _sample(self, message: PoseStamped | None, now: Time) -> tuple[PoseSample | None, Time]:
+        """Return the pose for the loop, and its time stamp if it is usable, else now."""
+        if message is None:
+            return None, now
+        position = conversions.position_of(message)
+        stamp = message.header.stamp if np.all(np.isfinite(position)) else now
+        return PoseSample(conversions.seconds_of(message.header.stamp), position), stamp
+
+    def _count(self, gap: float, measured: PoseSample | None) -> None:
+        if self.loop.phase not in (Phase.APPROACH, Phase.SETTLE, Phase.TRACK):
+            return
+        self._cycles += 1
+        if np.isfinite(gap) and gap > MISSED * self._period:
+            self._missed += 1
+        if measured is not None:
+            self._latency.add(1e3 * (self._now_s() - measured.stamp_s))
+
+    def _after(self, output: CycleOutput) -> None:
+        self._output = output
+        now = self._now_s()
+        for event in output.events:
+            self._tell(Event(now, event.level, event.source, event.message))
+        phase = (output.phase.value, output.lap)
+        if phase != self._phase:
+            self._phase, self._phase_since = phase, now
+            self._heartbeat.publish(diagnostics=False)
+
+    # -- what is told
+
+    def _tell(self, event: Event) -> None:
+        last = self._events[-1][1] if self._events else None
+        if last and last.message == event.message and event.time_s - last.time_s < 1.0:
+            return
+        self._event_count += 1
+        self._events.append((self._event_count, event))
+        logger = self.get_logger()
+        if event.level == 'info':
+            logger.info(event.message)
+        else:
+            logger.warning(event.message)
+        self._heartbeat.publish()
+
+    def _values(self) -> dict[str, str]:
+        output = self._output
+        values = {
+            'phase': self._phase[0],
+            'lap': str(self._phase[1]),
+            'phase_since_s': f'{self._phase_since:.6f}',
+            'progress': f'{output.progress:.4f}' if output else '0',
+            'error_mm': f'{1e3 * output.error_m:.3f}' if output else 'nan',
+            'cycles': str(self._cycles),
+            'missed': str(self._missed),
+            'compute_ms': self._compute.text(),
+            'latency_ms': self._latency.text(),
+        }
+        return values | conversions.event_values(dict(self._events))
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(TrackerNode, 'tracker', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,381 @@
+"""
+Compiled dynamics of the chain: articulated-body algorithm in base-frame coordinates.
+
+Spatial vectors have the angular part first and refer to the origin of the base frame, so nothing
+is transformed when it passes from body to body. The joint accelerations solve
+(M + h D + h^2 K) qdd = Q_elastic - (D + h K) v + Q_loads - C + G^T T,
+one linearly implicit Euler step of length h; the factorisation serves the free motion and every
+cable.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_quaternion
+from softarm_ros.plant.layout import Array, ArmState, BodyParameters, Loads, Scratch
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> None:
+    """Write pose of every body and the velocity map of every joint into `scratch`."""
+    rotation, origin = scratch.rotation, scratch.origin
+    for i in range(3):
+        origin[0, i] = 0.0
+        for j in range(3):
+            rotation[0, i, j] = body.base_rotation[i, j]
+    for g in range(body.mass.shape[0]):
+        R = scratch.joint_rotation[g]
+        q = state.quaternion[g]
+        matrix_of_quaternion(q, R)
+        f, f_c, f_cc, arc, arc_c = arc_shape(2.0 * (q[0] * q[0] + q[1] * q[1]))
+        scratch.arc[g, 0], scratch.arc[g, 1], scratch.arc[g, 2] = f, f_c, f_cc
+        scratch.arc[g, 3], scratch.arc[g, 4] = arc, arc_c
+        length = body.segment_length[g] + state.extension[g]
+        half = 0.5 * length * f
+        scratch.arc[g, 5] = half
+        # The parent's axis in the child frame is R[2]; the child's in the parent frame R[:, 2].
+        ax, ay, az = R[2, 0], R[2, 1], R[2, 2]
+        _slide(scratch.sliding[g], ax, ay, az, half, length * f_c, f)
+        px, py = half * R[0, 2], half * R[1, 2]
+        pz = body.offset[g] + half * (1.0 + R[2, 2])
+        parent, child = rotation[g], rotation[g + 1]
+        for i in range(3):
+            origin[g + 1, i] = (
+                origin[g, i] + parent[i, 0] * px + parent[i, 1] * py + parent[i, 2] * pz
+            )
+            for j in range(3):
+                child[i, j] = (
+                    parent[i, 0] * R[0, j] + parent[i, 1] * R[1, j] + parent[i, 2] * R[2, j]
+                )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _slide(
+    sliding: Array, ax: float, ay: float, az: float, half: float, slope: float, f: float
+) -> None:
+    """Write the local velocity of the child's origin per joint velocity, (3, 4)."""
+    # d cos(beta)/dt = wy ax - wx ay changes lambda by `slope` per unit.
+    mx, my, mz = 0.5 * ax, 0.5 * ay, 0.5 * (az + 1.0)
+    sx, sy = -slope * ay, slope * ax
+    sliding[0, 0] = mx * sx
+    sliding[1, 0] = my * sx - half
+    sliding[2, 0] = mz * sx
+    sliding[0, 1] = mx * sy + half
+    sliding[1, 1] = my * sy
+    sliding[2, 1] = mz * sy
+    sliding[0, 2] = 0.0
+    sliding[1, 2] = 0.0
+    sliding[2, 2] = 0.0
+    sliding[0, 3] = mx * f
+    sliding[1, 3] = my * f
+    sliding[2, 3] = mz * f
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def load_bodies(
+    body: BodyParameters, state: ArmState, loads: Loads, scratch: Scratch, h: float
+) -> float:
+    """
+    Write motion subspaces, inertias, bias wrenches and joint loads; return the kinetic energy [J].
+
+    `place_bodies` must have been called for this state.
+    """
+    n = body.mass.shape[0]
+    # Spatial velocity and bias acceleration of the current body; gravity as acceleration upwards.
+    w0, w1, w2, v0, v1, v2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    b0, b1, b2 = 0.0, 0.0, 0.0
+    a0, a1, a2 = -body.gravity[0], -body.gravity[1], -body.gravity[2]
+    energy = 0.0
+    for g in range(n):
+        elastic_load(
+            state.quaternion[g],
+            state.extension[g],
+            state.velocity[g],
+            body.stiffness[g],
+            body.damping_time[g] + h,
+            scratch.load[g],
+            scratch.tangent[g],
+        )
+        R, r, S = scratch.rotation[g + 1], scratch.origin[g + 1], scratch.motion[g]
+        _motion_subspace(R, r, scratch.sliding[g], S)
+        rate = state.velocity[g]
+        j0 = S[0, 0] * rate[0] + S[0, 1] * rate[1] + S[0, 2] * rate[2]
+        j1 = S[1, 0] * rate[0] + S[1, 1] * rate[1] + S[1, 2] * rate[2]
+        j2 = S[2, 0] * rate[0] + S[2, 1] * rate[1] + S[2, 2] * rate[2]
+        j3 = S[3, 0] * rate[0] + S[3, 1] * rate[1] + S[3, 2] * rate[2] + S[3, 3] * rate[3]
+        j4 = S[4, 0] * rate[0] + S[4, 1] * rate[1] + S[4, 2] * rate[2] + S[4, 3] * rate[3]
+        j5 = S[5, 0] * rate[0] + S[5, 1] * rate[1] + S[5, 2] * rate[2] + S[5, 3] * rate[3]
+        w0, w1, w2 = w0 + j0, w1 + j1, w2 + j2
+        v0, v1, v2 = v0 + j3, v1 + j4, v2 + j5
+        # V x (S q') plus the local rate of change of the subspace
+        length = body.segment_length[g] + state.extension[g]
+        d0, d1, d2 = _subspace_drift(scratch.joint_rotation[g], rate, length, scratch.arc[g])
+        b0 += w1 * j2 - w2 * j1
+        b1 += w2 * j0 - w0 * j2
+        b2 += w0 * j1 - w1 * j0
+        a0 += w1 * j5 - w2 * j4 + v1 * j2 - v2 * j1 + R[0, 0] * d0 + R[0, 1] * d1 + R[0, 2] * d2
+        a1 += w2 * j3 - w0 * j5 + v2 * j0 - v0 * j2 + R[1, 0] * d0 + R[1, 1] * d1 + R[1, 2] * d2
+        a2 += w0 * j4 - w1 * j3 + v0 * j1 - v1 * j0 + R[2, 0] * d0 + R[2, 1] * d1 + R[2, 2] * d2
+        I = scratch.inertia[g]  # noqa: E741
+        _spatial_inertia(R, r, body.mass[g], body.centre[g], body.inertia[g], I)
+        l0, l1, l2, p0, p1, p2 = _momentum(I, w0, w1, w2, v0, v1, v2)
+        energy += 0.5 * (w0 * l0 + w1 * l1 + w2 * l2 + v0 * p0 + v1 * p1 + v2 * p2)
+        n0, n1, n2, f0, f1, f2 = _momentum(I, b0, b1, b2, a0, a1, a2)
+        wrench = scratch.bias[g]
+        wrench[0] = n0 + w1 * l2 - w2 * l1 + v1 * p2 - v2 * p1
+        wrench[1] = n1 + w2 * l0 - w0 * l2 + v2 * p0 - v0 * p2
+        wrench[2] = n2 + w0 * l1 - w1 * l0 + v0 * p1 - v1 * p0
+        wrench[3] = f0 + w1 * p2 - w2 * p1
+        wrench[4] = f1 + w2 * p0 - w0 * p2
+        wrench[5] = f2 + w0 * p1 - w1 * p0
+    _apply_tip_loads(body, loads, scratch, n)
+    return energy
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _motion_subspace(R: Array, r: Array, sliding: Array, S: Array) -> None:
+    """Write the joint's spatial motion subspace (6, 4) at the base origin."""
+    for j in range(3):
+        x, y, z = R[0, j], R[1, j], R[2, j]
+        u, v, w = sliding[0, j], sliding[1, j], sliding[2, j]
+        S[0, j], S[1, j], S[2, j] = x, y, z
+        S[3, j] = R[0, 0] * u + R[0, 1] * v + R[0, 2] * w + r[1] * z - r[2] * y
+        S[4, j] = R[1, 0] * u + R[1, 1] * v + R[1, 2] * w + r[2] * x - r[0] * z
+        S[5, j] = R[2, 0] * u + R[2, 1] * v + R[2, 2] * w + r[0] * y - r[1] * x
+    u, v, w = sliding[0, 3], sliding[1, 3], sliding[2, 3]
+    S[0, 3], S[1, 3], S[2, 3] = 0.0, 0.0, 0.0
+    S[3, 3] = R[0, 0] * u + R[0, 1] * v + R[0, 2] * w
+    S[4, 3] = R[1, 0] * u + R[1, 1] * v + R[1, 2] * w
+    S[5, 3] = R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _subspace_drift(
+    R: Array, rate: Array, length: float, arc: Array
+) -> tuple[float, float, float]:
+    """Return the local rate of change of (motion subspace) x (constant joint rates), [m/s^2]."""
+    wx, wy, wz, stretching = rate[0], rate[1], rate[2], rate[3]
+    f, f_c, f_cc = arc[0], arc[1], arc[2]
+    ax, ay, az = R[2, 0], R[2, 1], R[2, 2]
+    # a' = -w x a
+    dax, day, daz = wz * ay - wy * az, wx * az - wz * ax, wy * ax - wx * ay
+    c = daz
+    c_rate = wy * dax - wx * day
+    half_rate = 0.5 * (stretching * f + length * f_c * c)
+    quarter = 0.5 * (2.0 * stretching * f_c * c + length * (f_cc * c * c + f_c * c_rate))
+    return (
+        half_rate * (dax + wy) + quarter * ax,
+        half_rate * (day - wx) + quarter * ay,
+        half_rate * daz + quarter * (az + 1.0),
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _spatial_inertia(
+    R: Array, r: Array, mass: float, centre: float, inertia: Array, I: Array  # noqa: E741
+) -> None:
+    """Write the inertia of an axisymmetric body at the base origin, (10,) as in Scratch."""
+    z0, z1, z2 = R[0, 2], R[1, 2], R[2, 2]
+    c0, c1, c2 = r[0] + centre * z0, r[1] + centre * z1, r[2] + centre * z2
+    across, more = inertia[0], inertia[1] - inertia[0]
+    I[0] = across + more * z0 * z0 + mass * (c1 * c1 + c2 * c2)
+    I[1] = across + more * z1 * z1 + mass * (c0 * c0 + c2 * c2)
+    I[2] = across + more * z2 * z2 + mass * (c0 * c0 + c1 * c1)
+    I[3] = more * z0 * z1 - mass * c0 * c1
+    I[4] = more * z0 * z2 - mass * c0 * c2
+    I[5] = more * z1 * z2 - mass * c1 * c2
+    I[6], I[7], I[8] = mass * c0, mass * c1, mass * c2
+    I[9] = mass
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _momentum(
+    I: Array, w0: float, w1: float, w2: float, v0: float, v1: float, v2: float  # noqa: E741
+) -> tuple[float, float, float, float, float, float]:
+    """Return spatial inertia times a spatial vector."""
+    h0, h1, h2 = I[6], I[7], I[8]
+    return (
+        I[0] * w0 + I[3] * w1 + I[4] * w2 + h1 * v2 - h2 * v1,
+        I[3] * w0 + I[1] * w1 + I[5] * w2 + h2 * v0 - h0 * v2,
+        I[4] * w0 + I[5] * w1 + I[2] * w2 + h0 * v1 - h1 * v0,
+        I[9] * v0 + w1 * h2 - w2 * h1,
+        I[9] * v1 + w2 * h0 - w0 * h2,
+        I[9] * v2 + w0 * h1 - w1 * h0,
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: int) -> None:
+    """Subtract the tip loads from what the last body needs."""
+    R, r, wrench = scratch.rotation[n], scratch.origin[n], scratch.bias[n - 1]
+    F, M = loads.tip_force, loads.tip_moment
+    x = r[0] + body.tip_offset[0] * R[0, 2]
+    y = r[1] + body.tip_offset[0] * R[1, 2]
+    z = r[2] + body.tip_offset[0] * R[2, 2]
+    wrench[0] -= M[0] + y * F[2] - z * F[1]
+    wrench[1] -= M[1] + z * F[0] - x * F[2]
+    wrench[2] -= M[2] + x * F[1] - y * F[0]
+    wrench[3] -= F[0]
+    wrench[4] -= F[1]
+    wrench[5] -= F[2]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> None:
+    """
+    Factorise (M + h D + h^2 K) and reduce all right-hand sides, from the tip to the base.
+
+    Right-hand sides: one newton of tension in each cable (rows 0..m-1 of `response`) and the free
+    motion (row m). `scratch.gradient` must be zero at the joints a cable does not pass.
+    """
+    articulated = scratch.articulated
+    articulated[:] = 0.0
+    scratch.carried[:] = 0.0
+    for g in range(body.mass.shape[0] - 1, -1, -1):
+        _add_inertia(articulated, scratch.inertia[g])
+        S, U = scratch.motion[g], scratch.gain[g]
+        factor = h * (body.damping_time[g] + h)
+        for i in range(6):
+            for j in range(4):
+                total = 0.0
+                for k in range(6):
+                    total += articulated[i, k] * S[k, j]
+                U[i, j] = total
+        D = scratch.inverse[g]
+        for i in range(4):
+            for j in range(i + 1):
+                total = 0.0
+                for k in range(6):
+                    total += S[k, i] * U[k, j]
+                D[i, j] = total
+        for i in range(3):
+            for j in range(i + 1):
+                D[i, j] += factor * scratch.tangent[g, i, j]
+        D[3, 3] += factor * body.stiffness[g, 2]
+        _invert_symmetric_4(D)
+        for i in range(6):
+            u0, u1, u2, u3 = U[i, 0], U[i, 1], U[i, 2], U[i, 3]
+            x0 = u0 * D[0, 0] + u1 * D[1, 0] + u2 * D[2, 0] + u3 * D[3, 0]
+            x1 = u0 * D[0, 1] + u1 * D[1, 1] + u2 * D[2, 1] + u3 * D[3, 1]
+            x2 = u0 * D[0, 2] + u1 * D[1, 2] + u2 * D[2, 2] + u3 * D[3, 2]
+            x3 = u0 * D[0, 3] + u1 * D[1, 3] + u2 * D[2, 3] + u3 * D[3, 3]
+            # Row i of U is still needed by the rows below it only through `articulated`.
+            for j in range(i, 6):
+                articulated[i, j] -= x0 * U[j, 0] + x1 * U[j, 1] + x2 * U[j, 2] + x3 * U[j, 3]
+            U[i, 0], U[i, 1], U[i, 2], U[i, 3] = x0, x1, x2, x3
+        for i in range(6):
+            for j in range(i):
+                articulated[i, j] = articulated[j, i]
+        _reduce_loads(scratch, g, cables)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
+    """Reduce every right-hand side at joint g and pass the wrenches on to the parent."""
+    S, gain = scratch.motion[g], scratch.gain[g]
+    carried, response = scratch.carried, scratch.response[g]
+    for k in range(6):
+        carried[cables, k] += scratch.bias[g, k]
+    for i in range(cables + 1):
+        p = carried[i]
+        for j in range(4):
+            total = scratch.load[g, j] if i == cables else -scratch.gradient[i, g, j]
+            for k in range(6):
+                total -= S[k, j] * p[k]
+            response[i, j] = total
+        u0, u1, u2, u3 = response[i, 0], response[i, 1], response[i, 2], response[i, 3]
+        for k in range(6):
+            p[k] += gain[k, 0] * u0 + gain[k, 1] * u1 + gain[k, 2] * u2 + gain[k, 3] * u3
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _add_inertia(matrix: Array, I: Array) -> None:  # noqa: E741
+    """Add a body's inertia (10,) to a spatial matrix (6, 6)."""
+    matrix[0, 0] += I[0]
+    matrix[1, 1] += I[1]
+    matrix[2, 2] += I[2]
+    matrix[0, 1] += I[3]
+    matrix[1, 0] += I[3]
+    matrix[0, 2] += I[4]
+    matrix[2, 0] += I[4]
+    matrix[1, 2] += I[5]
+    matrix[2, 1] += I[5]
+    matrix[0, 4] -= I[8]
+    matrix[4, 0] -= I[8]
+    matrix[0, 5] += I[7]
+    matrix[5, 0] += I[7]
+    matrix[1, 3] += I[8]
+    matrix[3, 1] += I[8]
+    matrix[1, 5] -= I[6]
+    matrix[5, 1] -= I[6]
+    matrix[2, 3] -= I[7]
+    matrix[3, 2] -= I[7]
+    matrix[2, 4] += I[6]
+    matrix[4, 2] += I[6]
+    matrix[3, 3] += I[9]
+    matrix[4, 4] += I[9]
+    matrix[5, 5] += I[9]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _invert_symmetric_4(D: Array) -> None:
+    """Replace a positive definite (4, 4), lower triangle given, by its full inverse."""
+    # Cholesky D = L L^T in place, then L^-1 in place, then L^-T L^-1.
+    for j in range(4):
+        for k in range(j):
+            D[j, j] -= D[j, k] * D[j, k]
+        D[j, j] = math.sqrt(D[j, j])
+        for i in range(j + 1, 4):
+            for k in range(j):
+                D[i, j] -= D[i, k] * D[j, k]
+            D[i, j] /= D[j, j]
+    for j in range(4):
+        D[j, j] = 1.0 / D[j, j]
+        for i in range(j + 1, 4):
+            total = 0.0
+            for k in range(j, i):
+                total -= D[i, k] * D[k, j]
+            D[i, j] = total / D[i, i]
+    for i in range(4):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, 4):
+                total += D[k, i] * D[k, j]
+            D[i, j] = total
+            D[j, i] = total
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def accelerate(scratch: Scratch, tension: Array, h: float, velocity: Array) -> None:
+    """Add h times the joint accelerations under the cable tensions to `velocity` (n, 4)."""
+    n, m = scratch.response.shape[0], tension.shape[0]
+    a0, a1, a2, a3, a4, a5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for g in range(n):
+        gain, inverse, S = scratch.gain[g], scratch.inverse[g], scratch.motion[g]
+        u = scratch.response[g, m]
+        for i in range(m):
+            for j in range(4):
+                u[j] += tension[i] * scratch.response[g, i, j]
+        x0, x1, x2, x3 = u[0], u[1], u[2], u[3]
+        for j in range(4):
+            u[j] = (
+                inverse[j, 0] * x0 + inverse[j, 1] * x1 + inverse[j, 2] * x2 + inverse[j, 3] * x3
+            ) - (
+                gain[0, j] * a0
+                + gain[1, j] * a1
+                + gain[2, j] * a2
+                + gain[3, j] * a3
+                + gain[4, j] * a4
+                + gain[5, j] * a5
+            )
+            velocity[g, j] += h * u[j]
+        x0, x1, x2, x3 = u[0], u[1], u[2], u[3]
+        a0 += S[0, 0] * x0 + S[0, 1] * x1 + S[0, 2] * x2
+        a1 += S[1, 0] * x0 + S[1, 1] * x1 + S[1, 2] * x2
+        a2 += S[2, 0] * x0 + S[2, 1] * x1 + S[2, 2] * x2
+        a3 += S[3, 0] * x0 + S[3, 1] * x1 + S[3, 2] * x2 + S[3, 3] * x3
+        a4 += S[4, 0] * x0 + S[4, 1] * x1 + S[4, 2] * x2 + S[4, 3] * x3
+        a5 += S[5, 0] * x0 + S[5, 1] * x1 + S[5, 2] * x2 + S[5, 3] * x3

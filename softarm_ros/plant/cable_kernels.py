@@ -1,0 +1,192 @@
+"""
+Compiled cables: path, cutting into the body, and tension.
+
+A cable of section k is a frictionless thread: along the centreline through the sections before
+(their arc length, no lever), then through points a + w_j in the cross-section at both ends of each
+segment of its own section. w_j is how far it has cut into the body there; an elastic, viscous
+foundation K_t ds resists. w is zero at the endcaps, which hold the cable. Its arc between two
+points turns with the body's segment, so a cable that does not cut in has length L (1 + e) - d theta
+exactly.
+
+Everything about a cable that joins two bodies depends on the joint between them alone: the cable
+acts on the chain through joint forces, `gradient` times tension.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from softarm_ros.plant.layout import Array, ArmState, BodyParameters, CableParameters, Scratch
+
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def measure_cables(
+    body: BodyParameters, cables: CableParameters, state: ArmState, scratch: Scratch
+) -> None:
+    """
+    Write length of every cable and its derivatives by joint coordinates and cut_in.
+
+    `place_bodies` must have been called for this state.
+    """
+    segments = state.cut_in.shape[1] - 1
+    for i in range(cables.first.shape[0]):
+        first = cables.first[i]
+        total = 0.0
+        for g in range(first):
+            total += body.segment_length[g] + state.extension[g]
+            scratch.gradient[i, g, 3] = 1.0
+        scratch.slope[i, :, :] = 0.0
+        for k in range(segments):
+            total += _measure_edge(cables.anchor[i], state.cut_in[i], scratch, i, first + k, k)
+        scratch.length[i] = total
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _measure_edge(
+    anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int
+) -> float:
+    """Write the derivatives of one arc of cable i across joint g; return its length [m]."""
+    R, sliding = scratch.joint_rotation[g], scratch.sliding[g]
+    arc, arc_c = scratch.arc[g, 3], scratch.arc[g, 4]
+    a0, a1 = anchor[0] + cut_in[k, 0], anchor[1] + cut_in[k, 1]
+    b0, b1 = anchor[0] + cut_in[k + 1, 0], anchor[1] + cut_in[k + 1, 1]
+    half = scratch.arc[g, 5]
+    ax, ay = R[2, 0], R[2, 1]
+    e0 = half * ax + b0 - R[0, 0] * a0 - R[1, 0] * a1
+    e1 = half * ay + b1 - R[0, 1] * a0 - R[1, 1] * a1
+    e2 = half * (R[2, 2] + 1.0) - R[0, 2] * a0 - R[1, 2] * a1
+    chord = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
+    scale = arc / chord
+    t0, t1, t2 = scale * e0, scale * e1, scale * e2
+    turn = chord * arc_c
+    gradient = scratch.gradient[i, g]
+    gradient[0] = (
+        sliding[0, 0] * t0 + sliding[1, 0] * t1 + sliding[2, 0] * t2 + b1 * t2 - turn * ay
+    )
+    gradient[1] = (
+        sliding[0, 1] * t0 + sliding[1, 1] * t1 + sliding[2, 1] * t2 - b0 * t2 + turn * ax
+    )
+    gradient[2] = b0 * t1 - b1 * t0
+    gradient[3] = sliding[0, 3] * t0 + sliding[1, 3] * t1 + sliding[2, 3] * t2
+    slope = scratch.slope[i]
+    slope[k, 0] -= R[0, 0] * t0 + R[0, 1] * t1 + R[0, 2] * t2
+    slope[k, 1] -= R[1, 0] * t0 + R[1, 1] * t1 + R[1, 2] * t2
+    slope[k + 1, 0] += t0
+    slope[k + 1, 1] += t1
+    scratch.edge[i, k] = scale
+    return arc * chord
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def relax_foundation(
+    cables: CableParameters, state: ArmState, scratch: Scratch, h: float
+) -> None:
+    """
+    Write the change of cut_in within a step: without new tension, and per newton of it.
+
+    Implicit Euler of K_t ds (relaxation w' + w) + T dl/dw = 0 with the cable's own stiffness
+    T d2l/dw2 taken across the chords (isotropic) and at the old tension.
+    """
+    segments = state.cut_in.shape[1] - 1
+    for i in range(cables.first.shape[0]):
+        stiffness = cables.foundation[i]
+        base = (cables.relaxation[i] + h) * stiffness
+        pull = h * state.tension[i]
+        edge, pivots = scratch.edge[i], scratch.pivots
+        slope, relaxed, unit = scratch.slope[i], scratch.relaxed[i], scratch.unit[i]
+        for k in range(1, segments):
+            pivot = base + pull * (edge[k - 1] + edge[k])
+            factor = 0.0
+            if k > 1:
+                factor = pull * edge[k - 1] / pivots[k - 1]
+                pivot -= factor * pull * edge[k - 1]
+            pivots[k] = pivot
+            for c in range(2):
+                relaxed[k, c] = factor * relaxed[k - 1, c] - h * stiffness * state.cut_in[i, k, c]
+                unit[k, c] = factor * unit[k - 1, c] - h * slope[k, c]
+        for k in range(segments - 1, 0, -1):
+            for c in range(2):
+                if k < segments - 1:
+                    relaxed[k, c] += pull * edge[k] * relaxed[k + 1, c]
+                    unit[k, c] += pull * edge[k] * unit[k + 1, c]
+                relaxed[k, c] /= pivots[k]
+                unit[k, c] /= pivots[k]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def cut(state: ArmState, scratch: Scratch) -> None:
+    """Let the cables cut in under the tensions in `state`."""
+    for i in range(state.tension.shape[0]):
+        for k in range(1, state.cut_in.shape[1] - 1):
+            for c in range(2):
+                state.cut_in[i, k, c] += (
+                    scratch.relaxed[i, k, c] + state.tension[i] * scratch.unit[i, k, c]
+                )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def thread_lengths(body: BodyParameters, cables: CableParameters, segments: int, i: int) -> float:
+    """Return the length of cable i along the bending parts of the straight, unstressed arm [m]."""
+    total = 0.0
+    for g in range(cables.first[i] + segments):
+        total += body.segment_length[g]
+    return total
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def couple_cables(
+    body: BodyParameters,
+    cables: CableParameters,
+    state: ArmState,
+    target: Array,
+    scratch: Scratch,
+    h: float,
+) -> None:
+    """
+    Write compliance and gap of all cables together for one step.
+
+    With stretch s of a thread, T = max(0, k (s' + damping_time (s' - max(s, 0))/h)), where s' at
+    the end of the step falls linearly with all tensions. The bodies' part of the compliance is
+    h^2 G (M + h D + h^2 K)^-1 G^T, from the reduced joint forces alone.
+    """
+    m, n = cables.first.shape[0], body.mass.shape[0]
+    segments = state.cut_in.shape[1] - 1
+    compliance, gap = scratch.compliance, scratch.gap
+    compliance[:] = 0.0
+    for i in range(m):
+        rest = thread_lengths(body, cables, segments, i)
+        stretch = scratch.length[i] - rest + state.contraction[i]
+        lag = cables.damping_time[i] / (h + cables.damping_time[i])
+        gap[i] = scratch.length[i] - rest + target[i] - lag * max(stretch, 0.0)
+        compliance[i, i] = h / (cables.stiffness[i] * (h + cables.damping_time[i]))
+        for k in range(1, segments):
+            for c in range(2):
+                gap[i] += scratch.slope[i, k, c] * scratch.relaxed[i, k, c]
+                compliance[i, i] -= scratch.slope[i, k, c] * scratch.unit[i, k, c]
+    for g in range(n):
+        inverse, response = scratch.inverse[g], scratch.response[g]
+        for i in range(m):
+            if g >= cables.first[i] + segments:
+                continue
+            u = response[i]
+            for j in range(4):
+                gap[i] += h * scratch.gradient[i, g, j] * state.velocity[g, j]
+            x0 = inverse[0, 0] * u[0] + inverse[0, 1] * u[1]
+            x0 += inverse[0, 2] * u[2] + inverse[0, 3] * u[3]
+            x1 = inverse[1, 0] * u[0] + inverse[1, 1] * u[1]
+            x1 += inverse[1, 2] * u[2] + inverse[1, 3] * u[3]
+            x2 = inverse[2, 0] * u[0] + inverse[2, 1] * u[1]
+            x2 += inverse[2, 2] * u[2] + inverse[2, 3] * u[3]
+            x3 = inverse[3, 0] * u[0] + inverse[3, 1] * u[1]
+            x3 += inverse[3, 2] * u[2] + inverse[3, 3] * u[3]
+            free = response[m]
+            gap[i] -= h * h * (x0 * free[0] + x1 * free[1] + x2 * free[2] + x3 * free[3])
+            for j in range(i + 1):
+                v = response[j]
+                compliance[i, j] += h * h * (x0 * v[0] + x1 * v[1] + x2 * v[2] + x3 * v[3])
+    for i in range(m):
+        for j in range(i):
+            compliance[j, i] = compliance[i, j]

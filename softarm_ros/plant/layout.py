@@ -1,0 +1,257 @@
+"""
+Arrays that the compiled kernels of the plant work on.
+
+n joints (one elastic joint per segment, all sections in a row), m cables, N segments per section.
+Joint g leads from body g to body g + 1; body 0 is the mount. Everything is in the base frame
+unless it says 'local', which is the frame of the joint's child body.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class BodyParameters(NamedTuple):
+    """
+    The chain of elastic joints and rigid bodies.
+
+    Attributes
+    ----------
+    segment_length : (n,)
+        Unstretched length ds that the joint spans [m].
+    offset : (n,)
+        Rigid length from the parent body's origin to the start of the segment [m].
+    stiffness : (n, 3)
+        Bending EI/ds [N m/rad], torsion GJ/ds [N m/rad], extension EA/ds [N/m].
+    damping_time : (n,)
+        Kelvin-Voigt time [s]: damping = damping_time * stiffness.
+    mass, centre : (n,)
+        Of body g + 1 [kg], and the height of its centre of mass above its origin [m].
+    inertia : (n, 2)
+        Of body g + 1 about its centre of mass, across and along its axis [kg m^2].
+    base_rotation : (3, 3)
+        Rotation of the mount.
+    gravity : (3,)
+        [m/s^2].
+    tip_offset : (1,)
+        From the last body's origin to the tip [m].
+
+    """
+
+    segment_length: Array
+    offset: Array
+    stiffness: Array
+    damping_time: Array
+    mass: Array
+    centre: Array
+    inertia: Array
+    base_rotation: Array
+    gravity: Array
+    tip_offset: Array
+
+
+class CableParameters(NamedTuple):
+    """
+    Cables, foundation under them, and threads to the pulleys.
+
+    Attributes
+    ----------
+    first : (m,)
+        First joint of the section that the cable bends; it runs along the centreline before it.
+    anchor : (m, 2)
+        Position of its holes in the cross-section [m].
+    foundation : (m,)
+        Stiffness of the foundation at one path point, K_t ds [N/m].
+    relaxation : (m,)
+        Viscous time of the foundation [s].
+    stiffness : (m,)
+        Of the whole thread, EA / length [N/m].
+    damping_time : (m,)
+        Of the thread [s].
+
+    """
+
+    first: IntArray
+    anchor: Array
+    foundation: Array
+    relaxation: Array
+    stiffness: Array
+    damping_time: Array
+
+
+class ArmState(NamedTuple):
+    """
+    What the simulated body remembers.
+
+    Attributes
+    ----------
+    quaternion : (n, 4)
+        Rotation of each joint, x, y, z, w with w >= 0.
+    extension : (n,)
+        Of each segment [m].
+    velocity : (n, 4)
+        Local angular velocity of each joint [rad/s], rate of extension [m/s].
+    cut_in : (m, N + 1, 2)
+        Displacement of each path point from its place in the body [m]; zero at both ends.
+    contraction : (m,)
+        Length pulled in at the pulley [m].
+    tension : (m,)
+        [N].
+
+    """
+
+    quaternion: Array
+    extension: Array
+    velocity: Array
+    cut_in: Array
+    contraction: Array
+    tension: Array
+
+    def copy(self) -> ArmState:
+        """Return an independent copy."""
+        return ArmState(*(array.copy() for array in self))
+
+
+class Loads(NamedTuple):
+    """Dead loads on the tip, base frame: force (3,) [N] and moment (3,) [N m]."""
+
+    tip_force: Array
+    tip_moment: Array
+
+
+class Scratch(NamedTuple):
+    """
+    Working memory of one step, written anew by each.
+
+    Attributes
+    ----------
+    rotation, origin : (n + 1, 3, 3), (n + 1, 3)
+        Of the bodies [-, m].
+    joint_rotation : (n, 3, 3)
+        Parent to child.
+    sliding : (n, 3, 4)
+        Local velocity of the child's origin per joint velocity [m, -].
+    arc : (n, 6)
+        Shape factors of the bent segment (`joint_kernels.arc_shape`) and lambda/2 [m].
+    motion : (n, 6, 4)
+        Spatial motion subspace (angular first, at the base origin).
+    tangent : (n, 3, 3)
+        Stiffness J^-T K J^-1 of the joint rotation [N m/rad].
+    load : (n, 4)
+        Generalised force of the joint without cables [N m, N].
+    inertia : (n, 10)
+        Spatial inertia of the bodies at the base origin: xx yy zz xy xz yz, m c (3), m.
+    bias : (n, 6)
+        Wrench that the bodies need for zero joint acceleration.
+    articulated : (6, 6)
+        Articulated inertia of the current body.
+    gain, inverse : (n, 6, 4), (n, 4, 4)
+        U D^-1 and D^-1 of the articulated-body factorisation.
+    carried : (m + 1, 6)
+        Wrench passed down the chain, one row per right-hand side; the last is the free motion.
+    response : (n, m + 1, 4)
+        Reduced joint forces of unit tensions, and of the free motion in the last row.
+    gradient : (m, n, 4)
+        Of the cable length by the joint coordinates [m/rad, -].
+    length : (m,)
+        Of the cable along the bending parts [m].
+    slope : (m, N + 1, 2)
+        Of the cable length by cut_in.
+    edge : (m, N)
+        Second derivative of the arc between two path points by their distance across it [1/m].
+    relaxed, unit : (m, N + 1, 2)
+        Change of cut_in within the step without tension, and per newton of it.
+    pivots : (N + 1,)
+        Of the foundation's equations.
+    compliance : (m, m)
+        Shortening of cable i per newton in cable j within one step [m/N].
+    gap : (m,)
+        Stretch of the threads that tension has to account for [m].
+    taut : (m,)
+        Cables in the active set.
+    factor, solution : (m, m), (m,)
+        Of the active set's equations.
+
+    """
+
+    rotation: Array
+    origin: Array
+    joint_rotation: Array
+    sliding: Array
+    arc: Array
+    motion: Array
+    tangent: Array
+    load: Array
+    inertia: Array
+    bias: Array
+    articulated: Array
+    gain: Array
+    inverse: Array
+    carried: Array
+    response: Array
+    gradient: Array
+    length: Array
+    slope: Array
+    edge: Array
+    relaxed: Array
+    unit: Array
+    pivots: Array
+    compliance: Array
+    gap: Array
+    taut: NDArray[np.bool_]
+    factor: Array
+    solution: Array
+
+
+def rest_state(joints: int, cables: int, segments: int) -> ArmState:
+    """Return the straight, unstressed arm with all contractions zero."""
+    quaternion = np.zeros((joints, 4))
+    quaternion[:, 3] = 1.0
+    return ArmState(
+        quaternion,
+        np.zeros(joints),
+        np.zeros((joints, 4)),
+        np.zeros((cables, segments + 1, 2)),
+        np.zeros(cables),
+        np.zeros(cables),
+    )
+
+
+def new_scratch(joints: int, cables: int, segments: int) -> Scratch:
+    """Return working memory for an arm of this size."""
+    n, m, points = joints, cables, segments + 1
+    return Scratch(
+        rotation=np.zeros((n + 1, 3, 3)),
+        origin=np.zeros((n + 1, 3)),
+        joint_rotation=np.zeros((n, 3, 3)),
+        sliding=np.zeros((n, 3, 4)),
+        arc=np.zeros((n, 6)),
+        motion=np.zeros((n, 6, 4)),
+        tangent=np.zeros((n, 3, 3)),
+        load=np.zeros((n, 4)),
+        inertia=np.zeros((n, 10)),
+        bias=np.zeros((n, 6)),
+        articulated=np.zeros((6, 6)),
+        gain=np.zeros((n, 6, 4)),
+        inverse=np.zeros((n, 4, 4)),
+        carried=np.zeros((m + 1, 6)),
+        response=np.zeros((n, m + 1, 4)),
+        gradient=np.zeros((m, n, 4)),
+        length=np.zeros(m),
+        slope=np.zeros((m, points, 2)),
+        edge=np.zeros((m, segments)),
+        relaxed=np.zeros((m, points, 2)),
+        unit=np.zeros((m, points, 2)),
+        pivots=np.zeros(points),
+        compliance=np.zeros((m, m)),
+        gap=np.zeros(m),
+        taut=np.zeros(m, dtype=np.bool_),
+        factor=np.zeros((m, m)),
+        solution=np.zeros(m),
+    )

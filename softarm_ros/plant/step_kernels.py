@@ -1,0 +1,208 @@
+"""Compiled time step of arm, cables and steppers together."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
+from softarm_ros.plant.cable_kernels import (
+    couple_cables,
+    cut,
+    measure_cables,
+    relax_foundation,
+)
+from softarm_ros.plant.joint_kernels import turn
+from softarm_ros.plant.layout import (
+    Array,
+    ArmState,
+    BodyParameters,
+    CableParameters,
+    Loads,
+    Scratch,
+)
+from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
+from softarm_ros.plant.tension_kernels import solve_tensions
+
+OK = 0
+NOT_FINITE = 1
+FOLDED = 2
+CRUSHED = 3
+UNSETTLED = 4
+
+MAX_JOINT_RAD = 2.2
+MIN_STRETCH = 0.2  # of a segment's length
+_RESET_STEPS = 8
+_STILL_STEPS = 5
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def step_arm(
+    body: BodyParameters,
+    cables: CableParameters,
+    state: ArmState,
+    loads: Loads,
+    target: Array,
+    tension_given: bool,
+    scratch: Scratch,
+    h: float,
+) -> tuple[int, int, float]:
+    """
+    Advance the arm by h [s].
+
+    Parameters
+    ----------
+    target : (m,)
+        Contractions at the end of the step [m], or tensions [N] if `tension_given`.
+
+    Returns
+    -------
+    tuple
+        Status (OK, NOT_FINITE, FOLDED, CRUSHED), the joint it is about, and the kinetic energy
+        [J] before the step.
+
+    """
+    m = target.shape[0]
+    place_bodies(body, state, scratch)
+    energy = load_bodies(body, state, loads, scratch, h)
+    measure_cables(body, cables, state, scratch)
+    relax_foundation(cables, state, scratch, h)
+    factorise(body, scratch, h, m)
+    if tension_given:
+        for i in range(m):
+            state.tension[i] = target[i]
+    else:
+        couple_cables(body, cables, state, target, scratch, h)
+        for i in range(m):
+            state.contraction[i] = target[i]
+            scratch.taut[i] = state.tension[i] > 0.0
+        found = solve_tensions(
+            scratch.compliance,
+            scratch.gap,
+            scratch.taut,
+            scratch.factor,
+            scratch.solution,
+            state.tension,
+        )
+        if not found:
+            return NOT_FINITE, 0, energy
+    cut(state, scratch)
+    accelerate(scratch, state.tension, h, state.velocity)
+    status, joint = _move(body, state, h)
+    return status, joint, energy
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _move(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
+    """Move every joint with its velocity for h; report the first one that no longer can be."""
+    smallest = math.cos(0.5 * MAX_JOINT_RAD)
+    for g in range(body.mass.shape[0]):
+        rate = state.velocity[g]
+        turn(state.quaternion[g], h * rate[0], h * rate[1], h * rate[2])
+        state.extension[g] += h * rate[3]
+        if not math.isfinite(state.quaternion[g, 3] + state.extension[g]):
+            return NOT_FINITE, g
+        if state.quaternion[g, 3] < smallest:
+            return FOLDED, g
+        if state.extension[g] < (MIN_STRETCH - 1.0) * body.segment_length[g]:
+            return CRUSHED, g
+    return OK, 0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def advance_arm(
+    body: BodyParameters,
+    cables: CableParameters,
+    state: ArmState,
+    loads: Loads,
+    target: Array,
+    tension_given: bool,
+    scratch: Scratch,
+    h: float,
+    steps: int,
+) -> tuple[int, int]:
+    """Advance by `steps` steps with one target; return status and joint."""
+    for _ in range(steps):
+        status, joint, _ = step_arm(
+            body, cables, state, loads, target, tension_given, scratch, h
+        )
+        if status != OK:
+            return status, joint
+    return OK, 0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def drive_arm(
+    body: BodyParameters,
+    cables: CableParameters,
+    state: ArmState,
+    loads: Loads,
+    steppers: StepperParameters,
+    motors: StepperState,
+    scratch: Scratch,
+    h: float,
+    steps: int,
+) -> tuple[int, int]:
+    """Advance motors and arm together by `steps` steps; return status and joint."""
+    for _ in range(steps):
+        step_motors(steppers, motors, h)
+        status, joint, _ = step_arm(
+            body, cables, state, loads, motors.contraction, False, scratch, h
+        )
+        if status != OK:
+            return status, joint
+    return OK, 0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def settle_arm(
+    body: BodyParameters,
+    cables: CableParameters,
+    state: ArmState,
+    loads: Loads,
+    target: Array,
+    tension_given: bool,
+    scratch: Scratch,
+    h: float,
+    max_steps: int,
+    tolerance: float,
+) -> tuple[int, int]:
+    """
+    Advance until every joint is still; return status (UNSETTLED after `max_steps`) and joint.
+
+    Kinetic damping: when the kinetic energy has passed a maximum, all velocities are set to zero.
+    `tolerance` bounds the angular velocities [rad/s] and strain rates [1/s].
+    """
+    last_energy = 0.0
+    since_reset = 0
+    still = 0
+    for _ in range(max_steps):
+        status, joint, energy = step_arm(
+            body, cables, state, loads, target, tension_given, scratch, h
+        )
+        if status != OK:
+            return status, joint
+        still = still + 1 if _fastest(body, state) < tolerance else 0
+        if still >= _STILL_STEPS:
+            state.velocity[:] = 0.0
+            return OK, 0
+        since_reset += 1
+        if energy < last_energy and since_reset > _RESET_STEPS:
+            state.velocity[:] = 0.0
+            since_reset = 0
+            still = 0
+            energy = 0.0
+        last_energy = energy
+    return UNSETTLED, 0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _fastest(body: BodyParameters, state: ArmState) -> float:
+    """Return the largest joint velocity [rad/s] or strain rate [1/s]."""
+    largest = 0.0
+    for g in range(body.mass.shape[0]):
+        for j in range(3):
+            largest = max(largest, abs(state.velocity[g, j]))
+        largest = max(largest, abs(state.velocity[g, 3]) / body.segment_length[g])
+    return largest

@@ -1,0 +1,92 @@
+"""Compiled motion of open-loop steppers, one per cable."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from numba import njit
+
+from softarm_ros.plant.layout import Array
+
+
+class StepperParameters(NamedTuple):
+    """Limits and play, each (m,): [m/s], [m/s^2], [m], [m]."""
+
+    max_speed: Array
+    max_acceleration: Array
+    backlash: Array
+    slack: Array
+
+
+class StepperState(NamedTuple):
+    """
+    What moves, each (m,).
+
+    Attributes
+    ----------
+    target, position, velocity
+        Of the motor, as cable length [m, m, m/s].
+    pulley
+        Position behind the play [m].
+    contraction
+        Of the cable: pulley minus slack [m].
+
+    """
+
+    target: Array
+    position: Array
+    velocity: Array
+    pulley: Array
+    contraction: Array
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
+    """Advance every motor by h [s] and drag its pulley along within the play."""
+    for i in range(motors.target.shape[0]):
+        position, velocity = advance_motor(
+            motors.position[i],
+            motors.velocity[i],
+            motors.target[i],
+            steppers.max_speed[i],
+            steppers.max_acceleration[i],
+            h,
+        )
+        motors.position[i], motors.velocity[i] = position, velocity
+        play = 0.5 * steppers.backlash[i]
+        motors.pulley[i] = min(max(motors.pulley[i], position - play), position + play)
+        motors.contraction[i] = motors.pulley[i] - steppers.slack[i]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def advance_motor(
+    position: float, velocity: float, target: float, speed: float, acceleration: float, h: float
+) -> tuple[float, float]:
+    """
+    Return position [m] and velocity [m/s] after h [s] of a trapezoidal motion to `target`.
+
+    Speed and acceleration limits hold within the step as well. The target is reached without
+    overshoot unless it lies within the stopping distance or behind; then the motor stops first.
+    """
+    step = acceleration * h
+    distance = target - position
+    side = 1.0
+    if velocity < 0.0 or (velocity == 0.0 and distance < 0.0):
+        side = -1.0
+    v, d = side * velocity, side * distance
+    stopping = 0.5 * v * v / acceleration
+    # Rounding must not turn a motion on the braking parabola into a missed target.
+    slip = 1e-12 * (abs(position) + abs(target)) + 1e-18
+    if d < stopping - slip:
+        # The target came too close or lies behind: brake at the limit.
+        if v <= step:
+            return position + side * stopping, 0.0
+        return position + side * (v - 0.5 * step) * h, side * (v - step)
+    peak = math.sqrt(max(acceleration * d + 0.5 * v * v, 0.0))
+    if 2.0 * peak - v <= step and peak <= speed:
+        return target, 0.0
+    inside = max(0.25 * step * step - step * v + 2.0 * acceleration * d, 0.0)
+    faster = min(min(v + step, speed), math.sqrt(inside) - 0.5 * step)
+    faster = max(faster, max(v - step, 0.0))
+    return position + side * 0.5 * (v + faster) * h, side * faster

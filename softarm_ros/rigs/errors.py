@@ -1,0 +1,95 @@
+"""Errors in files written by hand: every problem at once, each with its line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+FieldPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """
+    One thing that is wrong.
+
+    Attributes
+    ----------
+    path : tuple
+        Keys and indices that lead to the field; () for the file as a whole.
+    message : str
+        What was expected.
+    value : str, optional
+        What is there, as text.
+    line : int, optional
+        1-based line of the file.
+
+    """
+
+    path: FieldPath
+    message: str
+    value: str | None = None
+    line: int | None = None
+
+    def text(self, source: str) -> str:
+        """Return `SOURCE:LINE: field = value: message`, without what is unknown."""
+        place = source if self.line is None else f'{source}:{self.line}'
+        field = format_path(self.path)
+        if field and self.value is not None:
+            field += f' = {self.value}'
+        return ': '.join(part for part in (place, field, self.message) if part)
+
+
+class RigError(ValueError):
+    """
+    A rig or trajectory cannot be used as it is written; the message lists every problem.
+
+    Attributes
+    ----------
+    source : str
+        File (or name) the problems belong to; may be empty.
+    problems : tuple of Problem
+        In the order of the lines.
+
+    """
+
+    def __init__(self, source: str, problems: str | Sequence[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = (Problem((), problems),)
+        self.source = source
+        self.problems = tuple(sorted(problems, key=lambda p: p.line or 0))
+        super().__init__('\n'.join(p.text(source) for p in self.problems))
+
+    def __reduce__(self) -> tuple[type[RigError], tuple[str, tuple[Problem, ...]]]:
+        """Let the error travel between processes."""
+        return RigError, (self.source, self.problems)
+
+
+def format_path(path: FieldPath) -> str:
+    """Return `sections[0].length_m` for ('sections', 0, 'length_m')."""
+    text = ''
+    for part in path:
+        if isinstance(part, int):
+            text += f'[{part}]'
+        else:
+            text += f'.{part}' if text else part
+    return text
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)" for the known word closest to `word`, or ''."""
+    close = closest(word, known)
+    return '' if close is None else f' (did you mean {close!r}?)'
+
+
+def closest(word: object, known: Iterable[str]) -> str | None:
+    """Return the known word most like `word`, or None if none is like it."""
+    by_lower = {k.lower(): k for k in known}
+    found = difflib.get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return the words in quotes, separated by commas."""
+    return ', '.join(repr(w) for w in words)

@@ -1,0 +1,137 @@
+"""What a field of a file may hold, in words, taken from the JSON schema of the configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softarm_ros.rigs.errors import FieldPath, listed
+from softarm_ros.rigs.yaml_document import YamlDocument
+
+Schema = dict[str, Any]
+
+_BOUNDS = (
+    ('exclusiveMinimum', '>'),
+    ('minimum', '>='),
+    ('exclusiveMaximum', '<'),
+    ('maximum', '<='),
+)
+_NAME_WORDS = 'lowercase letters, digits and _, starting with a letter'
+
+
+class SchemaTree:
+    """Walks a JSON schema along the fields of a document."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._definitions: dict[str, Schema] = root.get('$defs', {})
+
+    def expected(self, path: FieldPath, document: YamlDocument) -> str:
+        """Return what is expected at a path, such as 'a number > 0'."""
+        return self._words(self._at(path, document))
+
+    def description(self, path: FieldPath, document: YamlDocument) -> str:
+        """Return the description of the field at a path, or ''."""
+        schema = self._at(path[:-1], document).get('properties', {}).get(path[-1], {})
+        return str(schema.get('description', ''))
+
+    def fields(self, path: FieldPath, document: YamlDocument) -> list[str]:
+        """Return the field names of the mapping at a path."""
+        return list(self._at(path, document).get('properties', {}))
+
+    def choices(self, path: FieldPath, document: YamlDocument) -> list[str]:
+        """Return the words allowed at a path, if it takes words from a list."""
+        schema = self._at(path, document)
+        return [str(c) for c in self._choices(schema)]
+
+    def _resolve(self, schema: Schema) -> Schema:
+        while '$ref' in schema:
+            schema = self._definitions[schema['$ref'].rsplit('/', 1)[-1]]
+        return schema
+
+    def _at(self, path: FieldPath, document: YamlDocument) -> Schema:
+        schema = self._resolve(self._root)
+        for depth, part in enumerate(path):
+            schema = self._member(schema, path[:depth], part, document)
+            schema = self._child(schema, part)
+        return self._member(schema, path, None, document)
+
+    def _child(self, schema: Schema, part: str | int) -> Schema:
+        if isinstance(part, int):
+            prefix = schema.get('prefixItems', [])
+            child = prefix[part] if part < len(prefix) else schema.get('items', {})
+        else:
+            child = schema.get('properties', {}).get(part)
+            if child is None:
+                child = schema.get('additionalProperties') or schema.get('patternProperties', {})
+                if 'patternProperties' in schema:
+                    child = next(iter(schema['patternProperties'].values()))
+        return self._resolve(child) if isinstance(child, dict) else {}
+
+    def _member(
+        self, schema: Schema, path: FieldPath, part: str | int | None, document: YamlDocument
+    ) -> Schema:
+        """Return the member of a tagged union that the document's `type` names."""
+        mapping = schema.get('discriminator', {}).get('mapping')
+        if not mapping:
+            return schema
+        if part == 'type':
+            return {'properties': {'type': {'enum': list(mapping)}}}
+        block = document.value_at(path)
+        tag = block.get('type') if isinstance(block, dict) else None
+        return self._resolve({'$ref': mapping[tag]}) if tag in mapping else schema
+
+    @staticmethod
+    def _choices(schema: Schema) -> list[Any]:
+        return [schema['const']] if 'const' in schema else list(schema.get('enum', []))
+
+    def _words(self, schema: Schema) -> str:
+        schema = self._resolve(schema)
+        choices = self._choices(schema)
+        if choices:
+            words = listed(map(str, choices)) if isinstance(choices[0], str) else str(choices[0])
+            words = words.lower() if isinstance(choices[0], bool) else words
+            return words if len(choices) == 1 else f'one of {words}'
+        if 'discriminator' in schema:
+            kinds = listed(schema['discriminator']['mapping'])
+            return f"a mapping with 'type' one of {kinds}"
+        describe = {
+            'number': self._number,
+            'integer': self._number,
+            'string': self._text,
+            'array': self._list,
+            'object': self._mapping,
+        }.get(schema.get('type', ''))
+        if describe is not None:
+            return describe(schema)
+        return {'boolean': 'true or false', 'null': 'nothing'}.get(
+            schema.get('type', ''), 'another value'
+        )
+
+    @staticmethod
+    def _number(schema: Schema) -> str:
+        noun = 'a whole number' if schema['type'] == 'integer' else 'a number'
+        bounds = [f'{sign} {schema[key]:g}' for key, sign in _BOUNDS if key in schema]
+        return ' '.join([noun, ' and '.join(bounds)]).strip()
+
+    @staticmethod
+    def _text(schema: Schema) -> str:
+        pattern = schema.get('pattern')
+        if pattern is None:
+            return 'text'
+        if pattern == '^[a-z][a-z0-9_]*$':
+            return f'a name: {_NAME_WORDS}'
+        return f'text that matches {pattern}'
+
+    def _list(self, schema: Schema) -> str:
+        if 'prefixItems' in schema:
+            items = schema['prefixItems']
+            return f'a list of {len(items)}: each {self._words(items[0])}'
+        least = schema.get('minItems', 0)
+        count = f' with at least {least} item{"s" if least != 1 else ""}' if least else ''
+        return f'a list{count}: each {self._words(schema.get("items", {}))}'
+
+    def _mapping(self, schema: Schema) -> str:
+        fields = list(schema.get('properties', {}))
+        if fields:
+            return f'a mapping of the fields {", ".join(fields)}'
+        return 'a mapping of names to ' + self._words(self._child(schema, ''))

@@ -1,0 +1,164 @@
+"""The node graph of a rig as pure data: launch file and command line translate the same plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from softarm_ros.rigs.errors import RigError, did_you_mean, listed
+from softarm_ros.rigs.loader import is_path
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory
+
+BACKENDS = ('sim', 'emulated', 'hardware')
+# Nodes without which the arm must not move; the supervisor watches them.
+SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant')
+
+ParameterValue = bool | int | float | str | list[str]
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """
+    One node to start.
+
+    Attributes
+    ----------
+    executable, module : str
+        Installed executable, and the Python module that does the same by `python -m`.
+    name, namespace : str
+        Of the node in the ROS graph.
+    parameters : dict
+        Parameters by name; every value is of a ROS parameter type.
+    required : bool
+        Whether the run ends when this node does.
+
+    """
+
+    executable: str
+    module: str
+    name: str
+    namespace: str
+    parameters: dict[str, ParameterValue] = field(default_factory=dict)
+    required: bool = True
+
+
+def graph_plan(
+    rig: Rig,
+    backend: str = 'sim',
+    *,
+    trajectory: str | None = None,
+    model: str | None = None,
+    open_loop: bool = False,
+    laps: int | None = None,
+    rate: float = 1.0,
+    seed: int = 0,
+    bag: str | Path | None = None,
+    autostart: bool = True,
+    rig_source: str | Path | None = None,
+) -> list[NodeSpec]:
+    """
+    Return the nodes that drive a rig, in the order to start them.
+
+    Parameters
+    ----------
+    rig : Rig
+        What to drive.
+    backend : {'sim', 'emulated', 'hardware'}
+        What stands behind the actuator command.
+    trajectory, model : str, optional
+        Names (or a trajectory file); the rig's defaults for None.
+    open_loop : bool
+        Measured poses are recorded but not used.
+    laps : int, optional
+        Overrides the trajectory's own number.
+    rate : float
+        Speed of the simulation; 1 is real time.
+    seed : int
+        Of every random number of the simulation.
+    bag : str or Path, optional
+        Folder for a recording; none without it.
+    autostart : bool
+        Whether the supervisor starts the motion itself once all is ready.
+    rig_source : str or Path, optional
+        What nodes pass to `load_rig`; the rig's own file for None.
+
+    Raises
+    ------
+    RigError
+        If an argument is not one this rig has.
+
+    """
+    _check_backend(rig, backend)
+    _check_numbers(laps, rate, seed)
+    located = locate_trajectory(rig, trajectory)
+    config = (
+        load_trajectory_file(located) if isinstance(located, Path) else rig.trajectories[located]
+    )
+    model_name = rig.model_name(model)
+    common: dict[str, ParameterValue] = {
+        'rig': _source_of(rig, rig_source),
+        'use_sim_time': rate != 1.0,
+        'time_scale': float(rate),
+    }
+
+    def node(name: str, required: bool = True, **parameters: ParameterValue) -> NodeSpec:
+        executable = f'{name}_node'
+        module = f'softarm_ros.nodes.{executable}'
+        return NodeSpec(
+            executable, module, name, f'/{rig.name}', {**common, **parameters}, required
+        )
+
+    plan = [
+        node('plant', seed=seed),
+        node('inverse_kinematics', model=model_name),
+        node(
+            'tracker',
+            trajectory=str(located),
+            model=model_name,
+            open_loop=open_loop,
+            laps=config.laps if laps is None else laps,
+        ),
+        node('markers', required=False),
+        node(
+            'supervisor',
+            required_nodes=list(SUPERVISED_NODES),
+            autostart=autostart,
+            feedback_required=not open_loop,
+        ),
+    ]
+    if bag is not None:
+        folder = str(Path(bag).expanduser().resolve())
+        plan.insert(0, node('recorder', required=False, bag=folder))
+    return plan
+
+
+def _check_backend(rig: Rig, backend: str) -> None:
+    if backend not in BACKENDS:
+        hint = did_you_mean(backend, BACKENDS)
+        raise RigError('', f'unknown backend {backend!r}{hint}; known: {listed(BACKENDS)}')
+    if backend != 'sim':
+        raise RigError(
+            '',
+            f'rig {rig.name!r} declares no devices for backend {backend!r}; '
+            "it has: 'sim' (devices come with their drivers)",
+        )
+
+
+def _check_numbers(laps: int | None, rate: float, seed: int) -> None:
+    if laps is not None and laps < 1:
+        raise RigError('', f'laps = {laps}: expected at least 1')
+    if not (math.isfinite(rate) and rate > 0.0):
+        raise RigError('', f'rate = {rate:g}: expected a number > 0')
+    if seed < 0:
+        raise RigError('', f'seed = {seed}: expected a whole number >= 0')
+
+
+def _source_of(rig: Rig, rig_source: str | Path | None) -> str:
+    source = rig.source if rig_source is None else rig_source
+    if source is None:
+        raise RigError('', f'rig {rig.name!r} was not loaded from a file: pass rig_source')
+    if isinstance(source, Path) or is_path(source):
+        return str(Path(source).expanduser().resolve())
+    return source

@@ -1,0 +1,181 @@
+"""Plain data -> validated configuration, or every problem in words, with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
+from softarm_ros.rigs.errors import FieldPath, Problem, RigError, closest, did_you_mean, listed
+from softarm_ros.rigs.expectation import SchemaTree
+from softarm_ros.rigs.yaml_document import YamlDocument
+
+StripTag = Callable[[FieldPath], FieldPath]
+
+_MAX_VALUE_TEXT = 60
+
+
+def validate_document(
+    kind: Any, document: YamlDocument, strip_tag: StripTag = lambda path: path
+) -> Any:
+    """
+    Validate a document strictly: numbers must be numbers, unknown keys are refused.
+
+    Parameters
+    ----------
+    kind : type or annotation
+        What the document must be.
+    document : YamlDocument
+        What was read.
+    strip_tag : callable
+        Removes the names of union members, which pydantic puts into its error paths.
+
+    Raises
+    ------
+    RigError
+        With every problem found, including those between parts that are valid by themselves.
+
+    """
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    problems = list(document.problems)
+    value: Any = None
+    try:
+        value = adapter.validate_python(document.data, strict=True)
+    except ValidationError as error:
+        problems += _in_words(error, document, _schema_tree(kind), strip_tag)
+        problems += _cross_problems(kind, error, document)
+    if problems:
+        raise RigError(document.source, _without_repetition(problems))
+    return value
+
+
+@cache
+def _schema_tree(kind: Any) -> SchemaTree:
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    return SchemaTree(adapter.json_schema())
+
+
+def _without_repetition(problems: list[Problem]) -> list[Problem]:
+    """Keep one of the problems that an alias or a merge key repeats from one line of text."""
+    kept: dict[tuple[Any, ...], Problem] = {}
+    for problem in problems:
+        keys = tuple(part for part in problem.path if isinstance(part, str))
+        # Without a line the path alone tells problems apart.
+        place = problem.path if problem.line is None else (problem.line, keys)
+        kept.setdefault((place, problem.message, problem.value), problem)
+    return list(kept.values())
+
+
+def _in_words(
+    error: ValidationError, document: YamlDocument, tree: SchemaTree, strip_tag: StripTag
+) -> list[Problem]:
+    problems: list[Problem] = []
+    explained: set[FieldPath] = set()
+    details = error.errors()
+    missing = {strip_tag(tuple(d['loc'])) for d in details if d['type'] == 'missing'}
+    for detail in details:
+        path = strip_tag(tuple(detail['loc']))
+        if detail['type'] == 'extra_forbidden':
+            known = tree.fields(path[:-1], document)
+            meant = closest(path[-1], known)
+            if meant is not None:
+                explained.add((*path[:-1], meant))
+    # A misspelt field is one problem, not two: the right name is not reported missing as well.
+    skip = missing & explained
+    for detail in details:
+        path = strip_tag(tuple(detail['loc']))
+        if detail['type'] == 'missing' and path in skip:
+            continue
+        if detail['type'] == 'too_short' and detail['ctx']['actual_length'] < _length(
+            document, path
+        ):
+            continue  # pydantic counts the valid items only; the others are reported themselves
+        cause = detail.get('ctx', {}).get('error')
+        if isinstance(cause, InconsistentRigError):
+            problems += [_placed(p, document) for p in cause.problems]
+        else:
+            problem = _one(detail['type'], path, cause, document, tree)
+            problems.append(_placed(problem, document))
+    return problems
+
+
+def _length(document: YamlDocument, path: FieldPath) -> int:
+    value = document.value_at(path)
+    return len(value) if isinstance(value, (tuple, dict)) else 0
+
+
+def _placed(problem: Problem, document: YamlDocument) -> Problem:
+    line = document.line_of(problem.path)
+    return Problem(problem.path, problem.message, problem.value, line)
+
+
+def _one(
+    kind: str, path: FieldPath, cause: Any, document: YamlDocument, tree: SchemaTree
+) -> Problem:
+    if kind == 'extra_forbidden':
+        known = tree.fields(path[:-1], document)
+        hint = did_you_mean(path[-1], known) or f'; known: {listed(known)}'
+        value = _value_text(document.value_at(path))
+        return Problem(path, f'unknown field {str(path[-1])!r}{hint}', value)
+    if kind in ('union_tag_invalid', 'union_tag_not_found'):
+        path, kind = (*path, 'type'), 'missing' if kind == 'union_tag_not_found' else 'literal'
+    if path and path[-1] == '[key]':
+        name = path[-2]
+        expected = 'text of lowercase letters, digits and _, starting with a letter'
+        return Problem(path[:-1], f'name {name!r}: expected {expected}')
+    if kind == 'missing' and isinstance(path[-1], int):
+        path, kind = path[:-1], 'too_short'
+    expected = tree.expected(path, document)
+    if kind == 'missing':
+        description = tree.description(path, document)
+        return Problem(
+            path, f'missing; expected {expected}' + (description and f' ({description})')
+        )
+    value = document.value_at(path)
+    if cause is not None:
+        return Problem(path, str(cause))
+    choices = tree.choices(path, document)
+    hint = did_you_mean(value, choices) if isinstance(value, str) and len(choices) > 1 else ''
+    return Problem(path, f'expected {expected}{hint}', _value_text(value))
+
+
+def _value_text(value: Any) -> str:
+    """Return a value as it stands in the file, shortened."""
+    if isinstance(value, str):
+        text = repr(value)
+    elif value is None:
+        text = 'null'
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, tuple):
+        text = '[' + ', '.join(_value_text(v) for v in value) + ']'
+    elif isinstance(value, dict):
+        text = '{' + ', '.join(f'{k}: {_value_text(v)}' for k, v in value.items()) + '}'
+    else:
+        text = str(value)
+    return text if len(text) <= _MAX_VALUE_TEXT else text[: _MAX_VALUE_TEXT - 3] + '...'
+
+
+def _cross_problems(kind: Any, error: ValidationError, document: YamlDocument) -> list[Problem]:
+    """Return the problems between the top-level fields that are valid by themselves."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return []
+    wrong = {d['loc'][0] for d in error.errors() if d['loc']}
+    if not wrong:
+        return []  # the fields are right, the checks have run
+    parts: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        if name in wrong:
+            continue
+        if name not in document.data:
+            parts[name] = field.get_default(call_default_factory=True)
+            continue
+        annotation: Any = field.annotation
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        parts[name] = adapter.validate_python(document.data[name], strict=True)
+    found = find_inconsistencies(SimpleNamespace(**parts), parts)
+    return [_placed(problem, document) for problem in found]

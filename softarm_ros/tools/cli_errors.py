@@ -1,0 +1,73 @@
+"""How the command line ends: one line for a mistake of the user, a traceback for one of ours."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+EXIT_BAD_INPUT = 2
+
+# What is wrong with the input, not with the program; by name, so that nothing need be imported.
+USER_ERRORS = frozenset(
+    {
+        'softarm_ros.control.limits.LimitError',
+        'softarm_ros.models.arm_model.ModelError',
+        'softarm_ros.nodes.bag_writer.BagError',
+        'softarm_ros.rigs.errors.RigError',
+        'softarm_ros.runtime.assembly.TrajectoryError',
+        'softarm_ros.tools.cli_errors.UsageError',
+        'softarm_ros.tools.instance_lock.AlreadyRunningError',
+        'softarm_ros.tools.run_command.InputError',
+    }
+)
+
+
+class UsageError(ValueError):
+    """A command was called with something it cannot use; the message says what it expected."""
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Return whether an exception is the user's to repair."""
+    return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
+
+
+class SoftarmGroup(TyperGroup):
+    """Command group that turns user errors into a message on stderr and exit status 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if not is_user_error(error):
+                raise
+            print(f'softarm: {error}', file=sys.stderr)
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+def parse_numbers(text: str, option: str, expected: str, count: int | None = None) -> list[float]:
+    """
+    Return the numbers of `1,2.5,-3`.
+
+    Raises
+    ------
+    UsageError
+        If a part is not a finite number, or there are not `count` of them.
+
+    """
+    parts = [part.strip() for part in text.split(',')]
+    values = []
+    for part in parts:
+        try:
+            value = float(part)
+        except ValueError:
+            raise UsageError(f'{option} {text!r}: {part!r} is not a number; {expected}') from None
+        if value - value != 0.0:
+            raise UsageError(f'{option} {text!r}: {part!r} is not finite; {expected}')
+        values.append(value)
+    if count is not None and len(values) != count:
+        raise UsageError(f'{option} {text!r}: {len(values)} numbers; {expected}')
+    return values

@@ -1,0 +1,151 @@
+"""
+Simulated identification of a section, done as in the paper (Qi et al. 2024, III-C).
+
+One cable is shortened slowly; force sensor, motion capture and step counter are read at rest.
+K_b follows from T d = K_b kappa while theta is small, K_t from the whole contraction-angle curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from softarm_ros.models.cable_statics import single_cable_inverse
+from softarm_ros.plant.arm_plant import ArmPlant
+from softarm_ros.plant.config import PlantCable
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+
+SMALL_ANGLE_RAD = np.deg2rad(25.0)
+MAX_ANGLE_RAD = np.deg2rad(120.0)
+DWELL_S = 2.5
+READ_S = 0.5
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class IdentificationData:
+    """
+    Readings at rest, (n,) each: contraction [m], bending angle [rad], cable tension [N].
+
+    `repeat` (n,) numbers the run that a reading belongs to.
+    """
+
+    contraction: Array
+    angle: Array
+    tension: Array
+    repeat: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Identified stiffnesses K_b [N m^2], K_t [N/m^2] and the fit's residual [m, rms]."""
+
+    bending_stiffness: float
+    cutting_in_stiffness: float
+    contraction_rms: float
+    baseline_rms: float
+    data: IdentificationData
+
+
+def measure_single_cable(
+    rig: Rig,
+    seed: int,
+    *,
+    section: int = 0,
+    step_m: float = 0.0015,
+    progress: Callable[[float], None] | None = None,
+) -> IdentificationData:
+    """Pull the first cable of one section in steps until it bends by 120 deg, three times."""
+    readings: list[tuple[float, float, float, int]] = []
+    for repeat in range(REPEATS):
+        plant = _single_section_plant(rig, section, seed + repeat)
+        rest = _rest_axis(plant)
+        contraction, angle = 0.0, 0.0
+        top = rig.actuators[0].position_max_m
+        while angle < MAX_ANGLE_RAD and contraction + step_m <= top:
+            contraction += step_m
+            angle, tension = _read_at_rest(plant, contraction, rest)
+            readings.append((contraction, angle, tension, repeat))
+            if progress is not None:
+                progress((repeat + min(angle / MAX_ANGLE_RAD, 1.0)) / REPEATS)
+    columns = np.array(readings)
+    return IdentificationData(
+        columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3].astype(np.int64)
+    )
+
+
+def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identification:
+    """Fit K_b and K_t to the readings with the controller's geometry."""
+    geometry = rig.sections[section]
+    L, d = geometry.length_m, geometry.cable_radius_m
+    small = data.angle < SMALL_ANGLE_RAD
+    if np.sum(small) < 3:
+        raise ValueError(f'{np.sum(small)} readings below 25 deg; expected at least 3')
+    curvature = data.angle[small] / L
+    bending = float(np.sum(data.tension[small] * d * curvature) / np.sum(curvature**2))
+
+    def predicted(cutting_in: float) -> Array:
+        return np.array(
+            [
+                single_cable_inverse(theta, L, d, bending, cutting_in).contraction
+                for theta in data.angle
+            ]
+        )
+
+    def rms(log_stiffness: float) -> float:
+        difference = predicted(float(np.exp(log_stiffness))) - data.contraction
+        return float(np.sqrt(np.mean(difference**2)))
+
+    fit = minimize_scalar(rms, bounds=(np.log(1e3), np.log(1e7)), method='bounded')
+    baseline = d * data.angle - data.contraction
+    return Identification(
+        bending,
+        float(np.exp(fit.x)),
+        float(fit.fun),
+        float(np.sqrt(np.mean(baseline**2))),
+        data,
+    )
+
+
+def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
+    config = rig.plant.model_copy(update={'sections': (rig.plant.sections[section],)})
+    name = rig.sections[section].name
+    angles = [a.angle_deg for a in rig.actuators if a.section == name]
+    # The base frame is turned so that the first cable lies on the x axis, as in the paper.
+    cables = [PlantCable(0, float(np.deg2rad(a - angles[0]))) for a in angles]
+    return ArmPlant(config, cables, rig.gravity_m_s2, seed)
+
+
+def _mean_axis(plant: ArmPlant) -> Array:
+    """Return the mean measured tip axis (3,) of the poses that have arrived."""
+    axes = [pose.section_tips[-1, :3, 2] for pose in plant.poll_poses()]
+    if not axes:
+        raise RuntimeError('no pose arrived while reading; is the motion capture off?')
+    axis = np.mean(axes, axis=0)
+    return np.asarray(axis / np.linalg.norm(axis))
+
+
+def _rest_axis(plant: ArmPlant) -> Array:
+    plant.step(np.zeros(len(plant.actuator_state().position)), DWELL_S)
+    plant.poll_poses()
+    plant.step(None, READ_S)
+    return _mean_axis(plant)
+
+
+def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[float, float]:
+    command = np.zeros(len(plant.actuator_state().position))
+    # The other cables are paid out far enough to be slack all the way.
+    command[1:] = -contraction
+    command[0] = contraction
+    plant.step(command, DWELL_S)
+    plant.poll_poses()
+    plant.step(None, READ_S)
+    axis = _mean_axis(plant)
+    angle = float(np.arctan2(np.linalg.norm(np.cross(rest, axis)), rest @ axis))
+    return angle, float(plant.actuator_state().effort[0])

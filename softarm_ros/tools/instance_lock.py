@@ -1,0 +1,49 @@
+"""One run of a rig per ROS domain on this machine, without a race."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class AlreadyRunningError(ValueError):
+    """The rig is already running in this ROS domain."""
+
+    def __init__(self, rig: str, how: str) -> None:
+        super().__init__(f'rig {rig} is already running in ROS domain {ros_domain()} ({how})')
+
+
+def ros_domain() -> int:
+    """Return the ROS domain of this process."""
+    text = os.environ.get('ROS_DOMAIN_ID', '').strip()
+    return int(text) if text.isdigit() else 0
+
+
+@contextmanager
+def instance_lock(rig: str) -> Iterator[None]:
+    """
+    Hold the lock of a rig in this ROS domain; the system releases it however the process ends.
+
+    Raises
+    ------
+    AlreadyRunningError
+        If another process has it.
+
+    """
+    path = Path(tempfile.gettempdir()) / f'softarm-{os.getuid()}-domain{ros_domain()}-{rig}.lock'
+    with path.open('a+') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip()
+            raise AlreadyRunningError(rig, f'process {holder}') from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+        file.truncate(0)

@@ -1,0 +1,158 @@
+"""
+Figure helpers: size, colours, axes, legends, measured lines.
+
+Figures are drawn on their own Agg canvas; neither pyplot nor any global setting is touched.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Style = dict[str, Any]  # keyword arguments of a matplotlib line
+
+DPI = 200
+WIDTH_IN = 7.2
+# Okabe & Ito's palette, told apart with any colour vision; its yellow is too faint on white.
+PALETTE = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#555555')
+LINE_STYLES = ('-', '--', '-.', ':')
+REFERENCE_COLOUR = '#000000'
+FONT_SIZE = 9.0
+SMALL_SIZE = 8.0
+_GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart than this
+_GAP_S = 0.1  # and than this
+
+_EDGE_UNITS = {'m': ('mm', 1e3), 'Pa': ('kPa', 1e-3), 'rad': ('deg', 180.0 / np.pi)}
+
+
+def edge_unit(unit: str) -> tuple[str, float]:
+    """Return the unit shown to people for an SI unit, and the factor to it."""
+    return _EDGE_UNITS.get(unit, (unit, 1.0))
+
+
+def new_figure(height_in: float) -> Figure:
+    """Return a figure of `WIDTH_IN` by `height_in` inches at `DPI`."""
+    figure = Figure((WIDTH_IN, height_in), dpi=DPI, facecolor='white', layout='constrained')
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a PNG of exactly the figure's size and return its path."""
+    with warnings.catch_warnings():
+        # A name in a script the font lacks shows as boxes here and right in the page.
+        warnings.filterwarnings('ignore', message='Glyph .* missing from')
+        figure.savefig(
+            path,
+            format='png',
+            dpi=DPI,
+            facecolor='white',
+            edgecolor='none',
+            bbox_inches=None,
+            metadata={'Software': None},
+        )
+    return path
+
+
+def pixel_size(height_in: float) -> tuple[int, int]:
+    """Return width and height in pixels of a figure of that height."""
+    return round(WIDTH_IN * DPI), round(height_in * DPI)
+
+
+def series_style(index: int) -> Style:
+    """Return colour and dashes of the line with that index; both differ where colours repeat."""
+    return {
+        'color': PALETTE[index % len(PALETTE)],
+        'linestyle': LINE_STYLES[(index // len(PALETTE)) % len(LINE_STYLES)],
+    }
+
+
+def plain(text: str, width: int = 0) -> str:
+    """Return text that matplotlib shows as it is, wrapped to `width` characters if given."""
+    shown = text.replace('$', r'\$')
+    if width:
+        shown = '\n'.join(textwrap.wrap(shown, width)) or shown
+    # older versions of matplotlib leave labels with a leading underscore out of legends
+    return f' {shown}' if shown.startswith('_') else shown
+
+
+def label_axes(ax: Any, x: str = '', y: str = '', title: str = '') -> None:
+    """Set labels (with units), tick sizes and a light grid."""
+    ax.set_xlabel(x, fontsize=FONT_SIZE)
+    ax.set_ylabel(y, fontsize=FONT_SIZE)
+    if title:
+        ax.set_title(title, fontsize=FONT_SIZE, loc='left')
+    ax.tick_params(labelsize=SMALL_SIZE)
+    ax.grid(True, color='#d9d9d9', linewidth=0.5)
+    ax.set_axisbelow(True)
+    for side in ('top', 'right'):
+        ax.spines[side].set_visible(False)
+
+
+def legend_above(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
+    """Put one legend above all axes, where it covers no data."""
+    if handles:
+        figure.legend(
+            handles=list(handles),
+            labels=[str(h.get_label()) for h in handles],
+            loc='outside upper center',
+            ncols=min(columns, len(handles)),
+            fontsize=SMALL_SIZE,
+            frameon=False,
+        )
+
+
+def say_empty(ax: Any, text: str) -> None:
+    """Write into axes that nothing is there to be drawn."""
+    ax.text(
+        0.5,
+        0.5,
+        text,
+        transform=ax.transAxes,
+        ha='center',
+        va='center',
+        fontsize=FONT_SIZE,
+        bbox={'facecolor': '#ffffff', 'edgecolor': '#999999', 'linewidth': 0.5, 'pad': 4.0},
+    )
+
+
+def connected(time_s: Array, values: Array) -> tuple[Array, Array]:
+    """
+    Return the rows that hold a measurement, ready to be drawn as a line.
+
+    A control loop faster than its sensor has rows without a measurement between rows with one;
+    the line runs on across these and is interrupted (a NaN row) by real drop-outs.
+
+    Parameters
+    ----------
+    time_s : (n,)
+        Increasing [s].
+    values : (n,) or (n, k)
+        NaN: no measurement.
+
+    """
+    finite = np.isfinite(values)
+    good = np.isfinite(time_s) & (finite if values.ndim == 1 else np.all(finite, axis=1))
+    time, kept = time_s[good], values[good]
+    steps = np.diff(time)
+    if len(steps) == 0:
+        return time, kept
+    gaps = np.flatnonzero(steps > max(_GAP_PERIODS * float(np.median(steps)), _GAP_S)) + 1
+    return np.insert(time, gaps, np.nan), np.insert(kept, gaps, np.nan, axis=0)
+
+
+def runs_of(values: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return (first, last) row of each stretch of equal values (n,)."""
+    if len(values) == 0:
+        return []
+    starts = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
+    return list(zip(starts, [s - 1 for s in starts[1:]] + [len(values) - 1]))

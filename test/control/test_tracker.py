@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+
+from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.factory import build_model
+
+PERIOD = 0.01
+SECTIONS = [
+    SectionConfig(
+        name=name,
+        length_m=0.093,
+        endcap_length_m=0.015,
+        cable_radius_m=0.0125,
+        bending_stiffness_N_m2=2.0e-3,
+        cutting_in_stiffness_N_m2=3.1e4,
+    )
+    for name in ('base', 'tip')
+]
+CABLES = [
+    CableConfig(name=f'{s}_{i}', section=s, angle_deg=120.0 * i)
+    for s in ('base', 'tip')
+    for i in range(3)
+]
+MAX_BENDING = np.deg2rad([130.0, 130.0])
+
+
+def limits(speed=0.02, acceleration=0.5, low=-0.045, high=0.055):
+    n = len(CABLES)
+    return ActuatorLimits(
+        tuple(c.name for c in CABLES),
+        'm',
+        np.full(n, low),
+        np.full(n, high),
+        np.full(n, speed),
+        np.full(n, acceleration),
+    )
+
+
+def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
+    config = TrackerConfig(
+        **{
+            'feedback_gain_1_s': 3.0,
+            'damping': 1e-4,
+            'max_correction_speed_m_s': 0.05,
+            **gains,
+        }
+    )
+    tracker = Tracker(
+        build_model(model, SECTIONS, CABLES), config, bounds or limits(), max_bending
+    )
+    tracker.reset(np.array([0.8, 0.1, 0.5, -0.2]))
+    return tracker
+
+
+@pytest.mark.parametrize('model', ['constant_curvature', 'cable_statics'])
+@pytest.mark.parametrize('straightening', [0.0, 0.5])
+def test_without_active_limits_it_is_the_papers_formula(model, straightening):
+    tracker = make(
+        model, limits(speed=10.0, acceleration=1e4), straightening_gain_1_s=straightening
+    )
+    q = tracker.configuration.copy()
+    v, e = np.array([0.01, -0.02, 0.005]), np.array([1e-3, 2e-3, -1e-3])
+    _, J = tracker.model.tip_and_jacobian(q)
+    eps = 1e-4 * tracker.model.rest_length_m**2
+    pinv = J.T @ np.linalg.inv(J @ J.T + eps * np.eye(3))
+    bends = q.reshape(2, 2)
+    w = straightening * (bends.mean(axis=0) - bends).ravel()
+    expected = pinv @ (v + 3.0 * e) + (np.eye(4) - pinv @ J) @ w
+    step = tracker.step(v, e, PERIOD)
+    np.testing.assert_allclose((step.configuration - q) / PERIOD, expected, rtol=1e-5, atol=1e-7)
+    assert not step.limited
+
+
+def track_circle(tracker, radius, height, seconds, lap_s=8.0):
+    """Drive the model itself around; return tip errors, actuations, configurations."""
+    errors, actuations, bends = [], [tracker.actuation.copy()], []
+    for k in range(int(seconds / PERIOD)):
+        a = 2 * np.pi * k * PERIOD / lap_s
+        p = np.array([radius * np.cos(a), radius * np.sin(a), height])
+        v = radius * 2 * np.pi / lap_s * np.array([-np.sin(a), np.cos(a), 0.0])
+        error = p - tracker.tip()
+        step = tracker.step(v, error, PERIOD)
+        errors.append(np.linalg.norm(error))
+        actuations.append(step.actuation)
+        bends.append(np.linalg.norm(step.configuration.reshape(-1, 2), axis=1))
+    return np.array(errors), np.array(actuations), np.array(bends)
+
+
+def test_tracks_its_own_model_to_a_small_integration_error():
+    errors, _, _ = track_circle(make(feedback_gain_1_s=5.0), 0.10, 0.20, 24.0, lap_s=24.0)
+    assert errors[-800:].max() < 2e-4
+
+
+@pytest.mark.parametrize('speed', [0.002, 0.01])
+def test_speed_and_acceleration_limits_hold_in_every_period(speed):
+    bounds = limits(speed=speed, acceleration=0.1)
+    tracker = make(bounds=bounds, max_correction_speed_m_s=1.0)
+    _, actuations, _ = track_circle(tracker, 0.13, 0.19, 10.0, lap_s=3.0)
+    rates = np.diff(actuations, axis=0) / PERIOD
+    assert np.abs(rates).max() <= speed * (1 + 1e-6)
+    assert np.abs(rates).max() > 0.9 * speed  # the limit was really in play
+
+
+def test_range_limits_hold_and_the_rest_of_the_motion_goes_on():
+    bounds = limits(low=-0.012, high=0.012)
+    tracker = make(bounds=bounds)
+    tracker.reset(np.array([0.4, 0.0, 0.4, 0.0]))
+    errors, actuations, _ = track_circle(tracker, 0.13, 0.19, 16.0)
+    assert actuations.max() <= 0.012 + 1e-9
+    assert actuations.min() >= -0.012 - 1e-9
+    assert np.ptp(actuations[-800:], axis=0).max() > 0.01
+    assert np.all(np.isfinite(errors))
+
+
+def test_bending_limits_hold():
+    tracker = make(max_bending=np.deg2rad([60.0, 60.0]))
+    tracker.reset(np.array([0.4, 0.0, 0.4, 0.0]))
+    _, _, bends = track_circle(tracker, 0.16, 0.10, 16.0)
+    assert bends.max() <= np.deg2rad(60.0) + 1e-9
+
+
+def test_a_target_out_of_reach_is_approached_and_never_jumped_at():
+    tracker = make(integral_gain_1_s2=1.0)
+    target = np.array([0.30, 0.0, 0.20])
+    distances, previous = [], tracker.configuration.copy()
+    for _ in range(3000):
+        step = tracker.step(np.zeros(3), target - tracker.tip(), PERIOD)
+        assert np.linalg.norm(step.configuration - previous) < 0.05
+        previous = step.configuration
+        distances.append(np.linalg.norm(target - tracker.tip()))
+    assert distances[-1] < distances[0]
+    assert np.std(distances[-500:]) < 1e-4  # it came to rest
+    # ... and a target in reach is tracked again at once: nothing was wound up.
+    goal = np.array([0.10, 0.0, 0.20])
+    for _ in range(800):
+        tracker.step(np.zeros(3), goal - tracker.tip(), PERIOD)
+    assert np.linalg.norm(goal - tracker.tip()) < 1e-3
+
+
+def test_passes_through_the_straight_pose():
+    tracker = make()
+    tracker.reset(np.array([0.3, 0.0, 0.3, 0.0]))
+    for k in range(1500):
+        x = tracker.tip()[0]
+        goal = np.array([0.06 - 0.12 * min(k / 1000, 1.0), 0.0, tracker.tip()[2]])
+        tracker.step(np.zeros(3), goal - tracker.tip(), PERIOD)
+        assert abs(tracker.tip()[0] - x) < 1e-3
+    assert tracker.tip()[0] == pytest.approx(-0.06, abs=1e-3)
+
+
+def test_halt_forgets_velocity_but_keeps_the_command():
+    tracker = make()
+    track_circle(tracker, 0.1, 0.2, 0.5)
+    before = tracker.configuration.copy()
+    tracker.halt()
+    step = tracker.step(np.zeros(3), np.zeros(3), PERIOD)
+    np.testing.assert_allclose(step.configuration, before, atol=1e-4)

@@ -1,0 +1,170 @@
+"""A whole arm as processes, watched and disturbed from the test's process."""
+
+import contextlib
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# Set before rclpy is imported anywhere: tests neither hear nor disturb another ROS graph.
+os.environ['ROS_DOMAIN_ID'] = str(80 + os.getpid() % 20)
+if 'cyclone' in os.environ.get('RMW_IMPLEMENTATION', ''):
+    os.environ['ROS_LOCALHOST_ONLY'] = '1'
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+else:  # the same for Fast DDS, but without its shared memory (see prefer_udp)
+    os.environ.pop('ROS_LOCALHOST_ONLY', None)
+    os.environ.pop('ROS_AUTOMATIC_DISCOVERY_RANGE', None)
+    profile = str(Path(__file__).with_name('loopback.xml'))
+    os.environ['FASTRTPS_DEFAULT_PROFILES_FILE'] = profile
+    os.environ['FASTDDS_DEFAULT_PROFILES_FILE'] = profile
+
+with warnings.catch_warnings(), contextlib.suppress(ImportError):
+    # The type support of ROS imports, when first used, modules that are deprecated.
+    warnings.simplefilter('ignore')
+    import rosidl_generator_py  # noqa: F401
+
+CIRCLE = """\
+type: circle
+center: [0.0, 0.0, 0.22]
+radius: 0.08
+speed: {speed}
+laps: {laps}
+"""
+MOVING_M_S = 2e-4  # a stepper that rests jitters by less
+
+
+@pytest.fixture
+def circle(tmp_path):
+    """Return a function that writes a circle and returns the file's path."""
+
+    def write(speed=0.03, laps=20):
+        path = tmp_path / 'circle.yaml'
+        path.write_text(CIRCLE.format(speed=speed, laps=laps))
+        return str(path)
+
+    return write
+
+
+class Bench:
+    """Topics, services and processes of a running arm."""
+
+    def __init__(self, rig, plan):
+        import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+        from geometry_msgs.msg import PoseStamped
+        from rclpy.context import Context
+        from rclpy.node import Node
+        from sensor_msgs.msg import JointState
+
+        from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, MEASUREMENT, make_executor
+        from softarm_ros.tools.node_processes import NodeProcesses
+
+        self.plan = {spec.name: spec for spec in plan}
+        self.processes = NodeProcesses(plan)
+        self.health = {}
+        self.diagnosed = []  # (time, name, level, message)
+        self.moved_at = -np.inf  # last time an actuator was seen in motion
+        self.states = 0
+        self._position = None
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = Node('bench', namespace=f'/{rig.name}', context=self.context)
+        self.executor = make_executor(self.context)
+        self.executor.add_node(self.node)
+        self.node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        self.node.create_subscription(
+            DiagnosticArray, '/diagnostics', self._on_diagnostics, DIAGNOSTICS
+        )
+        self.node.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
+        self.tip = self.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        self.command = None
+
+    def __enter__(self):
+        self.processes.__enter__()
+        return self
+
+    def __exit__(self, *reason):
+        self.processes.__exit__()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+    def _on_heartbeat(self, message):
+        from softarm_ros.nodes.conversions import health_of
+
+        self.health[message.name] = health_of(message)
+
+    def _on_diagnostics(self, message):
+        from softarm_ros.nodes.conversions import health_of
+
+        for status in message.status:
+            health = health_of(status)
+            self.diagnosed.append((time.monotonic(), health.name, health.level, health.message))
+
+    def _on_state(self, message):
+        position = np.array(message.position)
+        moving = np.max(np.abs(message.velocity)) > MOVING_M_S
+        if self._position is not None and np.max(np.abs(position - self._position)) > 2e-6:
+            moving = True
+        self._position = position
+        self.states += 1
+        if moving:
+            self.moved_at = time.monotonic()
+
+    def spin(self, duration):
+        end = time.monotonic() + duration
+        while (left := end - time.monotonic()) > 0:
+            self.executor.spin_once(timeout_sec=left)
+
+    def until(self, condition, timeout=30.0, what='condition'):
+        """Spin until a condition holds; fail with the state of the arm and the nodes' logs."""
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                logs = {name: self.processes.log(name)[-800:] for name in self.plan}
+                pytest.fail(f'{what} not within {timeout} s: {self.health}\n{logs}')
+            self.spin(0.01)
+
+    @property
+    def state(self):
+        health = self.health.get('supervisor')
+        return health.values['state'] if health else ''
+
+    def call(self, service, kind=None, request=None):
+        from std_srvs.srv import Trigger
+
+        kind = kind or Trigger
+        client = self.node.create_client(kind, service)
+        self.until(client.service_is_ready, 5.0, f'service {service}')
+        future = client.call_async(request or kind.Request())
+        self.until(future.done, 5.0, f'answer of {service}')
+        self.node.destroy_client(client)
+        return future.result()
+
+    def run(self):
+        """Bring the arm into motion, from whatever state it is in."""
+        self.until(lambda: self.state not in ('', 'waiting'), 40.0, 'ready')
+        end = time.monotonic() + 5.0
+        while self.state != 'running' and time.monotonic() < end:
+            self.call('supervisor/reset')
+            self.call('supervisor/start')
+            self.spin(0.05)
+        self.until(lambda: self.state == 'running', 1.0, 'running')
+        began = time.monotonic()
+        self.until(lambda: self.moved_at > began + 0.3, 10.0, 'motion')
+
+    def hold_time(self, since, wait=0.6):
+        """Return how long the arm still moved after an instant [s]."""
+        self.spin(wait)
+        return max(self.moved_at - since, 0.0)
+
+    def reasons(self, since, name='supervisor'):
+        """Return what a node has said on /diagnostics since an instant, with the delay [s]."""
+        return [
+            (at - since, message)
+            for at, who, level, message in self.diagnosed
+            if who.endswith('/' + name) and level == 2 and at >= since
+        ]

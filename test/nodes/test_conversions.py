@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose
+
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.arm_drawing import ArmDrawing
+from softarm_ros.nodes.conversions import Health
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.events import Event
+
+pytestmark = pytest.mark.ros
+STAMP = Time(sec=1_790_000_123, nanosec=987_654_321)
+
+
+def transform(rotation_vector, position):
+    result = np.eye(4)
+    result[:3, :3] = exp_so3(np.array(rotation_vector, dtype=float))
+    result[:3, 3] = position
+    return result
+
+
+@pytest.mark.parametrize(
+    'nanoseconds', [0, 1, 999_999_999, 1_000_000_000, 1_790_000_123_987_654_321]
+)
+def test_time_stamps_survive_to_the_nanosecond(nanoseconds):
+    assert conversions.nanoseconds_of(conversions.time_message(nanoseconds)) == nanoseconds
+
+
+def test_seconds_of_a_stamp():
+    assert conversions.seconds_of(Time(sec=3, nanosec=250_000_000)) == 3.25
+    assert conversions.nanoseconds_of(conversions.clock_message(12.002).clock) == 12_002_000_000
+
+
+@pytest.mark.parametrize('vector', [(0, 0, 0), (0.3, -1.2, 0.7), (3.1, 0, 0), (0, -2.9, 1.0)])
+def test_pose_round_trip(vector):
+    original = transform(vector, (0.1, -0.2, 0.25))
+    message = conversions.pose_message(original, STAMP)
+    assert message.header.frame_id == 'base'
+    assert message.header.stamp == STAMP
+    np.testing.assert_allclose(conversions.transform_of(message.pose), original, atol=1e-14)
+    np.testing.assert_array_equal(conversions.position_of(message), original[:3, 3])
+
+
+def test_pose_array_round_trip():
+    originals = np.array(
+        [transform((0.1, 0.2, 0), (0, 0, 0.1)), transform((0.5, 0, 0), (0, 0.1, 0.2))]
+    )
+    message = conversions.pose_array_message(originals, STAMP)
+    np.testing.assert_allclose(conversions.transforms_of(message), originals, atol=1e-14)
+    assert conversions.transforms_of(type(message)()).shape == (0, 4, 4)
+
+
+def test_a_pose_that_is_not_one_is_refused():
+    empty = Pose()
+    empty.orientation.w = 0.0
+    with pytest.raises(ValueError, match='length zero'):
+        conversions.transform_of(empty)
+    with pytest.raises(ValueError, match='not finite'):
+        conversions.transform_of(conversions.position_message([0, np.nan, 0], STAMP).pose)
+
+
+def test_position_may_hold_nan():
+    message = conversions.position_message([np.nan, 0.0, 0.1], STAMP)
+    assert np.isnan(conversions.position_of(message)[0])
+
+
+@pytest.mark.parametrize('bending', [(0, 0, 0, 0), (0.5, -0.2, 0.1, 0.9), (-1.5, 0.3, 0.0, 2.0)])
+def test_bending_of_section_tips_inverts_the_model(bending):
+    model = load_rig('cable_arm').model('constant_curvature')
+    tips = model.shape_of(np.array(bending, dtype=float)).section_tips
+    np.testing.assert_allclose(conversions.bending_of(tips), bending, atol=1e-9)
+
+
+def test_bending_ignores_twist_about_the_axis():
+    twisted = np.array([transform((0, 0, 0.2), (0, 0, 0.1))])
+    np.testing.assert_allclose(conversions.bending_of(twisted), 0.0, atol=1e-12)
+
+
+def test_joint_state_round_trip():
+    message = conversions.joint_message(
+        ('a', 'b'), np.array([1.0, 2.0]), STAMP, velocity=[3, 4], effort=(5, 6)
+    )
+    np.testing.assert_array_equal(conversions.positions_of(message, ('a', 'b')), [1.0, 2.0])
+    assert list(message.velocity) == [3.0, 4.0]
+    assert list(message.effort) == [5.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ('names', 'expected'),
+    [
+        (('a', 'c'), r'names are \[a, b\]; expected \[a, c\]'),
+        (('b', 'a'), 'in this order'),
+        (('a',), r'expected \[a\]'),
+    ],
+)
+def test_joint_state_of_other_joints_is_refused(names, expected):
+    message = conversions.joint_message(('a', 'b'), [1.0, 2.0], STAMP)
+    with pytest.raises(ValueError, match=expected):
+        conversions.positions_of(message, names)
+
+
+def test_joint_state_with_missing_values_is_refused():
+    message = conversions.joint_message(('a', 'b'), [1.0], STAMP)
+    with pytest.raises(ValueError, match='1 positions for 2 names'):
+        conversions.positions_of(message, ('a', 'b'))
+
+
+@pytest.mark.parametrize('level', [0, 1, 2, 3])
+def test_health_round_trip(level):
+    health = Health('tracker', level, 'it is so', {'phase': 'track', 'lap': '2'})
+    assert conversions.health_of(conversions.status_message(health, 'cable_arm')) == health
+    array = conversions.diagnostics_message(health, 'cable_arm', STAMP)
+    assert array.status[0].name == 'cable_arm/tracker'
+    assert array.status[0].hardware_id == 'cable_arm'
+
+
+def test_events_round_trip_between_other_values():
+    events = {7: Event(12.5, 'warning', 'tracker', 'a "quoted", odd: message')}
+    values = {'phase': 'track', **conversions.event_values(events)}
+    assert conversions.events_of(values) == events
+
+
+def test_path_round_trip():
+    points = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(
+        conversions.path_points(conversions.path_message(points, STAMP)), points
+    )
+
+
+def test_markers_draw_the_body_where_the_model_has_it():
+    rig = load_rig('cable_arm')
+    bending = np.array([0.8, -0.3, -0.4, 0.6])
+    drawing = ArmDrawing(rig, pieces_per_section=6)
+    body, cables = drawing.cylinders(bending), drawing.cables(bending)
+    tip = rig.model('constant_curvature').shape_of(bending).tip[:3, 3]
+    np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
+    np.testing.assert_allclose(body[0].start, 0.0, atol=1e-12)
+    assert len(cables) == len(rig.actuators)
+    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), np.eye(3), STAMP)
+    cylinders = [m for m in message.markers if m.type == m.CYLINDER]
+    assert len(cylinders) == 2 * (6 + 2)
+    for part, marker in zip(body, cylinders):
+        pose = conversions.transform_of(marker.pose)
+        half = 0.5 * marker.scale.z * pose[:3, 2]
+        np.testing.assert_allclose(pose[:3, 3] - half, part.start, atol=1e-12)
+        np.testing.assert_allclose(pose[:3, 3] + half, part.end, atol=1e-12)
+    keys = {(m.ns, m.id) for m in message.markers}
+    assert len(keys) == len(message.markers)
+    trail = next(m for m in message.markers if m.ns == 'trail')
+    assert trail.action == trail.DELETE  # a line of no points would be a warning in rviz
+
+
+def test_cables_lie_at_their_radius_around_the_backbone():
+    rig = load_rig('cable_arm')
+    drawing = ArmDrawing(rig, pieces_per_section=5)
+    bending = np.array([0.5, 0.5, -0.7, 0.2])
+    frames = drawing.frames(bending)
+    for actuator, line in zip(rig.actuators, drawing.cables(bending)):
+        k = [s.name for s in rig.sections].index(actuator.section)
+        along = frames[k][1:-1]
+        local = np.einsum('nji,nj->ni', along[:, :3, :3], line[-len(along) :] - along[:, :3, 3])
+        angle = np.deg2rad(actuator.angle_deg)
+        radius = rig.sections[k].cable_radius_m
+        expected = radius * np.array([np.cos(angle), np.sin(angle), 0.0])
+        np.testing.assert_allclose(local, np.tile(expected, (len(along), 1)), atol=1e-12)

@@ -1,0 +1,276 @@
+"""Each node alone: what it refuses, and what it does without the others."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from builtin_interfaces.msg import Time
+
+from softarm_ros.nodes import conversions
+from softarm_ros.rigs.graph import graph_plan
+from softarm_ros.rigs.loader import load_rig
+
+pytestmark = pytest.mark.ros
+NODES = ('tracker', 'inverse_kinematics', 'plant', 'supervisor', 'markers', 'recorder')
+
+
+def node_process(name, *parameters, namespace='/cable_arm'):
+    arguments = [part for p in ('twin_check_s:=0.0', *parameters) for part in ('-p', p)]
+    return subprocess.Popen(
+        [
+            *(sys.executable, '-m', f'softarm_ros.nodes.{name}_node', '--ros-args'),
+            *('-r', f'__ns:={namespace}', *arguments),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def result_of(process, timeout=30):
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return process.returncode, output
+
+
+@pytest.mark.parametrize('name', NODES)
+def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(name):
+    code, output = result_of(node_process(name, 'rig:=cable_amr'))
+    assert code == 2
+    assert 'cable_amr' in output
+    assert 'cable_arm' in output  # did you mean
+    assert 'Traceback' not in output
+
+
+@pytest.mark.parametrize(
+    ('name', 'parameters', 'expected'),
+    [
+        ('tracker', ['rig:=cable_arm', 'trajectory:=circel'], 'circel'),
+        ('tracker', ['rig:=cable_arm', 'laps:=-1'], 'laps'),
+        ('tracker', ['rig:=cable_arm', 'model:=cosserat'], 'cosserat'),
+        ('plant', ['rig:=cable_arm', 'seed:=-5'], 'seed'),
+        ('plant', ['rig:=cable_arm', 'time_scale:=0.0'], 'time_scale'),
+        ('supervisor', [], 'rig is empty'),
+        ('recorder', ['rig:=cable_arm', 'bag:=/dev/null/bag'], 'cannot be written'),
+        ('recorder', ['rig:=cable_arm'], 'bag is empty'),
+    ],
+)
+def test_bad_parameters_are_refused(name, parameters, expected):
+    code, output = result_of(node_process(name, *parameters))
+    assert code == 2
+    assert expected in output
+    assert 'Traceback' not in output
+
+
+class Alone:
+    """One node of a plan in this process's reach."""
+
+    def __init__(self, name, **extra):
+        from rclpy.context import Context
+        from rclpy.node import Node
+
+        from softarm_ros.nodes.qos import make_executor
+        from softarm_ros.rigs.graph import NodeSpec
+        from softarm_ros.tools.node_processes import NodeProcesses
+
+        rig = load_rig('cable_arm')
+        bag = extra.get('bag')
+        spec = next(s for s in graph_plan(rig, bag=bag) if s.name == name)
+        self.name = name
+        parameters = {**spec.parameters, 'twin_check_s': 0.0, **extra}
+        spec = NodeSpec(spec.executable, spec.module, name, spec.namespace, parameters)
+        self.processes = NodeProcesses([spec])
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = Node('visitor', namespace=spec.namespace, context=self.context)
+        self.executor = make_executor(self.context)
+        self.executor.add_node(self.node)
+        self.received = []
+        self.health = None
+
+    def listen(self, kind, topic, qos):
+        self.node.create_subscription(kind, topic, self.received.append, qos)
+
+    def __enter__(self):
+        from diagnostic_msgs.msg import DiagnosticStatus
+
+        from softarm_ros.nodes.qos import HEARTBEAT
+
+        self.node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_health, HEARTBEAT)
+        self.processes.__enter__()
+        self.until(lambda: self.health is not None)
+        return self
+
+    def __exit__(self, *reason):
+        self.processes.__exit__()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+    def _on_health(self, message):
+        self.health = conversions.health_of(message)
+
+    def spin(self, duration):
+        end = time.monotonic() + duration
+        while (left := end - time.monotonic()) > 0:
+            self.executor.spin_once(timeout_sec=left)
+
+    def until(self, condition, timeout=20.0):
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end, (self.health, self.processes.log(self.name)[-2000:])
+            self.spin(0.01)
+
+
+def test_inverse_kinematics_answers_with_the_same_stamp_and_refuses_nonsense():
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import command_qos
+
+    rig = load_rig('cable_arm')
+    model = rig.model()
+    names = model.configuration_names
+    with Alone('inverse_kinematics') as alone:
+        alone.listen(JointState, 'actuators/command', command_qos(1.0))
+        commands = alone.node.create_publisher(
+            JointState, 'configuration/command', command_qos(0.1)
+        )
+        alone.until(lambda: commands.get_subscription_count() == 1)
+        alone.until(lambda: alone.node.count_publishers('actuators/command') == 1)
+        bending = np.array([0.4, -0.2, 0.1, 0.3])
+        stamp = Time(sec=12, nanosec=345)
+
+        def send(names, values):
+            alone.received.clear()
+            commands.publish(conversions.joint_message(names, values, stamp))
+
+        # Discovery works both ways only after a moment.
+        for _ in range(50):
+            send(names, bending)
+            alone.spin(0.05)
+            if alone.received:
+                break
+        (answer, *_) = alone.received
+        assert answer.header.stamp == stamp
+        assert tuple(answer.name) == rig.actuator_names
+        np.testing.assert_allclose(answer.position, model.actuation_of(bending), atol=1e-12)
+
+        bad = [
+            (names[::-1], bending, 'in this order'),
+            (names, bending[:2], '2 positions for 4 names'),
+            (names, [0.1, np.nan, 0.0, 0.0], f'{names[1]} = nan'),
+            (names, [40.0, 0.0, 0.0, 0.0], 'configuration refused'),
+        ]
+        for bad_names, values, reason in bad:
+            send(bad_names, values)
+            alone.until(
+                lambda reason=reason: alone.health.level == 2 and reason in alone.health.message
+            )
+            assert alone.received == []
+            send(names, bending)
+            alone.until(lambda: alone.health.level == 0)
+            assert len(alone.received) == 1
+
+
+def test_plant_is_a_lifecycle_node_that_moves_only_while_active():
+    from lifecycle_msgs.msg import Transition
+    from lifecycle_msgs.srv import ChangeState
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    with Alone('plant', autostart=False) as alone:
+        alone.listen(JointState, 'actuators/state', MEASUREMENT)
+
+        def change(transition):
+            client = alone.node.create_client(ChangeState, 'plant/change_state')
+            alone.until(client.service_is_ready)
+            request = ChangeState.Request()
+            request.transition.id = transition
+            future = client.call_async(request)
+            alone.until(future.done)
+            alone.node.destroy_client(client)
+            return future.result().success
+
+        alone.spin(0.2)
+        assert alone.received == []
+        assert change(Transition.TRANSITION_CONFIGURE)
+        alone.spin(0.2)
+        assert alone.received == []
+        assert change(Transition.TRANSITION_ACTIVATE)
+        alone.until(lambda: len(alone.received) > 5)
+        assert 'no supervisor heard yet' in alone.health.values['held']
+        assert change(Transition.TRANSITION_DEACTIVATE)
+        alone.spin(0.1)
+        alone.received.clear()
+        alone.spin(0.2)
+        assert alone.received == []
+        assert change(Transition.TRANSITION_CLEANUP)
+        assert not change(Transition.TRANSITION_ACTIVATE)  # not configured any more
+
+
+def test_plant_follows_nobody_without_a_permit():
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT, command_qos
+
+    rig = load_rig('cable_arm')
+    with Alone('plant') as alone:
+        alone.listen(JointState, 'actuators/state', MEASUREMENT)
+        commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(0.1))
+        alone.until(lambda: len(alone.received) > 2)
+        target = np.full(len(rig.actuators), 0.0)
+        target[0] = 0.01
+        for _ in range(40):
+            commands.publish(conversions.joint_message(rig.actuator_names, target, Time(sec=1)))
+            alone.spin(0.01)
+        assert int(alone.health.values['commands']) > 0
+        np.testing.assert_allclose(alone.received[-1].position, 0.0, atol=1e-9)
+        commands.publish(conversions.joint_message(['x'], [0.0], Time(sec=1)))
+        alone.until(lambda: alone.health.level == 2 and 'names are [x]' in alone.health.message)
+
+
+def test_markers_describe_the_robot_for_late_comers():
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import String
+
+    from softarm_ros.nodes.qos import LATCHED, VISUAL
+
+    with Alone('markers') as alone:
+        alone.until(lambda: int(alone.health.values['drawn']) > 0)
+        alone.listen(String, 'robot_description', LATCHED)  # after it was published
+        alone.until(lambda: len(alone.received) == 1)
+        description = alone.received.pop().data
+        assert description.startswith('<?xml') or description.startswith('<robot')
+        alone.listen(JointState, 'joint_states', VISUAL)
+        alone.until(lambda: len(alone.received) > 0)
+        for name in alone.received[-1].name:
+            assert f'"{name}"' in description
+
+
+def test_ctrl_c_twice_ends_a_node_cleanly():
+    process = node_process('supervisor', 'rig:=cable_arm')
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    code, output = result_of(process, timeout=5)
+    assert code == 0, output
+    assert 'Traceback' not in output
+
+
+def test_a_second_node_of_the_same_name_refuses():
+    with Alone('supervisor'):
+        code, output = result_of(
+            node_process('supervisor', 'rig:=cable_arm', 'twin_check_s:=5.0'), timeout=15
+        )
+    assert code == 2
+    assert 'rig cable_arm is already running in ROS domain' in output

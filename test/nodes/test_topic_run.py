@@ -1,0 +1,227 @@
+"""`run_topics`: complete runs, refusals, and that nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from rich.console import Console
+
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
+
+pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from rich.console import Console
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.tools.run_command import RunOptions, stop_on_signals
+from softarm_ros.tools.topic_run import run_topics
+
+options = RunOptions(trajectory=sys.argv[1], bag=Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+with stop_on_signals() as stopped:
+    record = run_topics(load_rig('cable_arm'), options, Console(), stopped)
+for event in record.events:
+    print('EVENT', event.level, event.message)
+print('COMPLETED', record.completed)
+"""
+
+
+def run(options, stopped=lambda: False):
+    from softarm_ros.tools.topic_run import run_topics
+
+    with Path(os.devnull).open('w') as nowhere:
+        return run_topics(load_rig('cable_arm'), options, Console(file=nowhere), stopped)
+
+
+def nodes_of(parent):
+    """Return the process ids of nodes started by a process (Linux)."""
+    found = []
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / 'environ').read_bytes()
+                command = (entry / 'cmdline').read_bytes()
+            except OSError:
+                continue
+            if f'SOFTARM_PARENT_PID={parent}\0'.encode() in environment and (
+                b'softarm_ros.nodes.' in command
+            ):
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition, timeout):
+    end = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Return a function that starts the script in a process of its own; all are ended."""
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(SCRIPT))
+    processes = []
+
+    def start(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, str(script), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
+    from softarm_ros.tools.run_command import RunOptions
+
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bag = tmp_path / 'bag'
+    record = run(RunOptions(trajectory=circle(speed=0.1, laps=1), bag=bag))
+    assert record.completed, record.events
+    assert nodes_of(os.getpid()) == []
+    samples = record.samples
+    assert set(samples.phase.tolist()) >= {'approach', 'track'}
+    tracking = samples.tracking
+    assert np.sum(tracking) > 0.9 * 100 * (2 * np.pi * 0.08 / 0.1)
+    assert record.error().mean < 0.01
+    assert np.all(np.isfinite(samples.command[tracking]))
+    assert np.all(np.isfinite(samples.effort[tracking]))
+    np.testing.assert_allclose(samples.position[tracking], samples.command[tracking], atol=5e-3)
+    assert np.all(np.diff(samples.time_s) >= 0.0)
+    # Delay of the mocap (10 ms) and the way through three processes.
+    assert 10.0 <= record.timing.latency_p50_ms < 30.0
+    assert record.timing.latency_p99_ms >= record.timing.latency_p50_ms
+    assert record.timing.cycles > 300
+    assert_readable(bag, record)
+
+
+def assert_readable(bag, record):
+    from rosbags.highlevel import AnyReader
+
+    counts = {}
+    with AnyReader([bag]) as reader:
+        for connection, _, raw in reader.messages():
+            reader.deserialize(raw, connection.msgtype)
+            counts[connection.topic] = counts.get(connection.topic, 0) + 1
+    arm = '/cable_arm'
+    for topic in ('reference/path', 'robot_description'):
+        assert counts[f'{arm}/{topic}'] == 1
+    for topic in ('tip/pose', 'configuration/command', 'actuators/command', 'actuators/state'):
+        assert counts[f'{arm}/{topic}'] >= 0.95 * len(record.samples.time_s)
+    assert counts['/diagnostics'] > 0
+
+
+def test_faster_than_real_time_sees_the_same_periods(circle):
+    from softarm_ros.tools.run_command import RunOptions
+
+    record = run(RunOptions(trajectory=circle(speed=0.1, laps=2), rate=4.0))
+    assert record.completed, record.events
+    assert record.timing.missed == 0
+    assert record.timing.latency_p50_ms is None
+    tracking = record.samples.time_s[record.samples.tracking]
+    assert np.percentile(np.diff(tracking), 90) == pytest.approx(0.01, abs=1e-6)
+    assert record.error().mean < 0.01
+
+
+def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
+    from softarm_ros.tools.run_command import RunOptions
+
+    first = started(circle(laps=100))
+    assert wait_until(lambda: len(nodes_of(first.pid)) >= 5, 30)
+    time.sleep(1.0)
+    with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
+        run(RunOptions(trajectory=circle()))
+    # As from another machine, where the lock is not seen.
+    second = subprocess.run(
+        [*first.args[:2], circle()],
+        env={**os.environ, 'TMPDIR': str(Path(first.args[1]).parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert second.returncode != 0
+    assert 'cable_arm is already running in ROS domain' in second.stderr
+    assert 'nodes' in second.stderr
+    assert first.poll() is None  # undisturbed
+
+
+def test_the_lock_is_freed_by_the_end_of_its_block():
+    with instance_lock('some_rig'):
+        pass
+    with instance_lock('some_rig'), instance_lock('other_rig'):
+        pass
+
+
+def test_ctrl_c_stops_the_arm_and_completes_the_bag(circle, started, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from rosbags.highlevel import AnyReader
+
+    bag = tmp_path / 'bag'
+    process = started(circle(laps=100), bag)
+    assert wait_until(lambda: len(nodes_of(process.pid)) >= 6, 30)
+    time.sleep(5.0)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    assert 'COMPLETED False' in output
+    assert 'interrupted' in output
+    assert nodes_of(process.pid) == []
+    with AnyReader([bag]) as reader:
+        assert reader.message_count > 100
+
+
+def test_a_killed_command_line_leaves_no_node(circle, started):
+    process = started(circle(laps=100))
+    assert wait_until(lambda: len(nodes_of(process.pid)) >= 5, 30)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert wait_until(lambda: nodes_of(process.pid) == [], 5.0)
+
+
+def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started):
+    process = started(circle(laps=100))
+    assert wait_until(lambda: len(nodes_of(process.pid)) >= 5, 30)
+    time.sleep(5.0)
+    victim = next(
+        pid
+        for pid in nodes_of(process.pid)
+        if b'inverse_kinematics' in Path(f'/proc/{pid}/cmdline').read_bytes()
+    )
+    os.kill(victim, signal.SIGKILL)
+    output, _ = process.communicate(timeout=20)
+    assert 'COMPLETED False' in output
+    assert 'node inverse_kinematics was killed by SIGKILL' in output
+    assert 'the arm was held' in output
+    assert nodes_of(process.pid) == []
+
+
+def test_an_unusable_bag_folder_is_refused_before_anything_starts(circle, tmp_path):
+    from softarm_ros.tools.run_command import RunOptions
+
+    (tmp_path / 'used').mkdir()
+    (tmp_path / 'used' / 'old').write_text('x')
+    with pytest.raises(ValueError, match='not empty'):
+        run(RunOptions(trajectory=circle(), bag=tmp_path / 'used'))
+    assert nodes_of(os.getpid()) == []

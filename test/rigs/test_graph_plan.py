@@ -1,0 +1,138 @@
+from pathlib import Path
+
+import pytest
+
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
+from softarm_ros.rigs.loader import list_rigs, load_rig
+
+REPOSITORY = Path(__file__).parents[2]
+RIGS = [info.name for info in list_rigs()]
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm')
+
+
+def by_name(plan):
+    assert len({spec.name for spec in plan}) == len(plan)
+    return {spec.name: spec for spec in plan}
+
+
+@pytest.mark.parametrize('name', RIGS)
+def test_sim_plan_has_every_node_once_in_the_namespace_of_the_rig(name):
+    plan = by_name(graph_plan(load_rig(name), 'sim'))
+    assert set(plan) == {'plant', 'inverse_kinematics', 'tracker', 'markers', 'supervisor'}
+    assert {spec.namespace for spec in plan.values()} == {f'/{name}'}
+    for spec in plan.values():
+        assert spec.executable == f'{spec.name}_node'
+        assert spec.module == f'softarm_ros.nodes.{spec.name}_node'
+        assert load_rig(spec.parameters['rig']).name == name
+
+
+def test_executables_and_modules_are_those_that_are_installed(rig, tmp_path):
+    entry_points = (REPOSITORY / 'setup.py').read_text()
+    for spec in graph_plan(rig, 'sim', bag=tmp_path / 'bag'):
+        assert f"'{spec.executable} = {spec.module}:main'" in entry_points
+
+
+def test_defaults_are_the_rig_s_own(rig):
+    plan = by_name(graph_plan(rig))
+    tracker = plan['tracker'].parameters
+    assert tracker['trajectory'] == rig.default_trajectory
+    assert tracker['model'] == plan['inverse_kinematics'].parameters['model'] == rig.default_model
+    assert tracker['laps'] == rig.trajectories[rig.default_trajectory].laps
+    assert tracker['open_loop'] is False
+    assert plan['plant'].parameters['seed'] == 0
+    assert plan['supervisor'].parameters['autostart'] is True
+    assert plan['supervisor'].parameters['feedback_required'] is True
+    for spec in plan.values():
+        assert spec.parameters['use_sim_time'] is False
+        assert spec.parameters['time_scale'] == 1.0
+
+
+def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
+    plan = by_name(graph_plan(rig))
+    watched = plan['supervisor'].parameters['required_nodes']
+    assert watched == list(SUPERVISED_NODES)
+    assert all(plan[name].required for name in watched)
+    assert plan['supervisor'].required and not plan['markers'].required
+
+
+def test_options_arrive_where_they_belong(rig, tmp_path):
+    options = dict(
+        trajectory='line',
+        model='constant_curvature',
+        open_loop=True,
+        laps=4,
+        rate=5,
+        seed=7,
+        bag=tmp_path / 'bag',
+        autostart=False,
+    )
+    plan = by_name(graph_plan(rig, 'sim', **options))
+    tracker = plan['tracker'].parameters
+    assert (tracker['trajectory'], tracker['laps'], tracker['open_loop']) == ('line', 4, True)
+    assert tracker['model'] == plan['inverse_kinematics'].parameters['model']
+    assert tracker['model'] == 'constant_curvature'
+    assert plan['plant'].parameters['seed'] == 7
+    assert plan['supervisor'].parameters['autostart'] is False
+    assert plan['supervisor'].parameters['feedback_required'] is False
+    assert plan['recorder'].parameters['bag'] == str(tmp_path / 'bag')
+    assert not plan['recorder'].required
+    for spec in plan.values():
+        assert spec.parameters['use_sim_time'] is True
+        assert spec.parameters['time_scale'] == 5.0
+
+
+def test_parameters_are_of_ros_types(rig, tmp_path):
+    """ROS has no null, tells 1 from 1.0, and its lists are not empty and of one type."""
+    for spec in graph_plan(rig, rate=2, bag=tmp_path / 'b'):
+        for name, value in spec.parameters.items():
+            assert type(value) in (bool, int, float, str, list), (spec.name, name, value)
+            if isinstance(value, list):
+                assert value and {type(item) for item in value} == {str}
+        assert type(spec.parameters['time_scale']) is float
+
+
+def test_trajectory_file_is_passed_as_absolute_path(rig, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / 'mine.yaml'
+    path.write_text('type: line\nstart: [0.1, 0, 0.2]\nend: [0.1, 0.05, 0.2]\nlaps: 3\n')
+    tracker = by_name(graph_plan(rig, trajectory='mine.yaml'))['tracker'].parameters
+    assert (tracker['trajectory'], tracker['laps']) == (str(path), 3)
+
+
+def test_rig_source(rig, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert graph_plan(rig, rig_source='cable_arm')[0].parameters['rig'] == 'cable_arm'
+    relative = graph_plan(rig, rig_source='some.yaml')[0].parameters['rig']
+    assert relative == str(tmp_path / 'some.yaml')
+    with pytest.raises(RigError, match='pass rig_source'):
+        graph_plan(rig.with_source(None))
+
+
+@pytest.mark.parametrize('backend', ['emulated', 'hardware'])
+def test_backend_without_devices(rig, backend):
+    with pytest.raises(RigError, match=f"'cable_arm' declares no devices for backend '{backend}'"):
+        graph_plan(rig, backend)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'backend': 'simm'}, "unknown backend 'simm' (did you mean 'sim'?); known: 'sim', "),
+        ({'trajectory': 'cirle'}, "unknown trajectory 'cirle' (did you mean 'circle'?); known: "),
+        ({'model': 'cable'}, "unknown model 'cable'"),
+        ({'laps': 0}, 'laps = 0: expected at least 1'),
+        ({'rate': 0.0}, 'rate = 0: expected a number > 0'),
+        ({'rate': float('nan')}, 'rate = nan: expected a number > 0'),
+        ({'seed': -1}, 'seed = -1: expected a whole number >= 0'),
+        ({'trajectory': 'missing.yaml'}, 'missing.yaml: no such file'),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_starts(rig, options, message):
+    with pytest.raises(RigError) as error:
+        graph_plan(rig, **options)
+    assert message in str(error.value)

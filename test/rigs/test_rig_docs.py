@@ -1,0 +1,84 @@
+"""docs/rigs.md explains every field, and states the defaults that hold."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from softarm_ros.control.config import SupervisorConfig, TrackerConfig
+from softarm_ros.control.trajectory_config import (
+    CardioidConfig,
+    CircleConfig,
+    LineConfig,
+    SquareConfig,
+    WaypointsConfig,
+)
+from softarm_ros.models.config import SectionConfig
+from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
+from softarm_ros.rigs.schema import ActuatorConfig, FeedbackConfig, Rig
+
+TEXT = (Path(__file__).parents[2] / 'docs' / 'rigs.md').read_text(encoding='utf-8')
+BLOCKS = {
+    'The file': Rig,
+    'sections': SectionConfig,
+    'actuators': ActuatorConfig,
+    'feedback': FeedbackConfig,
+    'tracker': TrackerConfig,
+    'supervisor': SupervisorConfig,
+    'plant': PlantConfig,
+    'plant.sections': PlantSectionConfig,
+    'plant.stepper': StepperConfig,
+    'plant.mocap': MocapConfig,
+}
+SHAPES = {
+    'waypoints': WaypointsConfig,
+    'circle': CircleConfig,
+    'line': LineConfig,
+    'square': SquareConfig,
+    'cardioid': CardioidConfig,
+}
+
+
+def rows(heading):
+    """Return the cells of the table under a heading, without its head."""
+    body = re.split(rf'^##+ {re.escape(heading)}$', TEXT, maxsplit=1, flags=re.MULTILINE)[1]
+    body = re.split(r'^##', body, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line for line in body.splitlines() if line.startswith('| `')]
+    return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines]
+
+
+def as_text(default):
+    if isinstance(default, tuple):
+        return '[' + ', '.join(f'{v:g}' for v in default) + ']'
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f'{default:g}' if isinstance(default, (int, float)) else str(default)
+
+
+@pytest.mark.parametrize('heading', BLOCKS)
+def test_every_field_is_explained_with_its_default(heading):
+    table = {name.strip('`'): (default, text) for name, default, text in rows(heading)}
+    fields = BLOCKS[heading].model_fields
+    assert list(table) == list(fields)
+    for name, field in fields.items():
+        default, text = table[name]
+        assert text, name
+        if field.is_required():
+            assert default == '', name
+        elif heading == 'The file':
+            assert default == 'all defaults', name
+        else:
+            assert default == as_text(field.default), name
+
+
+def test_every_field_of_every_trajectory_is_explained():
+    table = {cells[0].strip('`'): cells[1:] for cells in rows('trajectories')}
+    explained = {
+        shape: {name for name, (of, *_) in table.items() if of == 'all' or shape in of.split(', ')}
+        for shape in SHAPES
+    }
+    for shape, config in SHAPES.items():
+        assert explained[shape] | {'closed'} == set(config.model_fields), shape
+        for name, field in config.model_fields.items():
+            if not field.is_required() and (name != 'closed' or shape == 'waypoints'):
+                assert as_text(field.default) in table[name][1], (shape, name)

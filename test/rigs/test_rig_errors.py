@@ -1,0 +1,661 @@
+"""Every wrong rig file is refused with field, value, line and what was expected."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.validation import validate_document
+from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
+
+SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs' / 'cable_arm.yaml'
+TEXT = (Path(__file__).parent / 'two_sections.yaml').read_text(encoding='utf-8')
+
+
+def problems_of(text, tmp_path):
+    """Return (line, rest) of each problem of a rig file with this text."""
+    path = tmp_path / 'rig.yaml'
+    path.write_text(text, encoding='utf-8')
+    with pytest.raises(RigError) as error:
+        load_rig(path)
+    lines = str(error.value).splitlines()
+    assert len(lines) == len(error.value.problems)
+    found = []
+    for line in lines:
+        assert line.startswith(f'{path}:'), line
+        number, _, rest = line[len(str(path)) + 1 :].partition(': ')
+        found.append((int(number), rest) if number.isdigit() else (None, f'{number}: {rest}'))
+    return found
+
+
+def line_of(text, part):
+    """Return the 1-based line of the first occurrence of `part`."""
+    return text[: text.index(part)].count('\n') + 1
+
+
+def edited(old, new):
+    assert old in TEXT, old
+    return TEXT.replace(old, new, 1)
+
+
+# (what, text to replace, replacement, text whose line is reported, message)
+SINGLE = [
+    (
+        'misspelt field',
+        'length_m: 0.093 ',
+        'lenght_m: 0.093 ',
+        'lenght_m',
+        "sections[0].lenght_m = 0.093: unknown field 'lenght_m' (did you mean 'length_m'?)",
+    ),
+    (
+        'negative length',
+        'length_m: 0.093 ',
+        'length_m: -0.093 ',
+        'length_m: -0.093',
+        'sections[0].length_m = -0.093: expected a number > 0',
+    ),
+    (
+        'NaN',
+        'cable_radius_m: 0.0125',
+        'cable_radius_m: .nan',
+        'cable_radius_m: .nan',
+        'sections[0].cable_radius_m = nan: expected a number > 0',
+    ),
+    (
+        'infinity',
+        'position_max_m: 0.055',
+        'position_max_m: .inf',
+        'position_max_m: .inf',
+        'actuators[0].position_max_m = inf: expected a number',
+    ),
+    (
+        'text for a number',
+        'damping_time_s: 0.03 ',
+        'damping_time_s: "0.03" ',
+        'damping_time_s: "0.03"',
+        "plant.sections[0].damping_time_s = '0.03': expected a number > 0",
+    ),
+    (
+        'decimal comma',
+        'settle_timeout_s: 3.0',
+        'settle_timeout_s: 3,5',
+        'settle_timeout_s: 3,5',
+        "tracker.settle_timeout_s = '3,5': expected a number >= 0",
+    ),
+    (
+        'number for text',
+        'name: cable_arm',
+        'name: 7',
+        'name: 7',
+        'name = 7: expected a name: lowercase letters, digits and _, starting with a letter',
+    ),
+    (
+        'name that ROS refuses',
+        'name: proximal_2',
+        'name: Proximal-2',
+        'name: Proximal-2',
+        "actuators[1].name = 'Proximal-2': expected a name: lowercase letters, digits and _, "
+        'starting with a letter',
+    ),
+    (
+        'truth value for a number',
+        'start_timeout_s: 30.0',
+        'start_timeout_s: true',
+        'start_timeout_s: true',
+        'supervisor.start_timeout_s = true: expected a number > 0',
+    ),
+    (
+        'fraction for a whole number',
+        'segments_per_section: 10',
+        'segments_per_section: 10.5',
+        'segments_per_section: 10.5',
+        'plant.segments_per_section = 10.5: expected a whole number >= 2 and <= 64',
+    ),
+    (
+        'nothing after the colon',
+        'damping: 1.0e-4',
+        'damping:',
+        'damping:  ',
+        'tracker.damping = null: expected a number > 0',
+    ),
+    (
+        'vector too short',
+        '[0.0, 0.0, 9.81]',
+        '[0.0, 9.81]',
+        'gravity_m_s2',
+        'gravity_m_s2 = [0.0, 9.81]: expected a list of 3: each a number',
+    ),
+    (
+        'vector too long',
+        '[0.0, 0.0, 9.81]',
+        '[0.0, 0.0, 9.81, 0.0]',
+        'gravity_m_s2',
+        'gravity_m_s2 = [0.0, 0.0, 9.81, 0.0]: expected a list of 3: each a number',
+    ),
+    (
+        'gravity in g',
+        '[0.0, 0.0, 9.81]',
+        '[0.0, 0.0, 981]',
+        'gravity_m_s2',
+        'gravity_m_s2 = [0, 0, 981]: magnitude 981 m/s^2; expected 0, or 0.1 to 30 '
+        '(9.81 on Earth)',
+    ),
+    (
+        'unknown model',
+        'default_model: cable_statics',
+        'default_model: cable_static',
+        'default_model',
+        "default_model = 'cable_static': expected one of 'constant_curvature', 'cable_statics' "
+        "(did you mean 'cable_statics'?)",
+    ),
+    (
+        'wrong unit',
+        'unit: m ',
+        'unit: mm ',
+        'unit: mm',
+        "actuators[0].unit = 'mm': expected 'm'",
+    ),
+    (
+        'missing field',
+        'rate_hz: 100.0                        # [A]',
+        '# ',
+        'feedback:',
+        'feedback.rate_hz: missing; expected a number > 0 (how often poses arrive)',
+    ),
+    (
+        'actuator of no section',
+        'name: distal_1, section: distal}',
+        'name: distal_1, section: distall}',
+        'distal_1',
+        "actuators[3].section = 'distall': no such section (did you mean 'distal'?); "
+        "known: 'proximal', 'distal'",
+    ),
+    (
+        'two actuators of one name',
+        'name: proximal_3',
+        'name: proximal_2',
+        'angle_deg: 240.0}',
+        "actuators[2].name = 'proximal_2': same name as actuators[1]; expected unique names",
+    ),
+    (
+        'range without zero, below',
+        'position_min_m: -0.045',
+        'position_min_m: 0.001',
+        'position_min_m: 0.001',
+        'actuators[0].position_min_m = 0.001: expected a number < 0: the cable must pay out when '
+        'the arm bends away from it',
+    ),
+    (
+        'range without zero, above',
+        'position_max_m: 0.055',
+        'position_max_m: -0.001',
+        'position_max_m: -0.001',
+        'actuators[0].position_max_m = -0.001: expected a number > 0: the cable must pull in to '
+        'bend the arm',
+    ),
+    (
+        'two cables in the same place',
+        'name: proximal_2, angle_deg: 120.0',
+        'name: proximal_2, angle_deg: 360.0',
+        'name: proximal_2',
+        'actuators[1].angle_deg = 360: expected at least 1 deg between cables of a section; '
+        "'proximal_1' is 0 deg away",
+    ),
+    (
+        'length in millimetres',
+        'endcap_length_m: 0.015 ',
+        'endcap_length_m: 15 ',
+        'endcap_length_m: 15',
+        'sections[0].endcap_length_m = 15: expected at most 1 m (was it given in millimetres?)',
+    ),
+    (
+        'plant with another number of sections',
+        '    - *body\n',
+        '',
+        'sections:\n    - &body',
+        'plant.sections = 1 section: expected as many as sections of the arm: 2',
+    ),
+    (
+        'plant of another size',
+        'length_m: 0.0935',
+        'length_m: 0.935',
+        'length_m: 0.935',
+        "plant.sections[0].length_m = 0.935: expected within a factor 2 of the controller's 0.093 "
+        '(the plant is the same arm, with stated errors)',
+    ),
+    (
+        'body thinner than the cables are apart',
+        'outer_radius_m: 0.016',
+        'outer_radius_m: 0.012',
+        'cable_radius_m: 0.0123',
+        'plant.sections[0].cable_radius_m = 0.0123: expected less than outer_radius_m = 0.012 '
+        '(cables run inside the body)',
+    ),
+    (
+        'feedback much slower than control',
+        'rate_hz: 100.0                        # [A]',
+        'rate_hz: 18 # ',
+        'rate_hz: 18',
+        'feedback.rate_hz = 18: expected 20 to 1000: a fifth of, up to ten times '
+        'tracker.rate_hz = 100',
+    ),
+    (
+        'feedback time-out below the feedback period',
+        'feedback_timeout_s: 0.12',
+        'feedback_timeout_s: 0.008',
+        'feedback_timeout_s: 0.008',
+        'supervisor.feedback_timeout_s = 0.008: expected more than 0.02: two periods of '
+        'feedback.rate_hz = 100, else one lost pose stops the arm',
+    ),
+    (
+        'feedback time-out below simulated delay',
+        'delay_s: 0.01 ',
+        'delay_s: 0.2 ',
+        'feedback_timeout_s',
+        'supervisor.feedback_timeout_s = 0.12: expected more than 0.22: plant.mocap.delay_s and '
+        'two periods of plant.mocap.rate_hz',
+    ),
+    (
+        'drop-outs longer than the time-out',
+        'dropout_duration_s: 0.015',
+        'dropout_duration_s: 0.1',
+        'feedback_timeout_s',
+        'supervisor.feedback_timeout_s = 0.12: expected more than 0.5: five times '
+        'plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm',
+    ),
+    (
+        'command time-out below the control period',
+        'command_timeout_s: 0.1',
+        'command_timeout_s: 0.01',
+        'command_timeout_s: 0.01',
+        'supervisor.command_timeout_s = 0.01: expected more than 0.02: two periods of '
+        'tracker.rate_hz = 100, else one late cycle stops the arm',
+    ),
+    (
+        'heartbeat time-out below the heartbeat',
+        'heartbeat_timeout_s: 0.15',
+        'heartbeat_timeout_s: 0.05',
+        'heartbeat_timeout_s: 0.05',
+        'supervisor.heartbeat_timeout_s = 0.05: expected more than 0.1: two heartbeats, which '
+        'nodes send at 20 Hz',
+    ),
+    (
+        'pose jump within the noise',
+        'max_pose_jump_m: 0.05',
+        'max_pose_jump_m: 0.0015',
+        'max_pose_jump_m: 0.0015',
+        'supervisor.max_pose_jump_m = 0.0015: expected more than 0.002: ten times '
+        'plant.mocap.position_noise_m = 0.0002, else noise stops the arm',
+    ),
+    (
+        'feedback gain that cannot be stable',
+        'feedback_gain_1_s: 3.0',
+        'feedback_gain_1_s: 80',
+        'feedback_gain_1_s: 80',
+        'tracker.feedback_gain_1_s = 80: expected less than 52.4: with 30 ms from pose to command '
+        '(both periods and plant.mocap.delay_s) the loop oscillates',
+    ),
+    (
+        'unknown default trajectory',
+        'default_trajectory: circle',
+        'default_trajectory: circel',
+        'default_trajectory',
+        "default_trajectory = 'circel': no such trajectory (did you mean 'circle'?); "
+        "known: 'circle', 'circle_small', 'line'",
+    ),
+    (
+        'unknown kind of trajectory',
+        'type: line',
+        'type: lines',
+        'type: lines',
+        "trajectories.line.type = 'lines': expected one of 'cardioid', 'circle', 'line', "
+        "'square', 'waypoints' (did you mean 'line'?)",
+    ),
+    (
+        'trajectory without a kind',
+        '    type: line\n',
+        '',
+        '  line:',
+        "trajectories.line.type: missing; expected one of 'cardioid', 'circle', 'line', "
+        "'square', 'waypoints'",
+    ),
+    (
+        'NaN in a trajectory',
+        'end: [0.11, 0.08, 0.18]',
+        'end: [0.11, .nan, 0.18]',
+        'end: [0.11',
+        'trajectories.line.end[1] = nan: expected a number',
+    ),
+    (
+        'line of no length',
+        'end: [0.11, 0.08, 0.18]',
+        'end: [0.11, -0.08, 0.18]',
+        '  line:',
+        'trajectories.line: start and end are the same point [0.11, -0.08, 0.18]',
+    ),
+    (
+        'trajectory faster than the jump limit',
+        'radius: 0.1363\n    speed: 0.03',
+        'radius: 0.1363\n    speed: 6',
+        'speed: 6',
+        'trajectories.circle.speed = 6: expected less than 5: supervisor.max_pose_jump_m times '
+        'feedback.rate_hz, else the motion itself is taken for a jump',
+    ),
+    (
+        'name of a trajectory that is not one',
+        '  line:',
+        '  a/b:',
+        '  a/b:',
+        "trajectories.a/b: name 'a/b': expected text of lowercase letters, digits and _, "
+        'starting with a letter',
+    ),
+    (
+        'duplicate key',
+        'default_model: cable_statics',
+        'default_model: cable_statics\ndefault_model: constant_curvature',
+        'default_model: constant_curvature',
+        "default_model: duplicate key 'default_model'; first on line 24",
+    ),
+    (
+        'field that does not exist at all',
+        'default_model: cable_statics',
+        'default_model: cable_statics\nxyzzy: 1',
+        'xyzzy',
+        "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
+        "'sections', 'default_model', 'actuators', 'feedback', 'tracker', 'supervisor', 'plant', "
+        "'trajectories', 'default_trajectory'",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'place', 'message'),
+    [case[1:] for case in SINGLE],
+    ids=[case[0] for case in SINGLE],
+)
+def test_one_mistake_is_one_message(old, new, place, message, tmp_path):
+    text = edited(old, new)
+    assert problems_of(text, tmp_path) == [(line_of(text, place), message)]
+
+
+@pytest.mark.parametrize('step', [0.002, 0.0101])
+def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
+    text = edited('time_step_s: 0.002', f'time_step_s: {step}').replace(
+        'tracker:\n  rate_hz: 100.0', 'tracker:\n  rate_hz: 800.0'
+    )
+    text = text.replace('kind: mocap  ', 'kind: mocap\n  rate_hz: 800.0 #').replace(
+        '  rate_hz: 100.0                        # [A]', '  #'
+    )
+    if step == 0.002:
+        assert [m for _, m in problems_of(text, tmp_path)] == [
+            'plant.time_step_s = 0.002: expected at most the control period 0.00125 s '
+            '(tracker.rate_hz = 800)'
+        ]
+    else:
+        assert [m for _, m in problems_of(text, tmp_path)] == [
+            'plant.time_step_s = 0.0101: expected a number > 0 and <= 0.01'
+        ]
+
+
+def test_block_of_the_wrong_kind(tmp_path):
+    text = edited('feedback:\n', 'feedback: [1, 2]\nfeedbock:\n')
+    assert [m for _, m in problems_of(text, tmp_path)] == [
+        'feedback = [1, 2]: expected a mapping of the fields kind, rate_hz, pose_topic',
+        "feedbock = {kind: 'mocap', rate_hz: 100.0, pose_topic: 'tip/pose'}: "
+        "unknown field 'feedbock' (did you mean 'feedback'?)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ('angles', 'missing'),
+    [((0.0, 60.0, 120.0), '120 to 360'), ((0.0, 180.0, 90.0), '180 to 360')],
+)
+def test_cables_all_on_one_side(angles, missing, tmp_path):
+    text = TEXT
+    for old, new in zip((0.0, 120.0, 240.0), angles):
+        text = text.replace(f'angle_deg: {old}', f'angle_deg: {new} ', 1)
+    found = [m for _, m in problems_of(text, tmp_path)]
+    ordered = ', '.join(f'{a:g}' for a in sorted(angles))
+    assert found[0] == (
+        f"sections[0].name = 'proximal': cables at {ordered} deg leave no way to bend towards "
+        f'{missing} deg; expected gaps below 180 deg'
+    )
+
+
+def test_section_with_too_few_cables(tmp_path):
+    text = edited('  - {<<: *cable, name: distal_3, section: distal, angle_deg: 240.0}\n', '')
+    assert problems_of(text, tmp_path) == [
+        (
+            line_of(text, 'name: distal\n'),
+            "sections[1].name = 'distal': has 2 cables (at 0, 120 deg) in actuators; expected at "
+            'least 3, not all on one side',
+        )
+    ]
+
+
+def test_cable_radius_in_the_way_of_bending(tmp_path):
+    text = edited('cable_radius_m: 0.0125', 'cable_radius_m: 0.06')
+    assert problems_of(text, tmp_path)[0] == (
+        line_of(text, 'cable_radius_m: 0.06'),
+        'sections[0].cable_radius_m = 0.06: expected less than 0.04099 m (length_m / bending '
+        'angle), else the inner cable has no length left when fully bent',
+    )
+
+
+def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
+    """Wrong fields hide neither each other nor what is wrong between the valid blocks."""
+    text = TEXT
+    for old, new in (
+        ('9.81', '98.1'),
+        ('default_model: cable_statics', 'default_model: cosserat'),
+        ('name: proximal_3', 'name: proximal_2'),
+        ('position_noise_m: 2.0e-4', 'position_noise_m: -1'),
+        ('command_timeout_s: 0.1', 'command_timeout_s: 0.001'),
+        ('default_trajectory: circle', 'default_trajectory: cirle'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    found = problems_of(text, tmp_path)
+    assert [m.split(' = ')[0] for _, m in found] == [
+        'gravity_m_s2',
+        'default_model',
+        'actuators[2].name',
+        'supervisor.command_timeout_s',
+        'plant.mocap.position_noise_m',
+        'default_trajectory',
+    ]
+    assert [line for line, _ in found] == sorted(line for line, _ in found)
+
+
+def test_mistake_behind_an_anchor_is_told_once(tmp_path):
+    text = edited('max_speed_m_s: 0.02 ', 'max_speed_m_s: 0 ')
+    assert problems_of(text, tmp_path) == [
+        (
+            line_of(text, 'max_speed_m_s: 0 '),
+            'actuators[0].max_speed_m_s = 0: expected a number > 0',
+        )
+    ]
+
+
+# -- files that are no rig at all -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('', 'the file is empty; expected a mapping of fields'),
+        ('# only a comment\n', 'the file is empty; expected a mapping of fields'),
+        ('- a\n- b\n', '1: expected a mapping of fields, found a list'),
+        ('hello\n', "1: expected a mapping of fields, found the single value 'hello'"),
+        ('a: [1, 2\nb: 3\n', '2: not valid YAML: '),
+        ('a: 1\n\tb: 2\n', '2: not valid YAML: '),
+        ('a: 1\n--- \nb: 2\n', '2: not valid YAML: '),
+        ('a: *nothing\n', '1: not valid YAML: '),
+        ('a: !!python/object:os.system x\n', 'not valid YAML'),
+        ('a: \x00\n', 'not valid YAML: '),
+    ],
+)
+def test_text_that_is_no_rig(content, message, tmp_path):
+    path = tmp_path / 'rig.yaml'
+    path.write_text(content)
+    with pytest.raises(RigError) as error:
+        load_rig(path)
+    assert str(error.value).startswith(f'{path}:')
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_alias_that_contains_itself(tmp_path):
+    path = tmp_path / 'rig.yaml'
+    path.write_text('name: x\nplant: &p\n  sections: *p\n')
+    with pytest.raises(RigError, match='contains itself by an alias'):
+        load_rig(path)
+
+
+def test_missing_file_folder_and_bytes(tmp_path):
+    with pytest.raises(RigError, match=r'nowhere\.yaml: no such file'):
+        load_rig(tmp_path / 'nowhere.yaml')
+    with pytest.raises(RigError, match='is a folder; expected a YAML file'):
+        load_rig(tmp_path)
+    (tmp_path / 'bytes.yaml').write_bytes(b'\xff\xfe\x00\x01name')
+    with pytest.raises(RigError, match='is not text in UTF-8'):
+        load_rig(tmp_path / 'bytes.yaml')
+
+
+def test_unknown_builtin_name(tmp_path, monkeypatch):
+    with pytest.raises(RigError) as error:
+        load_rig('cabel_arm')
+    assert str(error.value) == (
+        "unknown rig 'cabel_arm' (did you mean 'cable_arm'?); "
+        "known: 'cable_arm', 'cable_arm_single', or a .yaml file"
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'results').mkdir()
+    with pytest.raises(RigError, match=r'results: is a folder; expected a rig file'):
+        load_rig('results')
+
+
+# -- every key and value of the shipped file --------------------------------------------------
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, tuple) else value
+
+
+def places(value, path=()):
+    """Yield the path of every key of every mapping."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, child in items:
+        if isinstance(value, dict):
+            yield (*path, key)
+        if isinstance(child, (dict, list)):
+            yield from places(child, (*path, key))
+
+
+DATA = plain(read_yaml(SHIPPED).data)
+PLACES = list(places(DATA))
+
+
+def shown(path):
+    return ''.join(f'[{p}]' if isinstance(p, int) else f'.{p}' for p in path)[1:]
+
+
+def tuples(value):
+    if isinstance(value, dict):
+        return {k: tuples(v) for k, v in value.items()}
+    return tuple(tuples(v) for v in value) if isinstance(value, list) else value
+
+
+def load_data(data):
+    document = YamlDocument('rig.yaml', tuples(data))
+    return validate_document(Rig, document, strip_trajectory_type)
+
+
+def changed(path, change):
+    data = copy.deepcopy(DATA)
+    block = data
+    for part in path[:-1]:
+        block = block[part]
+    change(block, path[-1])
+    return data
+
+
+def optional_keys():
+    """Return the paths whose removal leaves a valid rig, by the schema."""
+    rig = load_rig(SHIPPED)
+    found = set()
+    for path in PLACES:
+        block = rig
+        for part in path[:-1]:
+            block = (
+                block[part]
+                if isinstance(part, int) or isinstance(block, dict)
+                else getattr(block, part)
+            )
+        if isinstance(block, dict):
+            if path[-1] != rig.default_trajectory:
+                found.add(path)
+        elif not type(block).model_fields[path[-1]].is_required():
+            found.add(path)
+    return found
+
+
+OPTIONAL = optional_keys()
+
+
+def test_the_walk_covers_the_file():
+    assert len(PLACES) > 120
+    assert 10 < len(OPTIONAL) < 60
+
+
+def test_every_key_is_needed_or_optional_by_the_schema():
+    for path in PLACES:
+        data = changed(path, lambda block, key: block.pop(key))
+        if path in OPTIONAL:
+            try:
+                load_data(data)
+            except RigError as error:
+                # The default is a valid value; it may contradict another field of this rig.
+                assert 'missing' not in str(error) and path[-1] in str(error), shown(path)
+            continue
+        with pytest.raises(RigError) as error:
+            load_data(data)
+        assert path[-1] in str(error.value), (shown(path), str(error.value))
+
+
+def test_every_misspelt_key_is_named_with_its_path():
+    for path in PLACES:
+        if path[0] == 'trajectories' and len(path) == 2:
+            continue  # names of trajectories are free
+
+        def misspell(block, key):
+            block[f'{key[:-1]}x{key[-1]}'] = block.pop(key)
+
+        with pytest.raises(RigError) as error:
+            load_data(changed(path, misspell))
+        wrong = (*path[:-1], f'{path[-1][:-1]}x{path[-1][-1]}')
+        named = [p for p in error.value.problems if p.path == wrong]
+        discriminator = path[0] == 'trajectories' and path[-1] == 'type'
+        if discriminator:
+            assert shown(path) in str(error.value)
+            continue
+        assert len(named) == 1, (shown(path), str(error.value))
+        assert f"did you mean '{path[-1]}'" in named[0].message
+
+
+def test_every_value_of_the_wrong_kind_is_named_with_its_path():
+    for path in PLACES:
+
+        def spoil(block, key):
+            block[key] = {'nonsense': 1} if isinstance(block[key], list) else ['nonsense']
+
+        with pytest.raises(RigError) as error:
+            load_data(changed(path, spoil))
+        assert any(p.path == path for p in error.value.problems), (shown(path), str(error.value))
+        message = next(p for p in error.value.problems if p.path == path)
+        assert 'expected' in message.message and 'another value' not in message.message
+        assert 'nonsense' in (message.value or '')

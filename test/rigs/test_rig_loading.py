@@ -1,0 +1,159 @@
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import softarm_ros
+from softarm_ros.models.config import MODEL_NAMES
+from softarm_ros.rigs import loader
+from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
+from softarm_ros.rigs.schema import Rig
+
+SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs'
+
+
+@pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
+def test_every_shipped_rig_loads_under_its_own_name(info):
+    rig = load_rig(info.name)
+    assert rig.name == info.name == info.path.stem
+    assert ' '.join(rig.description.split()) == info.description
+    assert rig.source == info.path.resolve()
+    for name in MODEL_NAMES:
+        assert rig.model(name).actuator_names == rig.actuator_names
+
+
+def test_the_two_cable_arms_are_shipped():
+    assert [info.name for info in list_rigs()][:2] == ['cable_arm', 'cable_arm_single']
+    arm, single = load_rig('cable_arm'), load_rig('cable_arm_single')
+    assert (len(arm.sections), len(arm.actuators)) == (2, 6)
+    assert (len(single.sections), len(single.actuators)) == (1, 3)
+
+
+def test_single_rig_is_the_proximal_section_of_the_arm():
+    """The one-section variant must not drift away from the arm it is a part of."""
+    arm, single = load_rig('cable_arm'), load_rig('cable_arm_single')
+    for field in ('gravity_m_s2', 'feedback', 'supervisor'):
+        assert getattr(arm, field) == getattr(single, field)
+    assert arm.sections[0] == single.sections[0]
+    assert arm.plant.model_copy(update={'sections': arm.plant.sections[:1]}) == single.plant
+    for first, second in zip(arm.actuators[:3], single.actuators):
+        assert first.model_copy(update={'name': second.name}) == second
+
+
+def test_public_entry_point():
+    assert softarm_ros.load_rig('cable_arm') == load_rig('cable_arm')
+
+
+def test_lookup_by_path_string_and_path_object(tmp_path, monkeypatch):
+    expected = load_rig('cable_arm')
+    assert load_rig(SHIPPED / 'cable_arm.yaml') == expected
+    assert load_rig(str(SHIPPED / 'cable_arm.yaml')) == expected
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SHIPPED / 'cable_arm_single.yaml', tmp_path / 'mine.yaml')
+    shutil.copy(SHIPPED / 'cable_arm_single.yaml', tmp_path / 'no_suffix')
+    assert load_rig('mine.yaml').name == 'cable_arm_single'
+    assert load_rig('no_suffix').name == 'cable_arm_single'
+    assert load_rig('./mine.yaml').source == tmp_path / 'mine.yaml'
+    # A folder of results named like a rig does not hide the rig.
+    (tmp_path / 'cable_arm').mkdir()
+    assert load_rig('cable_arm') == expected
+
+
+def test_round_trip_through_plain_data():
+    rig = load_rig('cable_arm')
+    assert Rig.model_validate(rig.model_dump(mode='python')).with_source(rig.source) == rig
+    assert Rig.model_validate_json(rig.model_dump_json()).with_source(rig.source) == rig
+
+
+def test_rig_travels_between_processes_with_its_source():
+    rig = load_rig('cable_arm')
+    copy = pickle.loads(pickle.dumps(rig))
+    assert copy == rig and copy.source == rig.source
+
+
+def test_error_travels_between_processes():
+    error = RigError('file.yaml', 'is empty')
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) == 'file.yaml: is empty'
+
+
+def test_rig_is_frozen():
+    with pytest.raises(ValueError, match='frozen'):
+        load_rig('cable_arm').name = 'other'
+
+
+def test_limits_and_cables_follow_the_actuators():
+    rig = load_rig('cable_arm')
+    limits = rig.actuator_limits()
+    assert limits.names == rig.actuator_names == tuple(a.name for a in rig.actuators)
+    assert limits.unit == 'm'
+    np.testing.assert_array_equal(limits.position_min, [a.position_min_m for a in rig.actuators])
+    np.testing.assert_array_equal(limits.position_max, [a.position_max_m for a in rig.actuators])
+    np.testing.assert_array_equal(limits.max_speed, [a.max_speed_m_s for a in rig.actuators])
+    assert [(c.name, c.section, c.angle_deg) for c in rig.cables()] == [
+        (a.name, a.section, a.angle_deg) for a in rig.actuators
+    ]
+
+
+def test_unknown_model_lists_the_known_ones():
+    with pytest.raises(RigError) as error:
+        load_rig('cable_arm').model('cable_static')
+    assert "did you mean 'cable_statics'" in str(error.value)
+    assert 'constant_curvature' in str(error.value)
+
+
+# -- installed layouts ------------------------------------------------------------------------
+
+LAYOUTS = {
+    'wheel in a virtual environment': ('lib/python3.11/site-packages', 'share/softarm_ros'),
+    'Debian system Python': ('lib/python3.11/dist-packages', 'share/softarm_ros'),
+    'colcon install': (
+        'softarm_ros/lib/python3.11/site-packages',
+        'softarm_ros/share/softarm_ros',
+    ),
+    'pip --target': ('', 'share/softarm_ros'),
+    'checkout': ('', ''),
+}
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_shipped_files_are_found_in_every_installed_layout(layout, tmp_path):
+    """A copy of the package, laid out as installers do, finds its own copy of the rigs."""
+    package, share = (tmp_path / part for part in LAYOUTS[layout])
+    repository = SHIPPED.parents[1]
+    shutil.copytree(
+        repository / 'softarm_ros',
+        package / 'softarm_ros',
+        ignore=shutil.ignore_patterns('__pycache__'),
+    )
+    shutil.copytree(SHIPPED, share / 'config' / 'rigs')
+    shutil.copy(repository / 'package.xml', share / 'package.xml')
+    code = (
+        'from softarm_ros.rigs.loader import *; print(list_rigs()[0].path, load_rig("cable_arm"))'
+    )
+    environment = {k: v for k, v in os.environ.items() if k != 'AMENT_PREFIX_PATH'}
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=tmp_path / package,
+        env={**environment, 'PYTHONPATH': str(package)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(share / 'config' / 'rigs' / 'cable_arm.yaml'))
+
+
+def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
+    monkeypatch.setattr(loader, '__file__', str(tmp_path / 'a/b/c/softarm_ros/rigs/loader.py'))
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path))
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'{tmp_path / "x"}{os.pathsep}{tmp_path / "ws"}')
+    with pytest.raises(RigError, match='not installed; looked in'):
+        find_share_folder()
+    (tmp_path / 'ws/share/softarm_ros/config/rigs').mkdir(parents=True)
+    assert find_share_folder() == tmp_path / 'ws/share/softarm_ros'
