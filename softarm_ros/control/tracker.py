@@ -86,7 +86,9 @@ class Tracker:
         """Return the tip position (3,) [m] that the model gives for the present command."""
         return self.model.tip_and_jacobian(self.configuration)[0]
 
-    def step(self, velocity: Array, error: Array, period_s: float) -> TrackerStep:
+    def step(
+        self, velocity: Array, error: Array, period_s: float, measured: Array | None = None
+    ) -> TrackerStep:
         """
         Advance the command by one period.
 
@@ -98,9 +100,12 @@ class Tracker:
             e = p_d - p [m]; p measured (closed loop) or from the model (open loop).
         period_s : float
             Time since the last step [s].
+        measured : (dof,), optional
+            Measured configuration, where the Jacobian is taken; the commanded one without it.
 
         """
-        _, J = self.model.tip_and_jacobian(self.configuration)
+        at = self.configuration if measured is None else measured
+        _, J = self.model.tip_and_jacobian(at)
         correction, saturated = self._correction(error)
         wanted = velocity + correction
         A = self.model.actuation_jacobian(self.configuration)

@@ -120,7 +120,7 @@ def refuse_twin(node: Node) -> None:
     wait_s = declare(
         node,
         'twin_check_s',
-        1.0,
+        2.0,
         'time given to discovery to find a node of the same name [s]; 0: not checked',
         low=0.0,
         high=30.0,

@@ -78,8 +78,10 @@ class Lockstep:
             self._pose_paced = stamp == self._pose[1]
             self._answered = True
         # A stamp newer than any pose is the time the command was computed at.
-        computed = self._pose is None or stamp > self._pose[1]
-        self._command = stamp if computed else min(now, self._pose[0])
+        if self._pose is None or stamp > self._pose[1]:
+            self._command = stamp
+        else:
+            self._command = min(now, self._pose[0])
         waiting, self._waiting_since = self._waiting_since is not None, None
         return waiting
 

@@ -48,6 +48,7 @@ class RecorderNode(Node):
         self._bag = BagWriter(Path(folder))
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
+        self._heard: set[str] = set()
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._heartbeat.ok(f'recording to {folder}')
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
@@ -84,6 +85,7 @@ class RecorderNode(Node):
         )
 
     def _on_message(self, topic: str, data: bytes) -> None:
+        self._heard.add(topic)
         try:
             self._bag.write(topic, self.get_clock().now().nanoseconds, data)
         except OSError as error:
@@ -93,6 +95,7 @@ class RecorderNode(Node):
         return {
             'topics': str(len(self._subscriptions_by_topic)),
             'messages': str(self._bag.messages),
+            'heard': ' '.join(sorted(self._heard)),
             'skipped': ' '.join(sorted(self._skipped)),
         }
 

@@ -27,6 +27,13 @@ from softarm_ros.runtime.run_record import LoopTiming, Samples
 Array = NDArray[np.float64]
 QUEUE = 2000
 IDLE = 'idle'
+RECORDER = 'recorder'
+RECORDED = (
+    'reference/pose',
+    'configuration/command',
+    'actuators/command',
+    'actuators/state',
+)
 
 
 class RunMonitor:
@@ -72,6 +79,7 @@ class RunMonitor:
         self._states: list[tuple[int, Array, Array]] = []
         self._pose_sent: dict[int, int] = {}
         self._command_sent: dict[int, int] = {}
+        self._recorded = (*RECORDED, pose_topic)
         self._subscribe(pose_topic)
 
     def __enter__(self) -> RunMonitor:
@@ -116,10 +124,11 @@ class RunMonitor:
         return 1e-9 * float(self.node.get_clock().now().nanoseconds)
 
     def others(self, names: Sequence[str]) -> list[str]:
-        """Return which of the named nodes exist in the namespace."""
+        """Return which of the named nodes exist in the namespace, seen or heard."""
         here = self.node.get_namespace()
         found = self.node.get_node_names_and_namespaces()
-        return sorted({name for name, space in found if space == here and name in names})
+        present = {name for name, space in found if space == here} | set(self.health)
+        return sorted(present & set(names))
 
     def value(self, node: str, key: str, default: str = '') -> str:
         """Return a value of a node's last heartbeat."""
@@ -131,9 +140,18 @@ class RunMonitor:
         return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
 
     def hears_all(self, names: Sequence[str]) -> bool:
-        """Return whether all nodes and all topics of the record have been heard."""
+        """
+        Return whether all nodes and all topics of the record have been heard.
+
+        If there is a recorder, it must have heard them, too.
+        """
         topics = (self._references, self._configurations, self._states, self._tips, self._commands)
-        return all(topics) and all(name in self.health for name in names)
+        if not all(topics) or not all(name in self.health for name in names):
+            return False
+        if RECORDER not in names:
+            return True
+        heard = set(self.value(RECORDER, 'heard').split())
+        return {self.node.resolve_topic_name(topic) for topic in self._recorded} <= heard
 
     def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
         """Call a Trigger service of the namespace; return success and message."""

@@ -43,8 +43,7 @@ EARLY, LATE, MISSED = 0.75, 1.3, 1.5
 # Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
 # second, it is thinned out.
 PACING_RATE, FASTER = 0.8, 1.25
-# Share of an actuator's range within which it stands where the tracker believes it to be; a
-# stepper at full speed needs half of that to stop.
+# Share of an actuator's range within which it stands where it was.
 STANDING = 0.05
 
 
@@ -71,7 +70,9 @@ class TrackerNode(Node):
         self._wait = self._period * (LATE if self._pose_paced else 1.0)
         self.due = float('inf') if self._simulated else 0.0
         self._newest: PoseStamped | None = None
+        self._bending: NDArray[np.float64] | None = None
         self._actuators: NDArray[np.float64] | None = None
+        self._jumped = False
         self._last_cycle: int | None = None
         self._permit_time = -np.inf
         self._allowed = False
@@ -167,6 +168,7 @@ class TrackerNode(Node):
             bending = conversions.bending_of(conversions.transforms_of(message))
         except ValueError:
             return  # the tip's pose of the same frame is reported as not finite
+        self._bending = bending
         self._state.publish(
             conversions.joint_message(
                 self.loop.model.configuration_names, bending, message.header.stamp
@@ -176,7 +178,10 @@ class TrackerNode(Node):
     def _on_actuators(self, message: JointState) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
             position = conversions.positions_of(message, self.loop.limits.names)
-            self._actuators = position if np.all(np.isfinite(position)) else None
+            if np.all(np.isfinite(position)):
+                # No actuator moves that far between two messages: its driver was restarted.
+                self._jumped = self._jumped or self._far_from(position)
+                self._actuators = position
 
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         if message.name != self._supervisor:
@@ -201,11 +206,11 @@ class TrackerNode(Node):
         """
         Start, hold or go on as the supervisor allows.
 
-        A start after the end of the trajectory, or away from where the arm was held, drives it
-        from its beginning.
+        A start after the end of the trajectory, or after a restart of the drivers, drives it from
+        its beginning.
         """
         rising, self._allowed = allowed and not self._allowed, allowed
-        if rising and (self.loop.phase in (Phase.IDLE, Phase.DONE) or self._displaced()):
+        if rising and (self._jumped or self.loop.phase in (Phase.IDLE, Phase.DONE)):
             self._take_over()
             self.loop.start(self._now_s())
         elif rising:
@@ -213,17 +218,21 @@ class TrackerNode(Node):
         elif not allowed:
             self.loop.hold(self._now_s())
 
-    def _displaced(self) -> bool:
-        """Return whether the actuators stand elsewhere than commanded, as after a restart."""
-        if self._actuators is None:
-            return False
+    def _far_from(self, position: NDArray[np.float64]) -> bool:
+        """Return whether the actuators stand elsewhere than at a position (m,)."""
         limits = self.loop.limits
-        apart = np.abs(self._actuators - self.loop.tracker.actuation)
-        return bool(np.any(apart > STANDING * (limits.position_max - limits.position_min)))
+        tolerance = STANDING * (limits.position_max - limits.position_min)
+        return self._actuators is not None and bool(
+            np.any(np.abs(self._actuators - position) > tolerance)
+        )
 
     def _take_over(self) -> None:
-        """Begin where the actuators stand."""
-        if self._actuators is None or not self._displaced():
+        """Begin where the actuators stand: after a restart not where this node believes."""
+        restarted = self._jumped or self.loop.phase is Phase.IDLE
+        self._jumped = False
+        if self._actuators is None or not restarted:
+            return
+        if not self._far_from(self.loop.tracker.actuation):
             return
         try:
             self.loop.tracker.reset(self.loop.model.configuration_of(self._actuators))
@@ -270,7 +279,8 @@ class TrackerNode(Node):
             return None, now
         position = conversions.position_of(message)
         stamp = message.header.stamp if np.all(np.isfinite(position)) else now
-        return PoseSample(conversions.seconds_of(message.header.stamp), position), stamp
+        pose = PoseSample(conversions.seconds_of(message.header.stamp), position, self._bending)
+        return pose, stamp
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:
         if self.loop.phase not in (Phase.APPROACH, Phase.SETTLE, Phase.TRACK):

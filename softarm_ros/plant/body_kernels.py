@@ -15,7 +15,7 @@ import math
 from numba import njit
 
 from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_quaternion
-from softarm_ros.plant.layout import Array, ArmState, BodyParameters, Loads, Scratch
+from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -119,11 +119,11 @@ def load_bodies(
         a0 += w1 * j5 - w2 * j4 + v1 * j2 - v2 * j1 + R[0, 0] * d0 + R[0, 1] * d1 + R[0, 2] * d2
         a1 += w2 * j3 - w0 * j5 + v2 * j0 - v0 * j2 + R[1, 0] * d0 + R[1, 1] * d1 + R[1, 2] * d2
         a2 += w0 * j4 - w1 * j3 + v0 * j1 - v1 * j0 + R[2, 0] * d0 + R[2, 1] * d1 + R[2, 2] * d2
-        I = scratch.inertia[g]  # noqa: E741
-        _spatial_inertia(R, r, body.mass[g], body.centre[g], body.inertia[g], I)
-        l0, l1, l2, p0, p1, p2 = _momentum(I, w0, w1, w2, v0, v1, v2)
+        J = scratch.inertia[g]
+        _spatial_inertia(R, r, body.mass[g], body.centre[g], body.inertia[g], J)
+        l0, l1, l2, p0, p1, p2 = _momentum(J, w0, w1, w2, v0, v1, v2)
         energy += 0.5 * (w0 * l0 + w1 * l1 + w2 * l2 + v0 * p0 + v1 * p1 + v2 * p2)
-        n0, n1, n2, f0, f1, f2 = _momentum(I, b0, b1, b2, a0, a1, a2)
+        n0, n1, n2, f0, f1, f2 = _momentum(J, b0, b1, b2, a0, a1, a2)
         wrench = scratch.bias[g]
         wrench[0] = n0 + w1 * l2 - w2 * l1 + v1 * p2 - v2 * p1
         wrench[1] = n1 + w2 * l0 - w0 * l2 + v2 * p0 - v0 * p2
@@ -175,35 +175,46 @@ def _subspace_drift(
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def _spatial_inertia(
-    R: Array, r: Array, mass: float, centre: float, inertia: Array, I: Array  # noqa: E741
+    R: Array,
+    r: Array,
+    mass: float,
+    centre: float,
+    inertia: Array,
+    J: Array,
 ) -> None:
     """Write the inertia of an axisymmetric body at the base origin, (10,) as in Scratch."""
     z0, z1, z2 = R[0, 2], R[1, 2], R[2, 2]
     c0, c1, c2 = r[0] + centre * z0, r[1] + centre * z1, r[2] + centre * z2
     across, more = inertia[0], inertia[1] - inertia[0]
-    I[0] = across + more * z0 * z0 + mass * (c1 * c1 + c2 * c2)
-    I[1] = across + more * z1 * z1 + mass * (c0 * c0 + c2 * c2)
-    I[2] = across + more * z2 * z2 + mass * (c0 * c0 + c1 * c1)
-    I[3] = more * z0 * z1 - mass * c0 * c1
-    I[4] = more * z0 * z2 - mass * c0 * c2
-    I[5] = more * z1 * z2 - mass * c1 * c2
-    I[6], I[7], I[8] = mass * c0, mass * c1, mass * c2
-    I[9] = mass
+    J[0] = across + more * z0 * z0 + mass * (c1 * c1 + c2 * c2)
+    J[1] = across + more * z1 * z1 + mass * (c0 * c0 + c2 * c2)
+    J[2] = across + more * z2 * z2 + mass * (c0 * c0 + c1 * c1)
+    J[3] = more * z0 * z1 - mass * c0 * c1
+    J[4] = more * z0 * z2 - mass * c0 * c2
+    J[5] = more * z1 * z2 - mass * c1 * c2
+    J[6], J[7], J[8] = mass * c0, mass * c1, mass * c2
+    J[9] = mass
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def _momentum(
-    I: Array, w0: float, w1: float, w2: float, v0: float, v1: float, v2: float  # noqa: E741
+    J: Array,
+    w0: float,
+    w1: float,
+    w2: float,
+    v0: float,
+    v1: float,
+    v2: float,
 ) -> tuple[float, float, float, float, float, float]:
     """Return spatial inertia times a spatial vector."""
-    h0, h1, h2 = I[6], I[7], I[8]
+    h0, h1, h2 = J[6], J[7], J[8]
     return (
-        I[0] * w0 + I[3] * w1 + I[4] * w2 + h1 * v2 - h2 * v1,
-        I[3] * w0 + I[1] * w1 + I[5] * w2 + h2 * v0 - h0 * v2,
-        I[4] * w0 + I[5] * w1 + I[2] * w2 + h0 * v1 - h1 * v0,
-        I[9] * v0 + w1 * h2 - w2 * h1,
-        I[9] * v1 + w2 * h0 - w0 * h2,
-        I[9] * v2 + w0 * h1 - w1 * h0,
+        J[0] * w0 + J[3] * w1 + J[4] * w2 + h1 * v2 - h2 * v1,
+        J[3] * w0 + J[1] * w1 + J[5] * w2 + h2 * v0 - h0 * v2,
+        J[4] * w0 + J[5] * w1 + J[2] * w2 + h0 * v1 - h1 * v0,
+        J[9] * v0 + w1 * h2 - w2 * h1,
+        J[9] * v1 + w2 * h0 - w0 * h2,
+        J[9] * v2 + w0 * h1 - w1 * h0,
     )
 
 
@@ -292,32 +303,32 @@ def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _add_inertia(matrix: Array, I: Array) -> None:  # noqa: E741
+def _add_inertia(matrix: Array, J: Array) -> None:
     """Add a body's inertia (10,) to a spatial matrix (6, 6)."""
-    matrix[0, 0] += I[0]
-    matrix[1, 1] += I[1]
-    matrix[2, 2] += I[2]
-    matrix[0, 1] += I[3]
-    matrix[1, 0] += I[3]
-    matrix[0, 2] += I[4]
-    matrix[2, 0] += I[4]
-    matrix[1, 2] += I[5]
-    matrix[2, 1] += I[5]
-    matrix[0, 4] -= I[8]
-    matrix[4, 0] -= I[8]
-    matrix[0, 5] += I[7]
-    matrix[5, 0] += I[7]
-    matrix[1, 3] += I[8]
-    matrix[3, 1] += I[8]
-    matrix[1, 5] -= I[6]
-    matrix[5, 1] -= I[6]
-    matrix[2, 3] -= I[7]
-    matrix[3, 2] -= I[7]
-    matrix[2, 4] += I[6]
-    matrix[4, 2] += I[6]
-    matrix[3, 3] += I[9]
-    matrix[4, 4] += I[9]
-    matrix[5, 5] += I[9]
+    matrix[0, 0] += J[0]
+    matrix[1, 1] += J[1]
+    matrix[2, 2] += J[2]
+    matrix[0, 1] += J[3]
+    matrix[1, 0] += J[3]
+    matrix[0, 2] += J[4]
+    matrix[2, 0] += J[4]
+    matrix[1, 2] += J[5]
+    matrix[2, 1] += J[5]
+    matrix[0, 4] -= J[8]
+    matrix[4, 0] -= J[8]
+    matrix[0, 5] += J[7]
+    matrix[5, 0] += J[7]
+    matrix[1, 3] += J[8]
+    matrix[3, 1] += J[8]
+    matrix[1, 5] -= J[6]
+    matrix[5, 1] -= J[6]
+    matrix[2, 3] -= J[7]
+    matrix[3, 2] -= J[7]
+    matrix[2, 4] += J[6]
+    matrix[4, 2] += J[6]
+    matrix[3, 3] += J[9]
+    matrix[4, 4] += J[9]
+    matrix[5, 5] += J[9]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

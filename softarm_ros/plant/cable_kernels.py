@@ -5,8 +5,8 @@ A cable of section k is a frictionless thread: along the centreline through the 
 (their arc length, no lever), then through points a + w_j in the cross-section at both ends of each
 segment of its own section. w_j is how far it has cut into the body there; an elastic, viscous
 foundation K_t ds resists. w is zero at the endcaps, which hold the cable. Its arc between two
-points turns with the body's segment, so a cable that does not cut in has length L (1 + e) - d theta
-exactly.
+points turns with the body's segment, so a cable that does not cut in has length
+L (1 + e) - d theta exactly.
 
 Everything about a cable that joins two bodies depends on the joint between them alone: the cable
 acts on the chain through joint forces, `gradient` times tension.
@@ -18,20 +18,29 @@ import math
 
 from numba import njit
 
-from softarm_ros.plant.layout import Array, ArmState, BodyParameters, CableParameters, Scratch
+from softarm_ros.plant.layout import ArmState, Array, BodyParameters, CableParameters, Scratch
 
+_PINCHED = 0.03  # of a segment's length
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def measure_cables(
     body: BodyParameters, cables: CableParameters, state: ArmState, scratch: Scratch
-) -> None:
+) -> int:
     """
     Write length of every cable and its derivatives by joint coordinates and cut_in.
 
     `place_bodies` must have been called for this state.
+
+    Returns
+    -------
+    int
+        A joint across which two path points of a cable have met, or -1. There the inner side of
+        the bend is used up, and the cable's direction means nothing any more.
+
     """
     segments = state.cut_in.shape[1] - 1
+    pinched = -1
     for i in range(cables.first.shape[0]):
         first = cables.first[i]
         total = 0.0
@@ -40,14 +49,17 @@ def measure_cables(
             scratch.gradient[i, g, 3] = 1.0
         scratch.slope[i, :, :] = 0.0
         for k in range(segments):
-            total += _measure_edge(cables.anchor[i], state.cut_in[i], scratch, i, first + k, k)
+            g = first + k
+            arc = _measure_edge(cables.anchor[i], state.cut_in[i], scratch, i, g, k)
+            if not arc > _PINCHED * body.segment_length[g]:
+                pinched = g
+            total += arc
         scratch.length[i] = total
+    return pinched
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _measure_edge(
-    anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int
-) -> float:
+def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int) -> float:
     """Write the derivatives of one arc of cable i across joint g; return its length [m]."""
     R, sliding = scratch.joint_rotation[g], scratch.sliding[g]
     arc, arc_c = scratch.arc[g, 3], scratch.arc[g, 4]
@@ -81,9 +93,7 @@ def _measure_edge(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def relax_foundation(
-    cables: CableParameters, state: ArmState, scratch: Scratch, h: float
-) -> None:
+def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch, h: float) -> None:
     """
     Write the change of cut_in within a step: without new tension, and per newton of it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
@@ -19,9 +21,13 @@ class PlantSectionConfig(ConfigBlock):
     bending_stiffness_N_m2: Positive
     torsion_stiffness_N_m2: Positive
     axial_stiffness_N: Positive
-    damping_time_s: Positive = Field(description='Kelvin-Voigt: damping = damping_time * stiffness')
+    damping_time_s: Positive = Field(
+        description='Kelvin-Voigt: damping = damping_time * stiffness'
+    )
     cutting_in_stiffness_N_m2: Positive = Field(description='Winkler foundation under the cable')
-    cutting_in_relaxation_s: Positive = Field(description='viscous time constant of the foundation')
+    cutting_in_relaxation_s: Positive = Field(
+        description='viscous time constant of the foundation'
+    )
 
 
 class StepperConfig(ConfigBlock):
@@ -59,3 +65,11 @@ class PlantConfig(ConfigBlock):
     sections: tuple[PlantSectionConfig, ...] = Field(min_length=1)
     stepper: StepperConfig
     mocap: MocapConfig
+
+
+@dataclass(frozen=True)
+class PlantCable:
+    """Which section a cable bends (0: the base's) and its angle around the backbone [rad]."""
+
+    section_index: int
+    angle_rad: float

@@ -15,8 +15,8 @@ from softarm_ros.plant.cable_kernels import (
 )
 from softarm_ros.plant.joint_kernels import turn
 from softarm_ros.plant.layout import (
-    Array,
     ArmState,
+    Array,
     BodyParameters,
     CableParameters,
     Loads,
@@ -29,7 +29,8 @@ OK = 0
 NOT_FINITE = 1
 FOLDED = 2
 CRUSHED = 3
-UNSETTLED = 4
+PINCHED = 4
+UNSETTLED = 5
 
 MAX_JOINT_RAD = 2.2
 MIN_STRETCH = 0.2  # of a segment's length
@@ -51,22 +52,22 @@ def step_arm(
     """
     Advance the arm by h [s].
 
-    Parameters
-    ----------
-    target : (m,)
-        Contractions at the end of the step [m], or tensions [N] if `tension_given`.
+    `target` (m,) holds the contractions at the end of the step [m], or, if `tension_given`, the
+    tensions [N].
 
     Returns
     -------
     tuple
-        Status (OK, NOT_FINITE, FOLDED, CRUSHED), the joint it is about, and the kinetic energy
-        [J] before the step.
+        Status (OK, NOT_FINITE, FOLDED, CRUSHED, PINCHED), the joint it is about, and the kinetic
+        energy [J] before the step.
 
     """
     m = target.shape[0]
     place_bodies(body, state, scratch)
     energy = load_bodies(body, state, loads, scratch, h)
-    measure_cables(body, cables, state, scratch)
+    pinched = measure_cables(body, cables, state, scratch)
+    if pinched >= 0:
+        return PINCHED, pinched, energy
     relax_foundation(cables, state, scratch, h)
     factorise(body, scratch, h, m)
     if tension_given:
@@ -124,9 +125,7 @@ def advance_arm(
 ) -> tuple[int, int]:
     """Advance by `steps` steps with one target; return status and joint."""
     for _ in range(steps):
-        status, joint, _ = step_arm(
-            body, cables, state, loads, target, tension_given, scratch, h
-        )
+        status, joint, _ = step_arm(body, cables, state, loads, target, tension_given, scratch, h)
         if status != OK:
             return status, joint
     return OK, 0

@@ -13,7 +13,7 @@ from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajec
 
 BACKENDS = ('sim', 'emulated', 'hardware')
 # Nodes without which the arm must not move; the supervisor watches them.
-SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant')
+SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant', 'markers')
 
 ParameterValue = bool | int | float | str | list[str]
 
@@ -112,7 +112,7 @@ def graph_plan(
 
     plan = [
         node('plant', seed=seed),
-        node('inverse_kinematics', model=model_name),
+        node('inverse_kinematics', model=model_name, take_up_slack=not open_loop),
         node(
             'tracker',
             trajectory=str(located),

@@ -99,7 +99,14 @@ def build_control_loop(
 
 def build_inverse_kinematics(rig: Rig, model: str | None = None) -> InverseKinematics:
     """Return the configuration -> actuator command stage of a rig."""
-    return InverseKinematics(rig.model(model), rig.actuator_limits())
+    baseline = rig.model('constant_curvature')
+    straight = np.zeros(len(baseline.configuration_names))
+    return InverseKinematics(
+        rig.model(model),
+        rig.actuator_limits(),
+        baseline.actuation_jacobian(straight),
+        rig.tracker.take_up_m,
+    )
 
 
 def build_supervisor(

@@ -36,10 +36,15 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True)
 class PoseSample:
-    """Measured tip position (3,) [m] in the base frame, with the time of the measurement [s]."""
+    """
+    Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
+
+    `bending` (dof,) is the measured configuration [rad], where all section tips are seen.
+    """
 
     stamp_s: float
     position: Array
+    bending: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -227,6 +232,12 @@ class ControlLoop:
             return np.zeros(3)
         return matched - self._pose.position
 
+    def _bending(self) -> Array | None:
+        """Return the measured configuration (dof,) [rad], or None (open loop, not measured)."""
+        if self.open_loop or self._pose is None or self._pose.bending is None:
+            return None
+        return self._pose.bending if np.all(np.isfinite(self._pose.bending)) else None
+
     # -- phases ---------------------------------------------------------------------------
 
     def _enter(self, phase: Phase) -> None:
@@ -260,7 +271,7 @@ class ControlLoop:
             self._enter(Phase.TRACK if self.open_loop else Phase.SETTLE)
 
     def _update_settle(self, error: Array, period: float) -> None:
-        self.tracker.step(np.zeros(3), error, period)
+        self.tracker.step(np.zeros(3), error, period, self._bending())
         self._error_history.append(float(np.linalg.norm(error)))
         window = max(int(0.3 / self.period_s), 1)
         recent = self._error_history[-window:]
@@ -277,7 +288,7 @@ class ControlLoop:
 
     def _update_track(self, error: Array, period: float) -> None:
         sample = self.trajectory.sample(self._phase_time)
-        self.tracker.step(sample.velocity, error, period)
+        self.tracker.step(sample.velocity, error, period, self._bending())
         self._watch_reach(sample.position)
         if self._phase_time >= self.trajectory.duration_s:
             self._enter(Phase.DONE)

@@ -7,9 +7,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_control_loop, build_plant, describe_reach
+from softarm_ros.models.constant_curvature import configuration_of_tips
+from softarm_ros.runtime.assembly import (
+    build_control_loop,
+    build_inverse_kinematics,
+    build_plant,
+    describe_reach,
+)
 from softarm_ros.runtime.control_loop import ControlLoop, CycleOutput, Phase, PoseSample
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
@@ -39,6 +46,8 @@ def run_direct(
     """
     loop = build_control_loop(rig, trajectory, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
+    stage = build_inverse_kinematics(rig, model)
+    measured: NDArray[np.float64] | None = None
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
     events = _reach_events(loop)
     compute_ms: list[float] = []
@@ -48,10 +57,16 @@ def run_direct(
     completed = False
     while not should_stop():
         now = body.time_s
-        fresh = [PoseSample(p.stamp_s, p.section_tips[-1, :3, 3]) for p in body.poll_poses()]
-        pose = fresh[-1] if fresh else None
+        frames = body.poll_poses()
+        pose = None
+        if frames:
+            tips = frames[-1].section_tips
+            bending = configuration_of_tips(tips)
+            pose = PoseSample(frames[-1].stamp_s, tips[-1, :3, 3], bending)
+            measured = None if open_loop else bending
         began = time.perf_counter()
         output = loop.cycle(now, pose)
+        command = stage.actuation_of(output.configuration, measured)
         compute_ms.append(1e3 * (time.perf_counter() - began))
         events.extend(output.events)
         state = body.actuator_state()
@@ -62,7 +77,7 @@ def run_direct(
             output.matched_reference,
             pose.position if pose is not None else np.full(3, np.nan),
             output.configuration,
-            output.actuation,
+            command,
             state.position,
             state.effort,
         )
@@ -71,7 +86,7 @@ def run_direct(
         if output.phase is Phase.DONE:
             completed = True
             break
-        body.step(output.actuation, loop.period_s)
+        body.step(command, loop.period_s)
     if not completed:
         body.hold()
         events.append(Event(body.time_s - origin, 'warning', 'run', 'stopped before the end'))

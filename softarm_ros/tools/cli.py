@@ -190,8 +190,98 @@ def bench() -> None:
     run_benchmark()
 
 
-# Further commands go here: the signature with its help, and inside the function the import of the
-# module that does the work.
+@app.command(
+    epilog='Examples:  softarm run cable_arm   |   '
+    'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
+    'softarm run cable_arm --direct --seed 3 --laps 2'
+)
+def run(
+    rig: RigArgument,
+    backend: Annotated[str, typer.Option(help='sim, emulated or hardware.')] = 'sim',
+    trajectory: Annotated[
+        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help='constant_curvature or cable_statics.')
+    ] = None,
+    open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
+    direct: Annotated[
+        bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
+    ] = False,
+    laps: Annotated[int | None, typer.Option(help='Overrides the trajectory.')] = None,
+    rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
+    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    bag: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag there.')
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Write figures and a page there.')
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option('--json', metavar='FILE', help='Write the summary there.')
+    ] = None,
+) -> None:
+    """Run a trajectory on a rig and show the tracking error; Ctrl-C stops the arm."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.tools import run_command
+
+    options = run_command.RunOptions(
+        backend, trajectory, model, open_loop, direct, laps, rate, seed, bag, report, json_file
+    )
+    raise typer.Exit(run_command.run(load_rig(rig), options, run_command.stdout_console()))
+
+
+@app.command(epilog='Example:  softarm identify cable_arm --seed 1')
+def identify(
+    rig: RigArgument,
+    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
+) -> None:
+    """Identify the stiffnesses of a section as the paper did, on the simulated arm."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.tools import identify as identification
+    from softarm_ros.tools.cli_errors import UsageError
+
+    arm = load_rig(rig)
+    if section >= len(arm.sections):
+        raise UsageError(f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}')
+    data = identification.measure_single_cable(arm, seed, section=section)
+    result = identification.identify(arm, data, section=section)
+    for line in identification.describe(arm, result, section):
+        typer.echo(line)
+
+
+@app.command(epilog='Example:  softarm demo --report demo-report')
+def demo(
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
+        'demo-report'
+    ),
+    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+) -> None:
+    """Drive the two-section circle three ways and show the errors beside the paper's."""
+    from softarm_ros.tools.demo import run_demo
+    from softarm_ros.tools.run_command import stdout_console
+
+    run_demo(report, stdout_console(), seed)
+
+
+@app.command(epilog='Example:  softarm reproduce cable_arm --report study --seeds 10')
+def reproduce(
+    rig: RigArgument,
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
+        'study'
+    ),
+    seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 10,
+    seed: Annotated[int, typer.Option(help='First seed.')] = 0,
+) -> None:
+    """Repeat the experiments of a rig's paper on the simulated arm."""
+    from softarm_ros.tools.cli_errors import UsageError
+    from softarm_ros.tools.reproduce import reproduce_cable_arm
+    from softarm_ros.tools.run_command import stdout_console
+
+    if rig != 'cable_arm':
+        raise UsageError(f'no experiments of a paper are known for {rig!r}; known: cable_arm')
+    reproduce_cable_arm(report, stdout_console(), seeds=seeds, seed=seed)
 
 
 def main() -> None:

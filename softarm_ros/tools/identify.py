@@ -149,3 +149,17 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
     axis = _mean_axis(plant)
     angle = float(np.arctan2(np.linalg.norm(np.cross(rest, axis)), rest @ axis))
     return angle, float(plant.actuator_state().effort[0])
+
+
+def describe(rig: Rig, result: Identification, section: int) -> list[str]:
+    """Return what `softarm identify` prints."""
+    known = rig.sections[section]
+    return [
+        f'{rig.name}, section {known.name}: {len(result.data.angle)} readings at rest',
+        f'bending_stiffness_N_m2: {result.bending_stiffness:.4g}'
+        f'    (rig file: {known.bending_stiffness_N_m2:.4g})',
+        f'cutting_in_stiffness_N_m2: {result.cutting_in_stiffness:.4g}'
+        f'    (rig file: {known.cutting_in_stiffness_N_m2:.4g})',
+        f'contraction residual: {1e3 * result.contraction_rms:.2f} mm rms'
+        f'    (constant curvature: {1e3 * result.baseline_rms:.2f} mm)',
+    ]

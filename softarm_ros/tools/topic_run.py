@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
     from softarm_ros.tools.run_command import RunOptions
 
-DISCOVERY_S = 1.0
+# Discovery of nodes that are there already takes Fast DDS 0.1 s to 1.5 s.
+DISCOVERY_S = 2.0
 LOOK_S = 0.05
 # After the last cycle, or after a node has died: what is still on its way arrives.
 AFTERMATH_S = 0.4

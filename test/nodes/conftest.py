@@ -18,8 +18,8 @@ else:  # the same for Fast DDS, but without its shared memory (see prefer_udp)
     os.environ.pop('ROS_LOCALHOST_ONLY', None)
     os.environ.pop('ROS_AUTOMATIC_DISCOVERY_RANGE', None)
     profile = str(Path(__file__).with_name('loopback.xml'))
-    os.environ['FASTRTPS_DEFAULT_PROFILES_FILE'] = profile
-    os.environ['FASTDDS_DEFAULT_PROFILES_FILE'] = profile
+    old = os.environ.get('ROS_DISTRO', '') in ('humble', 'iron', 'jazzy')
+    os.environ[f'{"FASTRTPS" if old else "FASTDDS"}_DEFAULT_PROFILES_FILE'] = profile
 
 with warnings.catch_warnings(), contextlib.suppress(ImportError):
     # The type support of ROS imports, when first used, modules that are deprecated.
@@ -28,8 +28,8 @@ with warnings.catch_warnings(), contextlib.suppress(ImportError):
 
 CIRCLE = """\
 type: circle
-center: [0.0, 0.0, 0.22]
-radius: 0.08
+center: [0.0, 0.0, 0.235]
+radius: 0.05
 speed: {speed}
 laps: {laps}
 """
@@ -68,6 +68,7 @@ class Bench:
         self.diagnosed = []  # (time, name, level, message)
         self.moved_at = -np.inf  # last time an actuator was seen in motion
         self.states = 0
+        self.clients = {}
         self._position = None
         self.context = Context()
         rclpy.init(context=self.context)
@@ -124,8 +125,9 @@ class Bench:
         end = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > end:
-                logs = {name: self.processes.log(name)[-800:] for name in self.plan}
-                pytest.fail(f'{what} not within {timeout} s: {self.health}\n{logs}')
+                logs = {name: self.processes.log(name)[-300:] for name in self.plan}
+                said = {n: (h.level, h.message) for n, h in self.health.items()}
+                pytest.fail(f'{what} not within {timeout} s: {said}\n{logs}')
             self.spin(0.01)
 
     @property
@@ -133,19 +135,23 @@ class Bench:
         health = self.health.get('supervisor')
         return health.values['state'] if health else ''
 
-    def call(self, service, kind=None, request=None):
+    def client(self, service, kind=None):
+        """Return a client whose service is there; making one takes discovery its time."""
         from std_srvs.srv import Trigger
 
-        kind = kind or Trigger
-        client = self.node.create_client(kind, service)
-        self.until(client.service_is_ready, 5.0, f'service {service}')
-        future = client.call_async(request or kind.Request())
+        if service not in self.clients:
+            self.clients[service] = self.node.create_client(kind or Trigger, service)
+        self.until(self.clients[service].service_is_ready, 10.0, f'service {service}')
+        return self.clients[service]
+
+    def call(self, service, kind=None, request=None):
+        client = self.client(service, kind)
+        future = client.call_async(request or client.srv_type.Request())
         self.until(future.done, 5.0, f'answer of {service}')
-        self.node.destroy_client(client)
         return future.result()
 
     def run(self):
-        """Bring the arm into motion, from whatever state it is in."""
+        """Have the arm track its circle, from whatever state it is in."""
         self.until(lambda: self.state not in ('', 'waiting'), 40.0, 'ready')
         end = time.monotonic() + 5.0
         while self.state != 'running' and time.monotonic() < end:
@@ -154,6 +160,7 @@ class Bench:
             self.spin(0.05)
         self.until(lambda: self.state == 'running', 1.0, 'running')
         began = time.monotonic()
+        self.until(lambda: self.health['tracker'].values.get('phase') == 'track', 20.0, 'tracking')
         self.until(lambda: self.moved_at > began + 0.3, 10.0, 'motion')
 
     def hold_time(self, since, wait=0.6):

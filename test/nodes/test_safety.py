@@ -19,6 +19,7 @@ REASONS = {
     'tracker': 'command stale',
     'inverse_kinematics': 'command stale',
     'plant': 'feedback stale',
+    'markers': 'markers silent',
 }
 
 
@@ -63,6 +64,7 @@ def test_reaches_running_by_itself(bench):
 
 def test_estop_holds_until_reset_and_start(bench):
     bench.run()
+    bench.client('supervisor/estop')
     began = time.monotonic()
     assert bench.call('supervisor/estop').success
     assert_held(bench, began, 'emergency stop')
@@ -100,13 +102,16 @@ def test_lost_feedback_holds_and_recovers(bench):
         assert answer.results[0].successful
 
     bench.run()
+    bench.client('plant/set_parameters', SetParameters)
     began = time.monotonic()
-    cameras(False)
-    assert_held(bench, began, 'feedback stale')
-    refused = bench.call('supervisor/reset')
-    assert not refused.success
-    assert 'feedback' in refused.message
-    cameras(True)
+    try:
+        cameras(False)
+        assert_held(bench, began, 'feedback stale')
+        refused = bench.call('supervisor/reset')
+        assert not refused.success
+        assert 'feedback' in refused.message
+    finally:
+        cameras(True)
     bench.spin(0.2)
     assert bench.call('supervisor/reset').success
     bench.run()

@@ -1,0 +1,168 @@
+"""The simulated arm: motors, cables, body and motion capture. It never sleeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.layout import Array
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
+from softarm_ros.plant.step_kernels import drive_arm
+from softarm_ros.plant.stepper import ActuatorState, Steppers
+
+__all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
+
+
+class ArmPlant:
+    """
+    What stands in for drivers, arm and cameras in simulation.
+
+    It starts at rest, hanging, with all contractions zero: the cables as long as in the straight,
+    unstressed arm (less the steppers' slack), so that they share the arm's weight.
+
+    Parameters
+    ----------
+    config
+        Everything that the controller does not know.
+    cables
+        One per actuator, in the order of the commands.
+    gravity_m_s2 : (3,)
+        In the base frame.
+    seed
+        Of every random number.
+
+    Attributes
+    ----------
+    time_s
+        Simulated time [s], from 0.
+
+    """
+
+    def __init__(
+        self,
+        config: PlantConfig,
+        cables: Sequence[PlantCable],
+        gravity_m_s2: ArrayLike,
+        seed: int,
+    ) -> None:
+        self.config = config
+        self.time_s = 0.0
+        self._arm = SoftArm(config, cables, gravity_m_s2)
+        self._steppers = Steppers(config.stepper, len(cables))
+        self._mocap = Mocap(config.mocap, seed)
+        self._arm.settle(contraction=self._steppers.contraction)
+        self._mocap.capture(0.0, self._arm.section_tips())
+
+    @property
+    def mocap_enabled(self) -> bool:
+        """Whether the cameras see the arm."""
+        return self._mocap.enabled
+
+    @mocap_enabled.setter
+    def mocap_enabled(self, enabled: bool) -> None:
+        self._mocap.enabled = bool(enabled)
+
+    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+        """
+        Advance the simulation.
+
+        Parameters
+        ----------
+        command : (m,) or None
+            Contraction targets [m]; None holds like `hold`.
+        duration_s
+            By how much, in equal internal steps of at most `config.time_step_s`.
+
+        Raises
+        ------
+        ValueError
+            If the command has the wrong shape or is not finite, naming the actuator, or the
+            duration is not positive. Nothing moves.
+        PlantError
+            If the arm leaves the range of the simulation.
+
+        """
+        if not (math.isfinite(duration_s) and duration_s > 0.0):
+            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
+        if command is None:
+            self.hold()
+        else:
+            self._steppers.command(as_actuation(command, self._arm.cable_count, 'command'))
+        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
+        h = duration_s / steps
+        start, done = self.time_s, 0
+        while done < steps:
+            # Up to the first step at or after the next frame.
+            until_frame = math.ceil((self._mocap.next_frame_s - start) / h - 1e-6) - done
+            count = min(max(until_frame, 1), steps - done)
+            self._drive(h, count)
+            done += count
+            self.time_s = start + (duration_s if done == steps else done * h)
+            if self._mocap.due(self.time_s):
+                self._mocap.capture(self.time_s, self._arm.section_tips())
+
+    def hold(self) -> None:
+        """Let the motors brake at their limit and stay where they stop."""
+        self._steppers.hold()
+
+    def actuator_state(self) -> ActuatorState:
+        """Return counted position [m], velocity [m/s] and cable tension [N], each (m,)."""
+        return ActuatorState(
+            self._steppers.position, self._steppers.velocity, self._arm.state.tension.copy()
+        )
+
+    def poll_poses(self) -> list[PoseMeasurement]:
+        """Return the measured poses that have arrived since the last call, oldest first."""
+        return self._mocap.poll(self.time_s)
+
+    def true_section_tips(self) -> Array:
+        """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
+        return self._arm.section_tips()
+
+    def true_centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
+        return self._arm.centerline(n)
+
+    def static_equilibrium(
+        self,
+        contraction: ArrayLike | None = None,
+        *,
+        tension: ArrayLike | None = None,
+        tip_force: ArrayLike = (0.0, 0.0, 0.0),
+        tip_moment: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Equilibrium:
+        """
+        Return where the arm would come to rest, leaving the plant itself as it is.
+
+        Parameters
+        ----------
+        contraction, tension : (m,)
+            Of the cables themselves, behind motors, play and slack [m] or [N]: one of the two;
+            with neither, the contractions of now.
+        tip_force, tip_moment : (3,)
+            Dead load on the tip, base frame [N], [N m].
+
+        """
+        return self._arm.copy().settle(
+            contraction=contraction, tension=tension, tip_force=tip_force, tip_moment=tip_moment
+        )
+
+    def _drive(self, h: float, steps: int) -> None:
+        arm = self._arm
+        status, joint = drive_arm(
+            arm.body,
+            arm.cables,
+            arm.state,
+            arm.no_loads,
+            self._steppers.parameters,
+            self._steppers.state,
+            arm.scratch,
+            h,
+            steps,
+        )
+        arm.check(status, joint)

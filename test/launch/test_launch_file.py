@@ -1,0 +1,86 @@
+"""What can be said about the launch file without a ROS installation."""
+
+import ast
+import dataclasses
+import inspect
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from softarm_ros.rigs.graph import BACKENDS, graph_plan
+from softarm_ros.tools.run_command import RunOptions
+
+ROOT = Path(__file__).parents[2]
+LAUNCH = ROOT / 'launch' / 'arm.launch.py'
+# What belongs to the command line alone, and to the launch file alone.
+ONLY_COMMAND_LINE = {'direct', 'report', 'json_file'}
+ONLY_LAUNCH = {'rig', 'rviz', 'autostart'}
+
+
+@pytest.fixture(scope='module')
+def tree():
+    return ast.parse(LAUNCH.read_text(), filename=str(LAUNCH))
+
+
+def declared_arguments(tree):
+    (table,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == 'ARGUMENTS'
+    )
+    return {row.elts[0].value: row.elts for row in table.elts}
+
+
+def test_it_compiles():
+    compile(LAUNCH.read_text(), str(LAUNCH), 'exec')
+
+
+def test_arguments_are_those_of_the_command_line(tree):
+    command_line = {f.name for f in dataclasses.fields(RunOptions)} - ONLY_COMMAND_LINE
+    assert set(declared_arguments(tree)) - ONLY_LAUNCH == command_line
+
+
+def test_every_argument_has_a_default_and_a_description(tree):
+    for name, (_, default, description, _) in declared_arguments(tree).items():
+        assert isinstance(default.value, str), name
+        assert len(description.value) > 10, name
+
+
+def test_every_argument_reaches_the_plan(tree):
+    (call,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'graph_plan'
+    )
+    passed = {keyword.arg for keyword in call.keywords}
+    expected = set(inspect.signature(graph_plan).parameters) - {'rig', 'backend', 'rig_source'}
+    assert passed == expected
+    assert len(call.args) == 2
+    read = {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and getattr(node.value, 'id', '') == 'text'
+    }
+    assert read == set(declared_arguments(tree))
+
+
+def test_backends_are_those_of_the_rigs(tree):
+    choices = declared_arguments(tree)['backend'][3]
+    assert ast.unparse(choices) == 'list(BACKENDS)'
+    assert 'sim' in BACKENDS
+
+
+def test_rviz_shows_topics_that_nodes_publish():
+    config = YAML(typ='safe').load((ROOT / 'config' / 'rviz' / 'arm.rviz').read_text())
+    manager = config['Visualization Manager']
+    assert manager['Global Options']['Fixed Frame'] == 'base'
+    topics = {
+        display[key]['Value']
+        for display in manager['Displays']
+        for key in ('Topic', 'Description Topic')
+        if key in display
+    }
+    sources = ' '.join(p.read_text() for p in (ROOT / 'softarm_ros' / 'nodes').glob('*_node.py'))
+    for topic in topics - {'tip/pose'}:  # which a rig may rename
+        assert f"'{topic}'" in sources, topic

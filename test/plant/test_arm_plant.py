@@ -1,0 +1,228 @@
+"""The whole simulated arm: what stands in for drivers, arm and cameras."""
+
+import time
+
+import numpy as np
+import pytest
+from plant_cases import ENDCAP, GRAVITY, LENGTH, STEPPER, bend_angle, plant_config, ring
+
+from softarm_ros.plant.arm_plant import ArmPlant, PlantError
+
+REST_LENGTH = LENGTH + 2 * ENDCAP
+SWING = np.array([0.015, -0.02, -0.005, -0.02, 0.012, 0.004])
+
+
+def plant(sections=2, seed=0, gravity=GRAVITY, **fields):
+    return ArmPlant(plant_config(sections, **fields), ring(sections), gravity, seed)
+
+
+def test_starts_at_rest_hanging_with_zero_contraction():
+    arm = plant()
+    assert arm.time_s == 0.0
+    before = arm.true_section_tips()
+    assert before[1, 2, 3] == pytest.approx(2 * REST_LENGTH, abs=5e-4)
+    np.testing.assert_allclose(before[:, :2, 3], 0.0, atol=1e-9)
+    state = arm.actuator_state()
+    assert np.all(state.position == 0.0) and np.all(state.velocity == 0.0)
+    assert np.all(state.effort > 0.0)
+    arm.step(np.zeros(6), 1.0)
+    np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-9)
+    assert arm.time_s == 1.0
+
+
+def test_slack_cables_leave_the_weight_to_the_body():
+    arm = plant(stepper={'slack_m': 0.002})
+    assert np.all(arm.actuator_state().effort == 0.0)
+    held = plant()
+    assert arm.true_section_tips()[1, 2, 3] > held.true_section_tips()[1, 2, 3] + 1e-4
+
+
+def test_bends_towards_the_pulled_cable():
+    arm = plant(1)
+    arm.step((0.012, -0.02, -0.02), 3.0)
+    tip = arm.true_section_tips()[-1]
+    assert tip[0, 3] > 0.02 and abs(tip[1, 3]) < 1e-4
+    assert 0.5 < bend_angle(tip) < 1.0
+    state = arm.actuator_state()
+    assert state.effort[0] > 0.5
+    np.testing.assert_array_equal(state.effort[1:], 0.0)
+    np.testing.assert_allclose(state.position, (0.012, -0.02, -0.02), atol=1.5e-5)
+
+
+def test_motion_follows_the_motors_limits():
+    arm = plant(1)
+    speeds = []
+    for _ in range(50):
+        arm.step((0.02, -0.02, -0.02), 0.01)
+        speeds.append(arm.actuator_state().velocity)
+    speeds = np.array(speeds)
+    assert np.abs(speeds).max() == pytest.approx(0.02)
+    assert np.abs(np.diff(speeds, axis=0)).max() <= 0.1 * 0.01 * (1 + 1e-9)
+
+
+def test_hold_stops_the_motors_and_none_keeps_holding():
+    arm = plant(1)
+    arm.step((0.02, -0.02, -0.02), 0.5)
+    arm.hold()
+    arm.step(None, 0.3)
+    rest = arm.actuator_state().position
+    assert np.all(arm.actuator_state().velocity == 0.0)
+    arm.step(None, 0.5)
+    np.testing.assert_array_equal(arm.actuator_state().position, rest)
+    assert rest[0] == pytest.approx(0.008 + 0.002, abs=2 * STEPPER['step_m'])
+
+
+def test_static_equilibrium_is_where_a_motion_ends():
+    arm = plant(stepper={'backlash_m': 0.0})
+    expected = arm.static_equilibrium(np.round(SWING / STEPPER['step_m']) * STEPPER['step_m'])
+    assert arm.time_s == 0.0
+    np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-9)
+    arm.step(SWING, 20.0)
+    np.testing.assert_allclose(arm.true_section_tips(), expected.section_tips, atol=1e-5)
+    np.testing.assert_allclose(arm.actuator_state().effort, expected.tension, atol=1e-3)
+
+
+def test_measurements_show_the_true_tips_of_their_time():
+    quiet = {'position_noise_m': 0.0, 'orientation_noise_rad': 0.0, 'delay_s': 0.013}
+    arm = plant(mocap=quiet)
+    truth, frames, arrivals = {0.0: arm.true_section_tips()}, [], []
+    for _ in range(500):
+        arm.step(SWING, 0.002)
+        truth[round(arm.time_s, 6)] = arm.true_section_tips()
+        for frame in arm.poll_poses():
+            frames.append(frame)
+            arrivals.append(arm.time_s)
+    stamps = np.array([f.stamp_s for f in frames])
+    np.testing.assert_allclose(stamps, 0.01 * np.arange(len(stamps)), atol=1e-9)
+    delays = np.array(arrivals) - stamps
+    assert delays.min() >= 0.013 - 1e-9 and delays.max() <= 0.015 + 1e-9
+    assert len(frames) == 99
+    for frame in frames:
+        np.testing.assert_array_equal(frame.section_tips, truth[round(frame.stamp_s, 6)])
+
+
+@pytest.mark.parametrize('rate', [60.0, 100.0, 240.0])
+def test_frame_rate_holds_when_it_does_not_divide_the_step(rate):
+    arm = plant(1, mocap={'rate_hz': rate})
+    arm.step(np.zeros(3), 5.0)
+    stamps = np.array([f.stamp_s for f in arm.poll_poses()])
+    expected = np.arange(len(stamps)) / rate
+    assert len(stamps) == pytest.approx(5.0 * rate, abs=4)
+    assert np.all(stamps - expected > -1e-9) and np.all(stamps - expected < 0.002 + 1e-9)
+
+
+def test_cameras_can_be_switched_off_and_on():
+    arm = plant(1)
+    assert arm.mocap_enabled
+    arm.step(None, 0.1)
+    assert len(arm.poll_poses()) == 10
+    arm.mocap_enabled = False
+    arm.step(None, 0.1)
+    assert len(arm.poll_poses()) == 1  # was under way
+    arm.step(None, 0.1)
+    assert arm.poll_poses() == []
+    arm.mocap_enabled = True
+    arm.step(None, 0.1)
+    assert len(arm.poll_poses()) == 9
+
+
+def test_same_seed_same_run():
+    def run(seed, chunk):
+        arm = plant(seed=seed, mocap={'dropout_probability': 0.05})
+        frames = []
+        for k in range(round(1.0 / chunk)):
+            arm.step(SWING if k * chunk < 0.6 - 1e-9 else None, chunk)
+            frames += arm.poll_poses()
+        return arm.true_section_tips(), np.array([f.section_tips for f in frames])
+
+    tips, measured = run(4, 0.01)
+    again, measured_again = run(4, 0.01)
+    np.testing.assert_array_equal(again, tips)
+    np.testing.assert_array_equal(measured_again, measured)
+    # How the time is cut into calls does not matter.
+    fine, measured_fine = run(4, 0.002)
+    np.testing.assert_allclose(fine, tips, atol=1e-12)
+    np.testing.assert_allclose(measured_fine, measured, atol=1e-12)
+    other, measured_other = run(5, 0.01)
+    np.testing.assert_array_equal(other, tips)
+    assert measured_other.shape != measured.shape or not np.allclose(measured_other, measured)
+
+
+def test_odd_durations_are_met_exactly():
+    arm = plant(1)
+    for _ in range(30):
+        arm.step(None, 1.0 / 30.0)
+    assert arm.time_s == pytest.approx(1.0, abs=1e-12)
+    arm.step(None, 1e-4)
+    assert arm.time_s == pytest.approx(1.0001, abs=1e-12)
+
+
+def test_centreline_runs_from_base_to_tip():
+    arm = plant()
+    arm.step(SWING, 2.0)
+    points = arm.true_centerline(40)
+    np.testing.assert_array_equal(points[0], 0.0)
+    np.testing.assert_allclose(points[-1], arm.true_section_tips()[-1, :3, 3], atol=1e-12)
+    gaps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    np.testing.assert_allclose(gaps, gaps.mean(), rtol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        ((0.0,) * 5, r'command has shape \(5,\), expected \(6,\)'),
+        ((0.0, 0.0, np.nan, 0.0, 0.0, 0.0), r'command\[2\] = nan is not finite'),
+        ((0.0, 0.0, 0.0, 0.0, 0.0, np.inf), r'command\[5\] = inf is not finite'),
+    ],
+)
+def test_bad_commands_are_refused_and_nothing_moves(command, message):
+    arm = plant()
+    before = arm.true_section_tips()
+    with pytest.raises(ValueError, match=message):
+        arm.step(command, 0.01)
+    assert arm.time_s == 0.0
+    np.testing.assert_array_equal(arm.true_section_tips(), before)
+
+
+@pytest.mark.parametrize('duration', [0.0, -0.01, np.nan, np.inf])
+def test_bad_durations_are_refused(duration):
+    with pytest.raises(ValueError, match='duration_s'):
+        plant(1).step(None, duration)
+
+
+def test_full_speed_back_and_forth_stays_finite():
+    arm = plant()
+    side = np.array([1.0, -0.5, -0.5, -1.0, 0.5, 0.5])
+    for k in range(12):
+        arm.step((0.03 if k % 2 == 0 else -0.03) * side, 1.5)
+        assert np.isfinite(arm.true_section_tips()).all()
+        assert np.isfinite(arm.actuator_state().effort).all()
+    arm.step(np.zeros(6), 25.0)
+    tip = arm.true_section_tips()[-1]
+    np.testing.assert_allclose(tip[:3, 3], [0.0, 0.0, 2 * REST_LENGTH], atol=2e-3)
+
+
+def test_pulling_all_cables_in_is_survived_or_reported():
+    arm = plant()
+    try:
+        arm.step(np.full(6, 0.04), 6.0)
+    except PlantError as error:
+        assert 'section 0' in str(error) or 'section 1' in str(error)
+        assert any(word in str(error) for word in ('folded', 'buckled', 'compressed'))
+    else:
+        assert np.isfinite(arm.true_section_tips()).all()
+    # A little co-contraction is an ordinary thing.
+    arm = plant()
+    arm.step(np.full(6, 0.002), 3.0)
+    assert np.all(arm.actuator_state().effort > 1.0)
+
+
+def test_simulates_much_faster_than_real_time():
+    arm = plant()
+    arm.step(SWING, 0.1)
+    best = np.inf
+    for _ in range(5):
+        began = time.perf_counter()
+        arm.step(SWING, 0.5)
+        best = min(best, time.perf_counter() - began)
+    assert 0.5 / best > 20.0
