@@ -18,10 +18,11 @@ class InverseKinematics:
     """
     Actuation that holds a configuration, by the arm's model.
 
-    With a measured configuration the cables are wound up to the arm as it is. An arm that bends less
-    than its model has slack in every cable the model thinks idle, and would not answer when such
-    a cable's turn comes. A cable's slack, touching(measured) - touching(commanded), is taken up
-    wholly while the model gives it no tension, and less and less until it carries half the load.
+    With a measured configuration the cables are wound up to the arm as it is. An arm that bends
+    less than its model has slack in every cable that the model thinks idle, and would not answer
+    when such a cable's turn comes. A cable's slack, touching(measured) - touching(commanded), is
+    taken up wholly while the model gives it no tension, and less and less until it carries half
+    the load.
 
     Parameters
     ----------

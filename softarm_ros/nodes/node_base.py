@@ -154,7 +154,7 @@ class Heartbeat:
         node: Node,
         hardware_id: str,
         *,
-        rate_hz: float = 20.0,
+        rate_hz: float = 40.0,
         fill: Callable[[], dict[str, str]] = dict,
     ) -> None:
         self._node = node

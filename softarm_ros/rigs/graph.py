@@ -120,7 +120,7 @@ def graph_plan(
             open_loop=open_loop,
             laps=config.laps if laps is None else laps,
         ),
-        node('markers', required=False),
+        node('markers'),
         node(
             'supervisor',
             required_nodes=list(SUPERVISED_NODES),

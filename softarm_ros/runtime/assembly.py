@@ -130,11 +130,11 @@ def build_command_gate(rig: Rig, *, time_scale: float = 1.0) -> CommandGate:
     """
     Return the driver-side watchdog.
 
-    Its permit time-out is half that of the nodes' heartbeats: the supervisor beats more than twice
-    as often as they do, and nobody but the driver can notice that the supervisor is gone.
+    Its permit time-out is shorter than that of the nodes' heartbeats: nobody but the driver can
+    hold the arm when the supervisor is gone, and it has to brake after that.
     """
     return CommandGate(
         rig.actuator_limits(),
         rig.supervisor.command_timeout_s * time_scale,
-        0.5 * rig.supervisor.heartbeat_timeout_s,
+        0.7 * rig.supervisor.heartbeat_timeout_s,
     )

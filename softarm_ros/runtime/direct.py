@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.rigs.schema import Rig
 from softarm_ros.models.constant_curvature import configuration_of_tips
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
     build_control_loop,
     build_inverse_kinematics,

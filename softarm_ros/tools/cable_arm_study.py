@@ -90,11 +90,8 @@ def circle_at(model: ArmModel, bending: float, speed: float) -> CircleConfig:
 
 def line_at(model: ArmModel, bending: float, speed: float) -> LineConfig:
     """Return a chord of that circle, 80 deg wide."""
-    a = equal_bending_tip(model, bending, -LINE_HALF_ANGLE_RAD)
-    b = equal_bending_tip(model, bending, LINE_HALF_ANGLE_RAD)
-    return LineConfig(
-        type='line', start=tuple(map(float, a)), end=tuple(map(float, b)), speed=speed
-    )
+    x, y, z = map(float, equal_bending_tip(model, bending, LINE_HALF_ANGLE_RAD))
+    return LineConfig(type='line', start=(x, -y, z), end=(x, y, z), speed=speed)
 
 
 def run_case(case: RunCase) -> RunRecord:
@@ -128,7 +125,7 @@ def amplitude_study(
     rig: Rig,
     bendings: Sequence[float],
     seed: int,
-    speed: float = 0.03,
+    speed: float = 0.015,
     progress: Callable[[int], None] | None = None,
 ) -> list[AmplitudeRow]:
     """Run circle and line, open loop, with both models at several bending amplitudes [rad]."""

@@ -201,9 +201,7 @@ def run(
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help='constant_curvature or cable_statics.')
-    ] = None,
+    model: Annotated[str | None, typer.Option(help='constant_curvature or cable_statics.')] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
@@ -244,7 +242,9 @@ def identify(
 
     arm = load_rig(rig)
     if section >= len(arm.sections):
-        raise UsageError(f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}')
+        raise UsageError(
+            f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}'
+        )
     data = identification.measure_single_cable(arm, seed, section=section)
     result = identification.identify(arm, data, section=section)
     for line in identification.describe(arm, result, section):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from softarm_ros.rigs.loader import load_rig
@@ -81,7 +82,7 @@ def reproduce_cable_arm(folder: Path, console: Console, *, seeds: int = 10, seed
                 rig,
                 name,
                 numbers,
-                progress=lambda done, base=done_before: bar.update(task, completed=base + done),
+                progress=partial(_shift, bar, task, done_before),
             )
             done_before += seeds
             comparison.append(
@@ -140,6 +141,10 @@ def reproduce_cable_arm(folder: Path, console: Console, *, seeds: int = 10, seed
     )
     console.print(f'report: {page}', markup=False)
     return page
+
+
+def _shift(bar: Progress, task: TaskID, base: int, done: int) -> None:
+    bar.update(task, completed=base + done)
 
 
 def amplitude_table(rows: Sequence[AmplitudeRow]) -> Table:

@@ -169,7 +169,7 @@ def test_fast_motion_at_full_tension_stays_smooth(segments):
     assert np.abs(arm.state.velocity[:, :3]).max() < 1e-3
     trace = []
     for k in range(400):
-        pull = held + [4e-5 * min(k, 200), 0.0, 0.0]
+        pull = held + 4e-5 * min(k, 200) * np.array([1.0, 0.0, 0.0])
         arm.advance(contraction=pull, tip_force=(0.0, 0.0, 25.0), time_step_s=0.002)
         trace.append(arm.state.tension.copy())
     jerks = np.abs(np.diff(trace, n=2, axis=0))

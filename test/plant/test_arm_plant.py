@@ -211,10 +211,18 @@ def test_pulling_all_cables_in_is_survived_or_reported():
         assert any(word in str(error) for word in ('folded', 'buckled', 'compressed'))
     else:
         assert np.isfinite(arm.true_section_tips()).all()
-    # A little co-contraction is an ordinary thing.
+
+
+def test_a_little_co_contraction_compresses_the_arm():
     arm = plant()
-    arm.step(np.full(6, 0.002), 3.0)
-    assert np.all(arm.actuator_state().effort > 1.0)
+    rest = arm.true_section_tips()[:, 2, 3]
+    arm.step(np.full(6, 0.002), 5.0)
+    shorter = rest - arm.true_section_tips()[:, 2, 3]
+    effort = arm.actuator_state().effort
+    assert np.all(effort[:3] > 2.0) and np.all(effort[3:] > 0.1)
+    # The distal cables run through the proximal section: its shortening serves them as well.
+    np.testing.assert_allclose(shorter, 0.002, atol=2.5e-4)
+    np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-6)
 
 
 def test_simulates_much_faster_than_real_time():

@@ -57,7 +57,7 @@ def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
     watched = plan['supervisor'].parameters['required_nodes']
     assert watched == list(SUPERVISED_NODES)
     assert all(plan[name].required for name in watched)
-    assert plan['supervisor'].required and not plan['markers'].required
+    assert plan['supervisor'].required
 
 
 def test_options_arrive_where_they_belong(rig, tmp_path):

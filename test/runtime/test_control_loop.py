@@ -57,9 +57,7 @@ def drive(loop, arm, seconds, now=0.0, interrupt=None):
     return outputs
 
 
-def test_approach_settle_track_done_in_order_and_closed_loop_beats_open_loop(
-    rig, trajectory_file
-):
+def test_approach_settle_track_done_in_order_and_closed_loop_beats_open_loop(rig, trajectory_file):
     mean = {}
     for open_loop in (True, False):
         loop = build_control_loop(rig, trajectory_file(CIRCLE), open_loop=open_loop)
