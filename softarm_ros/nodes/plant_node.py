@@ -107,7 +107,7 @@ class PlantNode(LifecycleNode):
             # The first steps load compiled code; they are another plant's.
             build_plant(self.rig, self._seed).step(None, CHUNK_S)
             self._plant = build_plant(self.rig, self._seed)
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             self._heartbeat.error(f'plant of {self.rig.name}: {error}')
             return TransitionCallbackReturn.FAILURE
         self._plant.mocap_enabled = bool(self.get_parameter('mocap_enabled').value)

@@ -53,8 +53,8 @@ def command_qos(deadline_s: float) -> QoSProfile:
     return _profile(1, reliable=True, deadline=Duration(nanoseconds=round(deadline_s * 1e9)))
 
 
-def listening(*, depth: int, reliable: bool, latched: bool = False) -> QoSProfile:
-    """Return a profile for observers (recorder, monitor): a long queue, no deadline asked."""
+def listening(*, depth: int, reliable: bool = False, latched: bool = False) -> QoSProfile:
+    """Return a profile for observers, who must not miss a message: a queue, no deadline asked."""
     return _profile(depth, reliable=reliable, latched=latched)
 
 

@@ -26,7 +26,7 @@ from softarm_ros.nodes.node_base import (
     steady_clock,
     timeout_factor,
 )
-from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, command_qos
+from softarm_ros.nodes.qos import HEARTBEAT, listening
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_supervisor
 
@@ -66,18 +66,18 @@ class SupervisorNode(Node):
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._troubles: dict[str, str] = {}
         self._heartbeat = Heartbeat(self, rig.name, rate_hz=HEARTBEAT_HZ, fill=self._values)
-        self._subscribe(rig, factor)
+        self._subscribe(rig)
         self._offer_services()
         self.create_timer(UPDATE_S, self._update, clock=steady_clock())
 
-    def _subscribe(self, rig: Rig, factor: float) -> None:
-        deadline_s = rig.supervisor.command_timeout_s * factor
+    def _subscribe(self, rig: Rig) -> None:
+        # Queues, so that a single bad message is not overwritten by the next good one.
+        commands, measurements = listening(depth=10, reliable=True), listening(depth=10)
+        pose_topic = rig.feedback.pose_topic
         self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
-        self.create_subscription(PoseStamped, rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
-        self.create_subscription(
-            JointState, 'actuators/command', self._on_command, command_qos(deadline_s)
-        )
-        self.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
+        self.create_subscription(PoseStamped, pose_topic, self._on_pose, measurements)
+        self.create_subscription(JointState, 'actuators/command', self._on_command, commands)
+        self.create_subscription(JointState, 'actuators/state', self._on_state, measurements)
 
     def _offer_services(self) -> None:
         watch = self._supervisor

@@ -20,6 +20,7 @@ from softarm_ros.runtime.events import Event
 Array = NDArray[np.float64]
 _APPROACH_SAMPLES = 60
 _APPROACH_USE = 0.7  # share of speed and acceleration limits that the approach uses
+_LIMITED_S = 0.3  # limits active for so long are worth a word
 _MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
 
 
@@ -128,6 +129,7 @@ class ControlLoop:
         self._pose: PoseSample | None = None
         self._error_history: list[float] = []
         self._out_of_reach = False
+        self._limited_s = 0.0
         self._events: list[Event] = []
 
     def path(self, n: int) -> Array:
@@ -288,11 +290,22 @@ class ControlLoop:
 
     def _update_track(self, error: Array, period: float) -> None:
         sample = self.trajectory.sample(self._phase_time)
-        self.tracker.step(sample.velocity, error, period, self._bending())
+        step = self.tracker.step(sample.velocity, error, period, self._bending())
         self._watch_reach(sample.position)
+        self._watch_limits(step.limited, period)
         if self._phase_time >= self.trajectory.duration_s:
             self._enter(Phase.DONE)
             self._tell('info', 'trajectory completed')
+
+    def _watch_limits(self, limited: bool, period: float) -> None:
+        before = self._limited_s
+        self._limited_s = before + period if limited else 0.0
+        if before < _LIMITED_S <= self._limited_s:
+            self._tell(
+                'warning',
+                f'held back by an actuator or bending limit for {_LIMITED_S:g} s; '
+                'the path is not followed closely',
+            )
 
     def _watch_reach(self, position: Array) -> None:
         i = int(np.argmin(np.sum((self.reach.points - position) ** 2, axis=1)))

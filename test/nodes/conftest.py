@@ -80,8 +80,9 @@ class Bench:
             DiagnosticArray, '/diagnostics', self._on_diagnostics, DIAGNOSTICS
         )
         self.node.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
+        self.node.create_subscription(PoseStamped, 'tip/pose', self._on_pose, MEASUREMENT)
         self.tip = self.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
-        self.command = None
+        self.pose_at = -np.inf
 
     def __enter__(self):
         self.processes.__enter__()
@@ -104,6 +105,9 @@ class Bench:
         for status in message.status:
             health = health_of(status)
             self.diagnosed.append((time.monotonic(), health.name, health.level, health.message))
+
+    def _on_pose(self, message):
+        self.pose_at = time.monotonic()
 
     def _on_state(self, message):
         position = np.array(message.position)

@@ -43,7 +43,9 @@ def plant_config(sections=1, stepper=None, mocap=None, section=None, **fields):
     values = {
         'cable_axial_stiffness_N': 7000.0,
         'cable_free_length_m': 0.3,
-        'sections': [SECTION | (section or {})] * sections,
+        'sections': (
+            [SECTION | (section or {})] * sections if isinstance(sections, int) else sections
+        ),
         'stepper': STEPPER | (stepper or {}),
         'mocap': MOCAP | (mocap or {}),
     }
