@@ -50,7 +50,7 @@ bench: setup
 
 # The real graph at 100 Hz against the wall clock for a minute and more; counts missed cycles.
 soak: setup
-	$(BIN)/softarm run cable_arm --trajectory circle_small --laps 3 --json soak.json
+	$(BIN)/softarm run cable_arm --trajectory line_small --laps 6 --json soak.json
 
 clean:
 	rm -rf $(VENV) build install log demo-report *.egg-info

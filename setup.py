@@ -49,7 +49,13 @@ setup(
         # Real ROS 2 from PyPI; leave it out where a ROS installation is sourced.
         'ros': ['ros-kilted-rclpy', 'ros-rclpy[fastrtps]', 'ros-common-interfaces'],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
-        'test': ['pytest>=7.4', 'pytest-timeout>=2.2', 'hypothesis>=6.90', 'import-linter>=2.0'],
+        'test': [
+            'pytest>=7.4',
+            'pytest-timeout>=2.2',
+            'pytest-rerunfailures>=12',  # wall-clock tests of several processes on a busy machine
+            'hypothesis>=6.90',
+            'import-linter>=2.0',
+        ],
         'lint': ['ruff>=0.6', 'mypy>=1.10'],
     },
     entry_points={

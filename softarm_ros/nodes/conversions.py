@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -265,19 +266,22 @@ _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 
 
+def path_marker(points: Array, stamp: Time) -> Marker:
+    """Return the drawing of the reference path (n, 3) [m]."""
+    return _line('reference', 0, points, 0.001, _REFERENCE, stamp)
+
+
 def arm_markers(
-    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, path: Array, stamp: Time
+    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, stamp: Time
 ) -> MarkerArray:
     """
     Return the drawing of an arm in the base frame.
 
-    All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip, `path` (n, 3) the
-    reference.
+    All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip.
     """
     drawn = [_cylinder(i, part, stamp) for i, part in enumerate(body)]
     drawn += [_line('cables', i, line, 0.0015, _CABLE, stamp) for i, line in enumerate(cables)]
     drawn.append(_line('trail', 0, trail, 0.0015, _TRAIL, stamp))
-    drawn.append(_line('reference', 0, path, 0.001, _REFERENCE, stamp))
     return MarkerArray(markers=drawn)
 
 
@@ -294,22 +298,22 @@ def _marker(
 def _cylinder(number: int, part: Cylinder, stamp: Time) -> Marker:
     color = _ENDCAP if part.rigid else _BODY
     marker = _marker('body', number, Marker.CYLINDER, color, stamp)
-    axis = part.end - part.start
-    length = max(float(np.linalg.norm(axis)), 1e-6)
-    marker.pose = _pose_message(
-        make_pose(_turn_z_to(axis / length), 0.5 * (part.start + part.end))
-    )
+    ax, ay, az = (part.end - part.start).tolist()
+    length = max(math.sqrt(ax * ax + ay * ay + az * az), 1e-6)
+    p, q = marker.pose.position, marker.pose.orientation
+    p.x, p.y, p.z = (0.5 * (part.start + part.end)).tolist()
+    q.x, q.y, q.w = _turn_z_to(ax / length, ay / length, az / length)
     marker.scale.x = marker.scale.y = 2.0 * part.radius
     marker.scale.z = length
     return marker
 
 
-def _turn_z_to(axis: Array) -> Array:
-    """Return a rotation (3, 3) whose z axis is the unit vector `axis`."""
-    aside = np.array([0.0, 1.0, 0.0]) if abs(axis[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
-    x = np.cross(aside, axis)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
+def _turn_z_to(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return x, y, w (z is 0) of the shortest rotation that turns the z axis to (x, y, z)."""
+    if z < -1.0 + 1e-12:
+        return 1.0, 0.0, 0.0
+    scale = 1.0 / math.sqrt(2.0 * (1.0 + z))
+    return -y * scale, x * scale, (1.0 + z) * scale
 
 
 def _line(

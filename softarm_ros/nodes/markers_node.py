@@ -12,7 +12,7 @@ from nav_msgs.msg import Path
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import ArmDrawing
@@ -40,13 +40,13 @@ class MarkersNode(Node):
         self.rig = declare_rig(self)
         declare_time_scale(self)
         rate = declare(self, 'rate_hz', 20.0, 'drawings per second', low=0.1, high=100.0)
-        trail = declare(self, 'trail_points', 400, 'length of the trail', low=2, high=10000)
+        trail = declare(self, 'trail_points', 200, 'length of the trail', low=2, high=10000)
         self._names = self.rig.model().configuration_names
         self._drawing = ArmDrawing(self.rig)
         self._configuration = np.zeros(len(self._names))
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
         self._tip: np.ndarray | None = None
-        self._path: np.ndarray = np.zeros((0, 3))
+        self._path: Marker | None = None
         self._drawn = 0
         self._drawing.cables(self._configuration)  # loads compiled code now
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
@@ -77,22 +77,24 @@ class MarkersNode(Node):
             self._tip = position
 
     def _on_path(self, message: Path) -> None:
-        self._path = conversions.path_points(message)
+        points = conversions.path_points(message)
+        self._path = conversions.path_marker(points, message.header.stamp)
 
     def _draw(self) -> None:
         stamp = self.get_clock().now().to_msg()
         if self._tip is not None:
             self._trail.append(self._tip)
             self._tip = None
-        self._markers.publish(
-            conversions.arm_markers(
-                self._drawing.cylinders(self._configuration),
-                self._drawing.cables(self._configuration),
-                np.array(self._trail).reshape(-1, 3),
-                self._path,
-                stamp,
-            )
+        drawing = conversions.arm_markers(
+            self._drawing.cylinders(self._configuration),
+            self._drawing.cables(self._configuration),
+            np.array(self._trail).reshape(-1, 3),
+            stamp,
         )
+        if self._path is not None:
+            self._path.header.stamp = stamp
+            drawing.markers.append(self._path)
+        self._markers.publish(drawing)
         names, values = joint_positions(self.rig, self._configuration, LINKS_PER_SECTION)
         self._joints.publish(conversions.joint_message(names, values, stamp))
         self._drawn += 1

@@ -7,7 +7,7 @@ from geometry_msgs.msg import Pose
 
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.arm_drawing import ArmDrawing
+from softarm_ros.nodes.arm_drawing import ArmDrawing, Cylinder
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.events import Event
@@ -140,7 +140,7 @@ def test_markers_draw_the_body_where_the_model_has_it():
     np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
     np.testing.assert_allclose(body[0].start, 0.0, atol=1e-12)
     assert len(cables) == len(rig.actuators)
-    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), np.eye(3), STAMP)
+    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), STAMP)
     cylinders = [m for m in message.markers if m.type == m.CYLINDER]
     assert len(cylinders) == 2 * (6 + 2)
     for part, marker in zip(body, cylinders):
@@ -152,6 +152,16 @@ def test_markers_draw_the_body_where_the_model_has_it():
     assert len(keys) == len(message.markers)
     trail = next(m for m in message.markers if m.ns == 'trail')
     assert trail.action == trail.DELETE  # a line of no points would be a warning in rviz
+
+
+@pytest.mark.parametrize('end', [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.3, -0.5, -0.7)])
+def test_cylinders_may_point_anywhere(end):
+    part = Cylinder(np.zeros(3), np.array(end, dtype=float), 0.01, False)
+    (marker, *_) = conversions.arm_markers([part], [], np.zeros((0, 3)), STAMP).markers
+    q = marker.pose.orientation
+    assert q.x**2 + q.y**2 + q.z**2 + q.w**2 == pytest.approx(1.0)
+    axis = conversions.transform_of(marker.pose)[:3, 2] * marker.scale.z
+    np.testing.assert_allclose(axis, end, atol=1e-12)
 
 
 def test_cables_lie_at_their_radius_around_the_backbone():

@@ -1,7 +1,5 @@
 """The whole simulated arm: what stands in for drivers, arm and cameras."""
 
-import time
-
 import numpy as np
 import pytest
 from plant_cases import ENDCAP, GRAVITY, LENGTH, STEPPER, bend_angle, plant_config, ring
@@ -223,14 +221,3 @@ def test_a_little_co_contraction_compresses_the_arm():
     # The distal cables run through the proximal section: its shortening serves them as well.
     np.testing.assert_allclose(shorter, 0.002, atol=2.5e-4)
     np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-6)
-
-
-def test_simulates_much_faster_than_real_time():
-    arm = plant()
-    arm.step(SWING, 0.1)
-    best = np.inf
-    for _ in range(5):
-        began = time.perf_counter()
-        arm.step(SWING, 0.5)
-        best = min(best, time.perf_counter() - began)
-    assert 0.5 / best > 20.0
