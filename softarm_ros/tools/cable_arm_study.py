@@ -32,7 +32,7 @@ LINE_HALF_ANGLE_RAD = np.deg2rad(40.0)
 DWELL_S = 3.0
 READ_S = 0.5
 
-# Mean errors reported by the paper, PAPER_FACTS 1.6 [m]: (cable statics, constant curvature).
+# Mean errors reported by the paper, figures 10 and A1-A3 [m]: (cable statics, constant curvature).
 PAPER_ERRORS_M = {'circle': (0.0376, 0.0592), 'line': (0.0170, 0.0352)}
 
 
