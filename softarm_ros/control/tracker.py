@@ -109,10 +109,10 @@ class Tracker:
         correction, saturated = self._correction(error)
         wanted = velocity + correction
         A = self.model.actuation_jacobian(self.configuration)
-        q_rate = self._solve(J, wanted, A, period_s)
+        q_rate, bounded = self._solve(J, wanted, A, period_s)
         configuration, actuation, scale = self._advance(q_rate, period_s)
         shortfall = float(np.linalg.norm(wanted - J @ q_rate * scale))
-        limited = self._bounds_active or scale < 1.0
+        limited = bounded or scale < 1.0
         follows = shortfall <= _FOLLOWS * float(np.linalg.norm(wanted))
         if follows and not limited and not saturated:
             self._integral += error * period_s
@@ -136,7 +136,7 @@ class Tracker:
         bends = self.configuration.reshape(-1, 2)
         return (gain * (bends.mean(axis=0) - bends)).ravel()
 
-    def _solve(self, J: Array, wanted: Array, A: Array, period_s: float) -> Array:
+    def _solve(self, J: Array, wanted: Array, A: Array, period_s: float) -> tuple[Array, bool]:
         eps = self._regulariser
         H = J.T @ J + eps * np.eye(self._dof)
         f = -(J.T @ wanted + eps * self._null_space_velocity())
@@ -150,14 +150,13 @@ class Tracker:
         sense = np.full(len(upper), _SOFT, dtype=np.int32)
         x, _, flag, _ = daqp.solve(H * scale, f * scale, rows, upper, lower, sense)
         if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
-            self._bounds_active = True
-            return np.zeros(self._dof)
+            return np.zeros(self._dof), True
         rates = rows @ x
         margin = 1e-9 + 1e-6 * np.abs(upper)
-        self._bounds_active = bool(np.any(rates >= upper - margin)) or bool(
+        bounded = bool(np.any(rates >= upper - margin)) or bool(
             np.any(rates[: len(low)] <= low + 1e-9 + 1e-6 * np.abs(low))
         )
-        return np.asarray(x)
+        return np.asarray(x), bounded
 
     def _bending_bounds(self, period_s: float) -> tuple[Array, Array]:
         bends = self.configuration.reshape(-1, 2)

@@ -21,7 +21,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.geometry.poses import pose as make_pose
 from softarm_ros.geometry.rotations import (
-    log_so3,
     matrix_from_quaternion,
     quaternion_from_matrix,
 )
@@ -140,22 +139,6 @@ def path_points(message: Path) -> Array:
 def point_messages(points: Array) -> list[Point]:
     """Return points (n, 3) [m] one by one."""
     return [Point(x=x, y=y, z=z) for x, y, z in np.asarray(points, dtype=float).tolist()]
-
-
-def bending_of(section_tips: Array) -> Array:
-    """
-    Return the measured configuration (2 sections,) [rad] from section tips (sections, 4, 4).
-
-    A section that bends by the vector b turns its tip by the rotation vector (-b_y, b_x, 0); what
-    is measured about z is twist, which the configuration does not have.
-    """
-    bending = np.empty(2 * len(section_tips))
-    start = np.eye(3)
-    for k, tip in enumerate(section_tips[:, :3, :3]):
-        x, y, _ = log_so3(start.T @ tip)
-        bending[2 * k : 2 * k + 2] = y, -x
-        start = tip
-    return bending
 
 
 # -- joint states -----------------------------------------------------------------------------

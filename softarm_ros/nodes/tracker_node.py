@@ -18,6 +18,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from softarm_ros.models.constant_curvature import configuration_of_tips
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -165,7 +166,7 @@ class TrackerNode(Node):
 
     def _on_sections(self, message: PoseArray) -> None:
         try:
-            bending = conversions.bending_of(conversions.transforms_of(message))
+            bending = configuration_of_tips(conversions.transforms_of(message))
         except ValueError:
             return  # the tip's pose of the same frame is reported as not finite
         self._bending = bending

@@ -6,6 +6,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose
 
 from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.models.constant_curvature import configuration_of_tips
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import ArmDrawing, Cylinder
 from softarm_ros.nodes.conversions import Health
@@ -72,12 +73,12 @@ def test_position_may_hold_nan():
 def test_bending_of_section_tips_inverts_the_model(bending):
     model = load_rig('cable_arm').model('constant_curvature')
     tips = model.shape_of(np.array(bending, dtype=float)).section_tips
-    np.testing.assert_allclose(conversions.bending_of(tips), bending, atol=1e-9)
+    np.testing.assert_allclose(configuration_of_tips(tips), bending, atol=1e-9)
 
 
 def test_bending_ignores_twist_about_the_axis():
     twisted = np.array([transform((0, 0, 0.2), (0, 0, 0.1))])
-    np.testing.assert_allclose(conversions.bending_of(twisted), 0.0, atol=1e-12)
+    np.testing.assert_allclose(configuration_of_tips(twisted), 0.0, atol=1e-12)
 
 
 def test_joint_state_round_trip():
