@@ -8,9 +8,6 @@ compared before it is timed. Timings never fail a build: the table says whether 
 from __future__ import annotations
 
 import math
-import timeit
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +18,7 @@ from softarm_ros.models.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_statics_kernels import holding_contractions_into
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.constant_curvature_kernels import damped_step_into, tip_jacobian_into
+from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 Array = NDArray[np.float64]
 
@@ -29,29 +27,6 @@ BENDING, CUTTING = 20.02e-4, 3.1e4  # N m^2, N/m^2
 BEND = np.array([0.5, 0.2, -0.7, 0.9])  # rad, two sections
 TARGET = np.array([0.06, 0.05, 0.19])  # m
 DAMPING = 1e-6  # m^2
-
-
-@dataclass(frozen=True)
-class BenchRow:
-    """One measured piece of work: median times [us] of one call from Python."""
-
-    name: str
-    compiled_us: float
-    reference_us: float
-    reference: str
-    bar_us: float | None = None
-
-    @property
-    def ratio(self) -> float:
-        """How many times the reference takes longer."""
-        return self.reference_us / self.compiled_us
-
-    @property
-    def verdict(self) -> str:
-        """'pass', 'short', or nothing where there is no bar."""
-        if self.bar_us is None:
-            return ''
-        return 'pass' if self.compiled_us <= self.bar_us else 'short'
 
 
 def run_bench(repeats: int = 15) -> list[BenchRow]:
@@ -96,20 +71,6 @@ def main() -> None:
     console.print(table)
 
 
-def _median_us(work: Callable[[], object], repeats: int) -> float:
-    """Return the median time of one call [us], from runs of about two milliseconds."""
-    timer = timeit.Timer(work)
-    once = max(timer.timeit(3) / 3.0, 1e-7)
-    number = max(1, int(2e-3 / once))
-    return 1e6 * float(np.median(timer.repeat(repeats, number))) / number
-
-
-def _require_equal(what: str, compiled: Array, reference: Array, tolerance: float) -> None:
-    difference = float(np.abs(compiled - reference).max())
-    if not difference <= tolerance:
-        raise AssertionError(f'{what}: compiled and plain versions differ by {difference:.3g}')
-
-
 def _bench_damped_step(repeats: int) -> BenchRow:
     lengths = np.array([[LENGTH, ENDCAP], [LENGTH, ENDCAP]])
     tip, jacobian, step = np.empty(3), np.empty((3, 4)), np.empty(4)
@@ -118,11 +79,11 @@ def _bench_damped_step(repeats: int) -> BenchRow:
         damped_step_into(BEND, lengths, TARGET, DAMPING, tip, jacobian, step)
 
     compiled()
-    _require_equal('damped step', step, numpy_damped_step(BEND, TARGET), 1e-9)
+    require_equal('damped step', step, numpy_damped_step(BEND, TARGET), 1e-9)
     return BenchRow(
         'constant-curvature step, 2 sections: FK + Jacobian + damped least squares',
-        _median_us(compiled, repeats),
-        _median_us(lambda: numpy_damped_step(BEND, TARGET), repeats),
+        median_us(compiled, repeats),
+        median_us(lambda: numpy_damped_step(BEND, TARGET), repeats),
         'numpy',
         bar_us=3.0,
     )
@@ -136,11 +97,11 @@ def _bench_tip_jacobian(repeats: int) -> BenchRow:
         tip_jacobian_into(BEND, lengths, 3, tip, jacobian)
 
     compiled()
-    _require_equal('tip Jacobian', jacobian, numpy_tip_and_jacobian(BEND)[1], 1e-12)
+    require_equal('tip Jacobian', jacobian, numpy_tip_and_jacobian(BEND)[1], 1e-12)
     return BenchRow(
         'tip and Jacobian, 2 sections',
-        _median_us(compiled, repeats),
-        _median_us(lambda: numpy_tip_and_jacobian(BEND), repeats),
+        median_us(compiled, repeats),
+        median_us(lambda: numpy_tip_and_jacobian(BEND), repeats),
         'numpy',
     )
 
@@ -161,11 +122,11 @@ def _bench_statics_inverse(repeats: int) -> BenchRow:
         holding_contractions_into(bx, by, section, cables, contraction, moments, alphas)
 
     compiled()
-    _require_equal('statics inverse', contraction, plain_statics_inverse(theta, phi), 1e-9)
+    require_equal('statics inverse', contraction, plain_statics_inverse(theta, phi), 1e-9)
     return BenchRow(
         'cable-statics inverse, 1 section, 3 cables',
-        _median_us(compiled, repeats),
-        _median_us(lambda: plain_statics_inverse(theta, phi), repeats),
+        median_us(compiled, repeats),
+        median_us(lambda: plain_statics_inverse(theta, phi), repeats),
         'numpy, brentq',
         bar_us=20.0,
     )
@@ -182,11 +143,11 @@ def _bench_statics_forward(repeats: int) -> BenchRow:
 
     theta = compiled()[1]
     reference = plain_statics_forward(LENGTH - contraction[0])
-    _require_equal('statics forward', np.array([theta]), np.array([reference]), 1e-8)
+    require_equal('statics forward', np.array([theta]), np.array([reference]), 1e-8)
     return BenchRow(
         'cable-statics forward, 1 section, 1 cable (eq. 21)',
-        _median_us(compiled, repeats),
-        _median_us(lambda: plain_statics_forward(LENGTH - contraction[0]), repeats),
+        median_us(compiled, repeats),
+        median_us(lambda: plain_statics_forward(LENGTH - contraction[0]), repeats),
         'fsolve',
     )
 
@@ -197,12 +158,12 @@ def _bench_arm_inverse(repeats: int) -> BenchRow:
     guess, start = neighbour.actuation, neighbour.shape.configuration
     solution = arm.inverse(TARGET, guess=guess)
     reference = numpy_inverse_kinematics(start, TARGET)
-    _require_equal('inverse kinematics', numpy_tip_and_jacobian(reference)[0], TARGET, 1e-6)
-    _require_equal('inverse kinematics', solution.shape.tip[:3, 3], TARGET, 1e-6)
+    require_equal('inverse kinematics', numpy_tip_and_jacobian(reference)[0], TARGET, 1e-6)
+    require_equal('inverse kinematics', solution.shape.tip[:3, 3], TARGET, 1e-6)
     return BenchRow(
         'whole inverse, 2 sections, warm: tip position -> contractions',
-        _median_us(lambda: arm.inverse(TARGET, guess=guess), repeats),
-        _median_us(lambda: numpy_inverse_kinematics(start, TARGET), repeats),
+        median_us(lambda: arm.inverse(TARGET, guess=guess), repeats),
+        median_us(lambda: numpy_inverse_kinematics(start, TARGET), repeats),
         'numpy steps, kinematics only',
     )
 

@@ -3,6 +3,7 @@
 import pytest
 
 from softarm_ros.tools import bench
+from softarm_ros.tools.bench_rows import BenchRow
 
 
 @pytest.fixture(scope='module')
@@ -20,9 +21,9 @@ def test_compiled_kernels_beat_numpy_many_times(rows):
 
 
 def test_verdict_follows_the_bar():
-    assert bench.BenchRow('x', 2.0, 9.0, 'numpy', bar_us=3.0).verdict == 'pass'
-    assert bench.BenchRow('x', 4.0, 9.0, 'numpy', bar_us=3.0).verdict == 'short'
-    assert bench.BenchRow('x', 4.0, 9.0, 'numpy').verdict == ''
+    assert BenchRow('x', 2.0, 9.0, 'numpy', bar_us=3.0).verdict == 'pass'
+    assert BenchRow('x', 4.0, 9.0, 'numpy', bar_us=3.0).verdict == 'short'
+    assert BenchRow('x', 4.0, 9.0, 'numpy').verdict == ''
 
 
 def test_disagreement_voids_the_comparison(monkeypatch):
