@@ -15,6 +15,7 @@ import softarm_ros
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
 from softarm_ros.tools import bench, cli_errors
+from softarm_ros.tools.bench_rows import BenchRow
 from softarm_ros.tools.cli import app
 
 REPOSITORY = Path(__file__).parents[2]
