@@ -17,8 +17,8 @@ class TrackerConfig(ConfigBlock):
     straightening_gain_1_s: NonNegative = Field(
         default=0.0, description='null-space term of eq. 36: pull towards equal bending'
     )
-    take_up_m: NonNegative = Field(
-        default=0.0, description='how much further than touching idle cables are wound'
+    pretension_m: NonNegative = Field(
+        default=0.0, description='in closed loop, how much further all cables are wound'
     )
     max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
     settle_tolerance_m: Positive = 0.002

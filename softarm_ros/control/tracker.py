@@ -172,14 +172,23 @@ class Tracker:
         reach = self.limits.max_speed * period_s * (1.0 + 1e-6) + 1e-12
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
-            configuration = self.configuration + scale * period_s * q_rate
-            theta = np.linalg.norm(configuration.reshape(-1, 2), axis=1)
-            if np.all(theta <= self.max_bending_rad + 1e-9):
-                actuation = self.model.actuation_of(configuration)
-                inside = np.all(actuation >= self.limits.position_min - 1e-9) and np.all(
-                    actuation <= self.limits.position_max + 1e-9
-                )
-                if inside and np.all(np.abs(actuation - self.actuation) <= reach):
-                    return configuration, actuation, scale
+            configuration = self._within_bending(self.configuration + scale * period_s * q_rate)
+            actuation = self.model.actuation_of(configuration)
+            inside = np.all(actuation >= self.limits.position_min - 1e-9) and np.all(
+                actuation <= self.limits.position_max + 1e-9
+            )
+            if inside and np.all(np.abs(actuation - self.actuation) <= reach):
+                return configuration, actuation, scale
             scale *= 0.5
         return self.configuration.copy(), self.actuation.copy(), 0.0
+
+    def _within_bending(self, configuration: Array) -> Array:
+        """Return the configuration with every section within its limit, along which it slides."""
+        bends = configuration.reshape(-1, 2)
+        theta = np.linalg.norm(bends, axis=1)
+        beyond = theta > self.max_bending_rad
+        if not np.any(beyond):
+            return configuration
+        bends = bends.copy()
+        bends[beyond] *= (self.max_bending_rad[beyond] / theta[beyond])[:, None]
+        return bends.ravel()

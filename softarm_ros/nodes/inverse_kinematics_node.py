@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import Any
@@ -21,7 +20,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
     timeout_factor,
 )
-from softarm_ros.nodes.qos import MEASUREMENT, SubscriptionEventCallbacks, command_qos
+from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.runtime.assembly import build_inverse_kinematics
 
@@ -34,19 +33,12 @@ class InverseKinematicsNode(Node):
         refuse_twin(self)
         rig = declare_rig(self)
         model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
-        self._stage = build_inverse_kinematics(rig, model or None)
-        self._names = self._stage.model.configuration_names
-        self._stage.actuation_of(np.zeros(len(self._names)))  # loads compiled code now
-        take_up = declare(
-            self, 'take_up_slack', True, 'wind up cables that the measured shape leaves loose'
+        pretension = declare(
+            self, 'pretension', True, "wind all cables further, by the rig's pretension_m"
         )
-        self._measured: np.ndarray | None = None
-        self._measured_time = -np.inf
-        self._fresh_s = rig.supervisor.feedback_timeout_s
-        if take_up:
-            self.create_subscription(
-                JointState, 'configuration/state', self._on_measured, MEASUREMENT
-            )
+        self._stage = build_inverse_kinematics(rig, model or None, pretension=pretension)
+        self._names = self._stage.model.configuration_names
+        self._stage.model.actuation_of(np.zeros(len(self._names)))  # loads compiled code now
         deadline = rig.supervisor.command_timeout_s * timeout_factor(declare_time_scale(self))
         self._answered = self._refused = self._late = 0
         self._compute = DurationHistogram()
@@ -63,17 +55,11 @@ class InverseKinematicsNode(Node):
         )
         self._heartbeat.ok(f'solving with {self._stage.model.name}')
 
-    def _on_measured(self, message: JointState) -> None:
-        with contextlib.suppress(ValueError):
-            self._measured = conversions.positions_of(message, self._names)
-            self._measured_time = time.monotonic()
-
     def _on_command(self, message: JointState) -> None:
-        began, began_steady = time.perf_counter(), time.monotonic()
+        began = time.perf_counter()
         try:
             configuration = conversions.positions_of(message, self._names)
-            fresh = began_steady - self._measured_time <= self._fresh_s
-            actuation = self._stage.actuation_of(configuration, self._measured if fresh else None)
+            actuation = self._stage.actuation_of(configuration)
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {error}')

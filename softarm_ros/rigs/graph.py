@@ -112,7 +112,7 @@ def graph_plan(
 
     plan = [
         node('plant', seed=seed),
-        node('inverse_kinematics', model=model_name, take_up_slack=not open_loop),
+        node('inverse_kinematics', model=model_name, pretension=not open_loop),
         node(
             'tracker',
             trajectory=str(located),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from softarm_ros.plant.arm_plant import ArmPlant
 
 
+_PRETENSION_USE = 0.2  # share of the actuators' speed with which pretension is wound up
+
+
 class TrajectoryError(ValueError):
     """A trajectory that this arm cannot drive at all."""
 
@@ -97,15 +100,17 @@ def build_control_loop(
     )
 
 
-def build_inverse_kinematics(rig: Rig, model: str | None = None) -> InverseKinematics:
-    """Return the configuration -> actuator command stage of a rig."""
-    baseline = rig.model('constant_curvature')
-    straight = np.zeros(len(baseline.configuration_names))
+def build_inverse_kinematics(
+    rig: Rig, model: str | None = None, *, pretension: bool = True
+) -> InverseKinematics:
+    """Return the configuration -> actuator command stage of a rig, with or without pretension."""
+    limits = rig.actuator_limits()
+    winding_speed = _PRETENSION_USE * float(np.min(limits.max_speed))
     return InverseKinematics(
         rig.model(model),
-        rig.actuator_limits(),
-        baseline.actuation_jacobian(straight),
-        rig.tracker.take_up_m,
+        limits,
+        rig.tracker.pretension_m if pretension else 0.0,
+        winding_speed / rig.tracker.rate_hz,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.models.constant_curvature import configuration_of_tips
 from softarm_ros.rigs.schema import Rig
@@ -46,8 +45,7 @@ def run_direct(
     """
     loop = build_control_loop(rig, trajectory, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
-    stage = build_inverse_kinematics(rig, model)
-    measured: NDArray[np.float64] | None = None
+    stage = build_inverse_kinematics(rig, model, pretension=not open_loop)
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
     events = _reach_events(loop)
     compute_ms: list[float] = []
@@ -63,10 +61,9 @@ def run_direct(
             tips = frames[-1].section_tips
             bending = configuration_of_tips(tips)
             pose = PoseSample(frames[-1].stamp_s, tips[-1, :3, 3], bending)
-            measured = None if open_loop else bending
         began = time.perf_counter()
         output = loop.cycle(now, pose)
-        command = stage.actuation_of(output.configuration, measured)
+        command = stage.actuation_of(output.configuration)
         compute_ms.append(1e3 * (time.perf_counter() - began))
         events.extend(output.events)
         state = body.actuator_state()
