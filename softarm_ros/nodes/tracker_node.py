@@ -235,8 +235,10 @@ class TrackerNode(Node):
             return
         if not self._far_from(self.loop.tracker.actuation):
             return
+        pretension = 0.0 if self.loop.open_loop else self.rig.tracker.pretension_m
         try:
-            self.loop.tracker.reset(self.loop.model.configuration_of(self._actuators))
+            posture = self.loop.model.configuration_of(self._actuators - pretension)
+            self.loop.tracker.reset(posture)
         except ValueError as error:
             self._tell(Event(self._now_s(), 'warning', 'tracker', f'start posture: {error}'))
 

@@ -122,6 +122,22 @@ def test_bending_limits_hold():
     assert bends.max() <= np.deg2rad(60.0) + 1e-9
 
 
+def test_a_turn_at_the_bending_limit_slides_along_it():
+    limit = np.deg2rad(60.0)
+    tracker = make(max_bending=np.array([limit, limit]))
+    tracker.reset(np.array([limit, 0.0, limit, 0.0]))
+    height = tracker.tip()[2]
+    for azimuth in np.linspace(0.0, 2.0 * np.pi, 3000):
+        # A wider circle than the limit admits: the tip has to go round beside the target.
+        goal = np.array([0.2 * np.cos(azimuth), 0.2 * np.sin(azimuth), height])
+        step = tracker.step(np.zeros(3), goal - tracker.tip(), PERIOD)
+        theta = np.linalg.norm(step.configuration.reshape(2, 2), axis=1)
+        assert theta.max() <= limit + 1e-9
+        x, y, _ = tracker.tip()
+        behind = np.angle(np.exp(1j * (azimuth - np.arctan2(y, x))))
+        assert abs(behind) < np.deg2rad(15.0)
+
+
 def test_a_target_out_of_reach_is_approached_and_never_jumped_at():
     tracker = make(integral_gain_1_s2=1.0)
     target = np.array([0.30, 0.0, 0.20])
