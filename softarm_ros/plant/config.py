@@ -48,7 +48,7 @@ class MocapConfig(ConfigBlock):
     orientation_noise_rad: NonNegative
     delay_s: NonNegative
     dropout_probability: float = Field(ge=0.0, lt=1.0)
-    dropout_duration_s: NonNegative = Field(default=0.05, description='mean length of a drop-out')
+    dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
 
 
 class PlantConfig(ConfigBlock):

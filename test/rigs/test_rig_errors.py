@@ -276,10 +276,10 @@ SINGLE = [
     (
         'heartbeat time-out below the heartbeat',
         'heartbeat_timeout_s: 0.15',
-        'heartbeat_timeout_s: 0.05',
-        'heartbeat_timeout_s: 0.05',
-        'supervisor.heartbeat_timeout_s = 0.05: expected more than 0.1: two heartbeats, which '
-        'nodes send at 20 Hz',
+        'heartbeat_timeout_s: 0.04',
+        'heartbeat_timeout_s: 0.04',
+        'supervisor.heartbeat_timeout_s = 0.04: expected more than 0.05: two heartbeats, which '
+        'nodes send at 40 Hz',
     ),
     (
         'pose jump within the noise',
