@@ -42,7 +42,7 @@ def test_a_configuration_beyond_the_range_is_refused_with_the_cables_name():
         LIMITS.max_speed,
         LIMITS.max_acceleration,
     )
-    with pytest.raises(LimitError, match='proximal_1 = .* outside'):
+    with pytest.raises(LimitError, match=r'proximal_1 = .* outside'):
         InverseKinematics(MODEL, limits, 2.0e-3).actuation_of([1.5, 0.0, 0.0, 0.0])
 
 
