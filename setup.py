@@ -16,7 +16,8 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     description='Real-time control stack for soft continuum arms',
-    long_description=Path('README.md').read_text(encoding='utf-8'),
+    # colcon build --symlink-install runs this file from its build folder, through a link.
+    long_description=(Path(__file__).resolve().parent / 'README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     maintainer='softarm_ros maintainers',
