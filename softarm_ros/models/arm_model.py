@@ -111,6 +111,10 @@ class ArmModel(Protocol):
         """Return the shape for a configuration (dof,)."""
         ...
 
+    def tips_of(self, configurations: Array) -> Array:
+        """Return the tip positions (n, 3) [m] of many configurations (n, dof) at once."""
+        ...
+
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) by configuration."""
         ...

@@ -28,6 +28,7 @@ from softarm_ros.models.constant_curvature_kernels import (
     damped_step_into,
     section_tips_into,
     tip_jacobian_into,
+    tips_into,
 )
 from softarm_ros.models.pose_search import PoseSearch
 
@@ -129,6 +130,27 @@ class CableDrivenArm(ABC):
             return points
 
         return Shape(section_tips[-1].copy(), section_tips, bend, sample_centerline)
+
+    def tips_of(self, configurations: Array) -> Array:
+        """
+        Return the tip positions (n, 3) [m] of many configurations (n, dof) [rad] at once.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong or a value is not finite (names the row).
+
+        """
+        bends = np.array(configurations, dtype=np.float64)
+        dof = len(self.configuration_names)
+        if bends.ndim != 2 or bends.shape[1] != dof:
+            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        if not np.isfinite(bends).all():
+            row = int(np.flatnonzero(~np.isfinite(bends).all(axis=1))[0])
+            raise ValueError(f'configurations[{row}] = {bends[row].tolist()}: expected finite rad')
+        tips = np.empty((len(bends), 3))
+        tips_into(bends, self._lengths, tips)
+        return tips
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""

@@ -115,6 +115,25 @@ def tip_jacobian_into(bend: Array, lengths: Array, rows: int, tip: Array, jacobi
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def tips_into(bends: Array, lengths: Array, tips: Array) -> None:
+    """Write the tip positions (n, 3) [m] of many configurations `bends` (n, 2 sections)."""
+    for i in range(bends.shape[0]):
+        x, y, z = 0.0, 0.0, 0.0
+        for k in range(lengths.shape[0] - 1, -1, -1):
+            bx, by = bends[i, 2 * k], bends[i, 2 * k + 1]
+            length, endcap = lengths[k, 0], lengths[k, 1]
+            u = bx * bx + by * by
+            c1, c2, _, _ = stumpff(u)
+            z += endcap
+            along = bx * x + by * y
+            ahead = c1 * z + length * c2 - c2 * along
+            z = (1.0 - c2 * u) * z - c1 * along + length * c1 + endcap
+            x += bx * ahead
+            y += by * ahead
+        tips[i, 0], tips[i, 1], tips[i, 2] = x, y, z
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def damped_step_into(
     bend: Array,
     lengths: Array,

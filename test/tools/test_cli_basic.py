@@ -331,3 +331,20 @@ def test_unexpected_exception_keeps_its_traceback():
     )
     assert done.returncode == 1
     assert 'Traceback' in done.stderr and 'RuntimeError: a defect' in done.stderr
+
+
+def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
+    image = tmp_path / 'w.png'
+    status, out, _ = softarm('workspace', 'cable_arm', '--samples', '2000', '--image', str(image))
+    assert status == 0
+    assert image.read_bytes().startswith(b'\x89PNG')
+    rig = load_rig('cable_arm')
+    reach = float(re.search(r'to (\d+\.\d) mm', out).group(1))
+    assert 150.0 < reach < 1e3 * rig.model().rest_length_m
+
+
+def test_workspace_picture_in_a_missing_folder(tmp_path):
+    image = tmp_path / 'missing' / 'w.png'
+    status, _, err = softarm('workspace', 'cable_arm', '--samples', '10', '--image', str(image))
+    assert status == 2
+    assert f'--image {image}: cannot be written' in err
