@@ -14,6 +14,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
+    declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
@@ -32,6 +33,7 @@ class InverseKinematicsNode(Node):
         super().__init__('inverse_kinematics', **options)
         refuse_twin(self)
         rig = declare_rig(self)
+        declare_priority(self)
         model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
         pretension = declare(
             self, 'pretension', True, "wind all cables further, by the rig's pretension_m"

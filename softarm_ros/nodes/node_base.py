@@ -25,12 +25,15 @@ from rclpy.signals import SignalHandlerOptions
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
+from softarm_ros.nodes.scheduling import raise_priority
+from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
+PRIORITY_PARAMETER = 'real_time_priority'
 _PR_SET_PDEATHSIG = 1
 _SPIN_S = 0.2
 _EVENTS_S = 0.001
@@ -98,6 +101,18 @@ def declare_time_scale(node: Node) -> float:
             low=0.01,
             high=100.0,
         )
+    )
+
+
+def declare_priority(node: Node) -> None:
+    """Declare `real_time_priority`, for a node in the loop; it counts from the first spin on."""
+    declare(
+        node,
+        PRIORITY_PARAMETER,
+        REAL_TIME_PRIORITY,
+        'of all threads under SCHED_FIFO, where permitted; 0: ordinary scheduling',
+        low=0,
+        high=90,
     )
 
 
@@ -281,6 +296,10 @@ def _spin(node: Node, stop: _StopSignals) -> int:
     gc.freeze()
     executor = make_executor()
     executor.add_node(node)
+    if node.has_parameter(PRIORITY_PARAMETER):
+        refusal = raise_priority(int(node.get_parameter(PRIORITY_PARAMETER).value))
+        if refusal is not None:
+            node.get_logger().info(refusal)
     try:
         # spin() of the events executor does not return on a signal.
         while rclpy.ok() and not stop.seen:

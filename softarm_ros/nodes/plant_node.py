@@ -20,6 +20,7 @@ from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
     declare,
+    declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
@@ -53,6 +54,7 @@ class PlantNode(LifecycleNode):
         refuse_twin(self)
         self.rig = declare_rig(self)
         self._rate = declare_time_scale(self)
+        declare_priority(self)
         self._seed = declare(
             self, 'seed', 0, 'of every random number of the plant', low=0, high=2**31 - 1
         )

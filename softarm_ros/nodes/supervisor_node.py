@@ -19,6 +19,7 @@ from softarm_ros.nodes.conversions import ERROR, OK, WARN
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
+    declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
@@ -49,6 +50,7 @@ class SupervisorNode(Node):
         refuse_twin(self)
         rig = declare_rig(self)
         factor = timeout_factor(declare_time_scale(self))
+        declare_priority(self)
         required = declare(
             self, 'required_nodes', ['tracker'], 'names of the nodes that must be alive'
         )

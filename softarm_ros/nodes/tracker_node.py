@@ -23,6 +23,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
+    declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
@@ -56,6 +57,7 @@ class TrackerNode(Node):
         refuse_twin(self)
         self.rig = declare_rig(self)
         self._time_scale = declare_time_scale(self)
+        declare_priority(self)
         self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
         self.loop = self._build_loop()
         self._period = self.loop.period_s

@@ -13,6 +13,8 @@ from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajec
 
 BACKENDS = ('sim', 'emulated', 'hardware')
 # Nodes without which the arm must not move; the supervisor watches them.
+# Of the nodes in the loop, below what kernel threads and audio servers use.
+REAL_TIME_PRIORITY = 20
 SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant', 'markers')
 
 ParameterValue = bool | int | float | str | list[str]
@@ -110,15 +112,23 @@ def graph_plan(
             executable, module, name, f'/{rig.name}', {**common, **parameters}, required
         )
 
+    # A simulation that runs as fast as it can must not keep everything else from running.
+    priority = REAL_TIME_PRIORITY if rate == 1.0 else 0
     plan = [
-        node('plant', seed=seed),
-        node('inverse_kinematics', model=model_name, pretension=not open_loop),
+        node('plant', seed=seed, real_time_priority=priority),
+        node(
+            'inverse_kinematics',
+            model=model_name,
+            pretension=not open_loop,
+            real_time_priority=priority,
+        ),
         node(
             'tracker',
             trajectory=str(located),
             model=model_name,
             open_loop=open_loop,
             laps=config.laps if laps is None else laps,
+            real_time_priority=priority,
         ),
         node('markers'),
         node(
@@ -126,6 +136,7 @@ def graph_plan(
             required_nodes=list(SUPERVISED_NODES),
             autostart=autostart,
             feedback_required=not open_loop,
+            real_time_priority=priority,
         ),
     ]
     if bag is not None:

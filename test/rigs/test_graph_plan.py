@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
+from softarm_ros.rigs.graph import REAL_TIME_PRIORITY, SUPERVISED_NODES, graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 
 REPOSITORY = Path(__file__).parents[2]
@@ -50,6 +50,14 @@ def test_defaults_are_the_rig_s_own(rig):
     for spec in plan.values():
         assert spec.parameters['use_sim_time'] is False
         assert spec.parameters['time_scale'] == 1.0
+
+
+def test_nodes_of_the_loop_have_real_time_priority_in_real_time_only(rig):
+    loop = ('plant', 'inverse_kinematics', 'tracker', 'supervisor')
+    real, fast = by_name(graph_plan(rig)), by_name(graph_plan(rig, rate=4.0))
+    assert {real[name].parameters['real_time_priority'] for name in loop} == {REAL_TIME_PRIORITY}
+    assert {fast[name].parameters['real_time_priority'] for name in loop} == {0}
+    assert 'real_time_priority' not in real['markers'].parameters
 
 
 def test_supervisor_watches_nodes_that_exist_and_are_required(rig):

@@ -1,0 +1,57 @@
+"""In processes of their own: what is raised here must not stay with the test runner."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+import os, resource, sys, threading
+from softarm_ros.nodes.scheduling import raise_priority
+{before}
+stop = threading.Event()
+thread = threading.Thread(target=stop.wait)
+thread.start()
+print(raise_priority({priority}))
+print(sorted(os.sched_getscheduler(int(t)) for t in os.listdir('/proc/self/task')))
+print(os.SCHED_FIFO, os.SCHED_OTHER)
+stop.set()
+"""
+
+
+def run(priority, before=''):
+    program = textwrap.dedent(PROGRAM).format(priority=priority, before=before)
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, check=True, timeout=60
+    )
+    answer, policies, kinds = done.stdout.splitlines()
+    fifo, other = kinds.split()
+    return answer, policies, fifo, other
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
+def test_all_threads_are_raised_or_the_refusal_is_told():
+    answer, policies, fifo, other = run(20)
+    if answer == 'None':
+        assert policies == f'[{fifo}, {fifo}]'
+    else:
+        assert 'ulimit -r' in answer
+        assert policies == f'[{other}, {other}]'
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
+def test_without_the_right_the_reason_is_told():
+    lose_right = (
+        'resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))\n'
+        'if os.getuid() == 0: os.setgid(65534); os.setuid(65534)'
+    )
+    answer, policies, _, other = run(20, lose_right)
+    assert answer == 'no right to real-time priority 20 (ulimit -r): ordinary scheduling'
+    assert policies == f'[{other}, {other}]'
+
+
+def test_zero_leaves_everything_as_it_is():
+    answer, policies, _, other = run(0)
+    assert answer == 'None'
+    assert policies == f'[{other}, {other}]'
