@@ -12,9 +12,9 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory
 
 BACKENDS = ('sim', 'emulated', 'hardware')
-# Nodes without which the arm must not move; the supervisor watches them.
 # Of the nodes in the loop, below what kernel threads and audio servers use.
 REAL_TIME_PRIORITY = 20
+# Nodes without which the arm must not move; the supervisor watches them.
 SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant', 'markers')
 
 ParameterValue = bool | int | float | str | list[str]
