@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 # Pivots below this share of the largest diagonal entry count as zero.
 _ZERO_PIVOT = 1e-14
+_NEUTRAL_PIVOT = 1e-11
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -69,28 +70,32 @@ def banded_solve_into(factor: Array, columns: Array) -> None:
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def dense_ldl_solve_into(matrix: Array, vector: Array) -> int:
+def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
     """
-    Overwrite `vector` (m,) by matrix^-1 vector; return the negative pivots, -1 if singular.
+    Overwrite `vector` (m,) by matrix^-1 vector; return how many pivots are negative, and vanish.
 
-    `matrix` (m, m) symmetric is overwritten; meant for a handful of rows.
+    `matrix` (m, m) symmetric is overwritten; meant for a handful of rows. What belongs to a
+    vanishing pivot is set to zero: the solution leaves neutral directions alone.
     """
     size = matrix.shape[0]
     largest = 0.0
     for i in range(size):
         largest = max(largest, abs(matrix[i, i]))
-    negative = 0
+    negative, neutral = 0, 0
     for i in range(size):
         for j in range(i):
             value = matrix[i, j]
             for k in range(j):
-                value -= matrix[i, k] * matrix[k, k] * matrix[j, k]
+                if matrix[k, k] != np.inf:
+                    value -= matrix[i, k] * matrix[k, k] * matrix[j, k]
             matrix[i, j] = value / matrix[j, j]
         pivot = matrix[i, i]
         for k in range(i):
-            pivot -= matrix[i, k] * matrix[i, k] * matrix[k, k]
-        if not abs(pivot) > _ZERO_PIVOT * largest:
-            return -1
+            if matrix[k, k] != np.inf:
+                pivot -= matrix[i, k] * matrix[i, k] * matrix[k, k]
+        if not abs(pivot) > _NEUTRAL_PIVOT * largest:
+            pivot = np.inf  # so that all that is divided by it vanishes
+            neutral += 1
         matrix[i, i] = pivot
         if pivot < 0.0:
             negative += 1
@@ -101,4 +106,4 @@ def dense_ldl_solve_into(matrix: Array, vector: Array) -> int:
         vector[i] /= matrix[i, i]
         for k in range(i + 1, size):
             vector[i] -= matrix[k, i] * vector[k]
-    return negative
+    return negative, neutral

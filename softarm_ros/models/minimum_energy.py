@@ -22,6 +22,7 @@ NO_ANCHORS = np.zeros((0, 3, 3))
 NO_LENGTHS = np.zeros((0, 3))
 _WARM_ITERATIONS, _COLD_ITERATIONS, _DESCENT_ITERATIONS = 12, 20, 80
 _OUTER_ITERATIONS = 10
+_ASIDE = 1e-2
 _NEIGHBOUR_BAND = 5  # sub-diagonals of a chain of 3 x 3 blocks
 
 
@@ -210,13 +211,18 @@ class MinimumEnergyRod:
         return guess.nodes.copy(), multipliers
 
     def _leaning(self, target: Array) -> Array:
-        """Return the nodes of an arc that leans by a radian towards the target, or towards x."""
+        """
+        Return the nodes of an arc that leans by a radian towards the target, or towards x.
+
+        A hundredth of that out of the plane: within the plane of a symmetric problem no descent
+        would notice that the energy falls beside it.
+        """
         aside = math.hypot(target[0], target[1])
         x, y = (1.0, 0.0) if aside < 1e-9 else (target[0] / aside, target[1] / aside)
         half = 0.5 * np.linspace(0.0, 1.0, self.intervals + 1)
-        return np.stack(
-            [np.cos(half), -y * np.sin(half), x * np.sin(half), np.zeros_like(half)], axis=1
-        )
+        turn = np.sin(half)[:, None] * np.array([_ASIDE * x - y, x + _ASIDE * y, 0.0])
+        scalar = np.sqrt(1.0 - np.sum(turn * turn, axis=1))
+        return np.column_stack([scalar, turn])
 
     def _solution(
         self,
@@ -279,9 +285,15 @@ def node_poses(nodes: Array, positions: Array) -> Array:
     """Return the transforms (m, 4, 4) of nodes (m, 4), scalar first, at positions (m, 3)."""
     w, x, y, z = nodes.T
     poses = np.zeros((len(nodes), 4, 4))
-    poses[:, 0, :3] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], 1)
-    poses[:, 1, :3] = np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], 1)
-    poses[:, 2, :3] = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1)
+    poses[:, 0, 0] = 1 - 2 * (y * y + z * z)
+    poses[:, 0, 1] = 2 * (x * y - w * z)
+    poses[:, 0, 2] = 2 * (x * z + w * y)
+    poses[:, 1, 0] = 2 * (x * y + w * z)
+    poses[:, 1, 1] = 1 - 2 * (x * x + z * z)
+    poses[:, 1, 2] = 2 * (y * z - w * x)
+    poses[:, 2, 0] = 2 * (x * z - w * y)
+    poses[:, 2, 1] = 2 * (y * z + w * x)
+    poses[:, 2, 2] = 1 - 2 * (x * x + y * y)
     poses[:, :3, 3] = positions
     poses[:, 3, 3] = 1.0
     return poses

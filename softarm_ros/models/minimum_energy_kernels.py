@@ -127,7 +127,13 @@ def add_vector_term(
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def derivatives_into(
-    q: Array, ds: float, stiffness: Array, forces: Array, gradient: Array, band: Array, second: bool
+    q: Array,
+    ds: float,
+    stiffness: Array,
+    forces: Array,
+    gradient: Array,
+    band: Array,
+    second: bool,
 ) -> None:
     """
     Write the derivatives of elastic energy - sum_i forces_i . dr_i.
@@ -210,8 +216,10 @@ def derivatives_into(
                 x0, x1, x2, x3 = times_unit(a[0], a[1], a[2], a[3], m)
                 value = x0 * y0 + x1 * y1 + x2 * y2 + x3 * y3
                 _, w1, w2, w3 = unit_times(z0, z1, z2, z3, m)
-                value -= 4.0 / ds * (
-                    stiffness[0] * r1 * w1 + stiffness[1] * r2 * w2 + stiffness[2] * r3 * w3
+                value -= (
+                    4.0
+                    / ds
+                    * (stiffness[0] * r1 * w1 + stiffness[1] * r2 * w2 + stiffness[2] * r3 * w3)
                 )
                 for j in range(3):
                     value += 4.0 * stiffness[j] / ds * db[j, k] * da[j, m]

@@ -27,8 +27,8 @@ from softarm_ros.models.minimum_energy_kernels import (
     positions_into,
     relative,
     retract_into,
-    tip_jacobian_into,
     times_unit,
+    tip_jacobian_into,
 )
 from softarm_ros.models.minimum_energy_muscle_kernels import (
     add_muscle_forces,
@@ -157,7 +157,7 @@ def newton_step_into(
     """
     Solve [H, -C'; C, compliance] [step; change] = [-gradient; -defect]; factorises `band`.
 
-    Returns whether H is positive definite along the constraints (with compliance: H + C' C / it).
+    Returns whether H is convex along the constraints (with compliance: H + C' C / compliance).
     """
     size, rows = border.shape
     negative = banded_ldl_into(band)
@@ -179,17 +179,13 @@ def newton_step_into(
         for i in range(size):
             value += border[i, k] * columns[i, rows]
         change[k] = value
-    negative_schur = 0
-    if rows > 0:
-        negative_schur = dense_ldl_solve_into(schur, change)
-        if negative_schur < 0:
-            return False
+    negative_schur, neutral = dense_ldl_solve_into(schur, change)
     for i in range(size):
         value = -columns[i, rows]
         for k in range(rows):
             value += columns[i, k] * change[k]
         step[i] = value
-    return negative == negative_schur
+    return negative_schur <= negative <= negative_schur + neutral
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -250,9 +246,7 @@ def constrained_newton(
             worst_defect = max(worst_defect, abs(c[k]))
         if not (math.isfinite(worst_gradient) and math.isfinite(worst_defect)):
             return NOT_CONVERGED, iteration, worst_gradient, worst_defect
-        stable = newton_step_into(
-            band, gradient, border, zero, c, columns, schur, step, change
-        )
+        stable = newton_step_into(band, gradient, border, zero, c, columns, schur, step, change)
         if worst_gradient <= limit and worst_defect <= _POSITION_TOLERANCE * max(length, 1.0):
             status = CONVERGED if stable else UNSTABLE
             return status, iteration, worst_gradient, worst_defect
