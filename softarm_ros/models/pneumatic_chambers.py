@@ -1,0 +1,89 @@
+"""
+Three parallel chambers <-> bending of a section (Gong et al. 2018, eq. 1-3 and 10-13).
+
+With u_j the direction of chamber j, l_j = L - d u_j . b, b = theta (cos phi, sin phi): linear both
+ways, hence smooth through the straight pose, where (kappa, phi, theta) have no direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array, ModelError
+
+CHAMBER_ANGLES_RAD = np.radians([90.0, 210.0, 330.0])
+CHAMBER_DIRECTIONS = np.stack([np.cos(CHAMBER_ANGLES_RAD), np.sin(CHAMBER_ANGLES_RAD)], axis=1)
+
+
+@dataclass(frozen=True)
+class SectionBend:
+    """
+    Bending of one section.
+
+    Attributes
+    ----------
+    bend : (2,)
+        theta (cos phi, sin phi) [rad].
+    length_m : float
+        Length of the centre line.
+
+    """
+
+    bend: Array
+    length_m: float
+
+    @property
+    def theta(self) -> float:
+        """Bending angle [rad]."""
+        return math.hypot(self.bend[0], self.bend[1])
+
+    @property
+    def phi(self) -> float:
+        """Bending direction [rad] in -pi..pi; 0 for a straight section."""
+        return math.atan2(self.bend[1], self.bend[0])
+
+    @property
+    def kappa(self) -> float:
+        """Curvature [1/m]."""
+        return self.theta / self.length_m
+
+
+def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:
+    """Return the bending under chamber lengths (3,) [m] at a radius [m]: eq. 1-3 without arctan."""
+    values = np.array(lengths, dtype=np.float64)
+    if values.shape != (3,) or not np.isfinite(values).all() or not np.all(values > 0.0):
+        raise ValueError(f'chamber lengths {values.tolist()}: expected three positive lengths')
+    bend = -2.0 / (3.0 * radius) * (values @ CHAMBER_DIRECTIONS)
+    return SectionBend(bend, float(values.mean()))
+
+
+def chambers_of_bend(bend: Array, length_m: float, radius: float) -> Array:
+    """
+    Return the chamber lengths (3,) [m] for a bending vector (2,) [rad] at a centre length [m].
+
+    Raises
+    ------
+    ModelError
+        If a chamber would have no length left.
+
+    """
+    lengths = length_m - radius * (CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64))
+    if not np.all(lengths > 0.0):
+        raise ModelError(
+            f'a bend of {np.degrees(np.linalg.norm(bend)):.1f} deg at {1e3 * length_m:.1f} mm '
+            f'leaves a chamber without length: {np.round(1e3 * lengths, 2).tolist()} mm'
+        )
+    return lengths
+
+
+def passive_length(bend: Array, rest_length_m: float, radius: float) -> float:
+    """
+    Return the centre length [m] with the innermost chamber at rest: eq. 10-13 in one line.
+
+    The paper fills at most two chambers of a section; the third keeps its rest length.
+    """
+    inward = CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64)
+    return rest_length_m + radius * float(inward.max())
