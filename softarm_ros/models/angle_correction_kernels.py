@@ -73,6 +73,14 @@ def tilt_per_moment(moment: float, mount: Array) -> float:
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def _product_into(a: Array, b: Array, out: Array) -> None:
+    """Write the product of the upper left (3, 3) of two matrices into that of a third."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips: Array) -> None:
     """
     Write mount frames before their tilt and section tips, both (sections, 4, 4).
@@ -80,7 +88,7 @@ def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips:
     `bends` (sections, 3): b_x, b_y [rad] and centre length [m]; `lengths` (sections,) rigid
     parts [m]; `tilts` (sections, 2): turn about x and y of the mount [rad].
     """
-    turn, arc = np.empty((3, 3)), np.empty((3, 3))
+    turn, arc, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for i in range(bends.shape[0]):
         if i == 0:
             mounts[0] = np.eye(4)
@@ -90,8 +98,8 @@ def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips:
         bx, by, length = bends[i, 0], bends[i, 1], bends[i, 2]
         exp_so3_into(-by, bx, 0.0, arc)
         c1, c2, _, _ = stumpff(bx * bx + by * by)
-        rotation = mounts[i, :3, :3] @ turn
-        tips[i, :3, :3] = rotation @ arc
+        _product_into(mounts[i], turn, rotation)
+        _product_into(rotation, arc, tips[i])
         for k in range(3):
             tips[i, k, 3] = (
                 mounts[i, k, 3]
@@ -133,7 +141,8 @@ def mount_moments_into(
     `tip_weight` (4,): weight (3,) [N] at a distance [m] beyond the tip, such as a gripper.
     """
     frames_into(bends, lengths, tilts, mounts, tips)
-    turn = np.empty((3, 3))
+    turn, rotation = np.empty((3, 3)), np.empty((3, 3))
+    point = np.empty(3)
     last = tips[tips.shape[0] - 1]
     for i in range(bends.shape[0]):
         moment = moments[i]
@@ -153,29 +162,17 @@ def mount_moments_into(
             bx, by, length = bends[j, 0], bends[j, 1], bends[j, 2]
             whole = length + lengths[j]
             exp_so3_into(tilts[j, 0], tilts[j, 1], 0.0, turn)
-            rotation = mounts[j, :3, :3] @ turn
+            _product_into(mounts[j], turn, rotation)
             for k in range(3):
                 s = _POINTS[k]
                 c1, c2, _, _ = stumpff(s * s * (bx * bx + by * by))
                 px, py, pz = length * s * s * bx * c2, length * s * s * by * c2, length * s * c1
                 share = weights[j] * (_WEIGHTS[k] * length / whole)
-                _add_moment(
-                    mounts[j, 0, 3]
-                    + rotation[0, 0] * px
-                    + rotation[0, 1] * py
-                    + rotation[0, 2] * pz,
-                    mounts[j, 1, 3]
-                    + rotation[1, 0] * px
-                    + rotation[1, 1] * py
-                    + rotation[1, 2] * pz,
-                    mounts[j, 2, 3]
-                    + rotation[2, 0] * px
-                    + rotation[2, 1] * py
-                    + rotation[2, 2] * pz,
-                    origin,
-                    share,
-                    moment,
-                )
+                for m in range(3):
+                    point[m] = mounts[j, m, 3] + (
+                        rotation[m, 0] * px + rotation[m, 1] * py + rotation[m, 2] * pz
+                    )
+                _add_moment(point[0], point[1], point[2], origin, share, moment)
             back = 0.5 * lengths[j]
             _add_moment(
                 tips[j, 0, 3] - back * tips[j, 0, 2],
@@ -229,16 +226,17 @@ def solve_tilts(
     mounts: Array,
     tips: Array,
     moments: Array,
-) -> tuple[int, float]:
+    jacobian: Array,
+) -> tuple[bool, float]:
     """
     Newton on the tilts (sections, 2) [rad], from those given; writes frames and moments too.
 
-    Returns iterations (-1 if it did not converge) and the largest residual [rad]. The Jacobian is
-    that of central differences: it steers the iteration and has no part in the result.
+    Returns whether it converged and the largest residual [rad]. `jacobian` (2 sections,
+    2 sections) is d residual / d tilts by central differences: it steers the iteration and tells
+    a stable equilibrium from others, and has no part in the solution.
     """
     size = 2 * bends.shape[0]
-    residual, trial = np.empty(size), np.empty(size)
-    other, jacobian = np.empty(size), np.empty((size, size))
+    residual, trial, other = np.empty(size), np.empty(size), np.empty(size)
     flat = tilts.reshape(size)
     saved = np.empty(size)
     _residual_into(
@@ -246,9 +244,7 @@ def solve_tilts(
         tips, moments, residual,
     )  # fmt: skip
     worst = np.abs(residual).max()
-    for iteration in range(_MAX_ITERATIONS):
-        if worst <= _TOLERANCE:
-            return iteration, worst
+    for _ in range(_MAX_ITERATIONS):
         saved[:] = flat
         for k in range(size):
             flat[k] = saved[k] + _DIFFERENCE
@@ -263,27 +259,27 @@ def solve_tilts(
             )  # fmt: skip
             flat[k] = saved[k]
             jacobian[:, k] = (trial - other) / (2.0 * _DIFFERENCE)
-        step = np.linalg.solve(jacobian, residual)
-        scale = 1.0
         better = False
-        for _ in range(20):
-            flat[:] = saved - scale * step
-            _residual_into(
-                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
-                mounts, tips, moments, trial,
-            )  # fmt: skip
-            if np.abs(trial).max() < worst:
-                better = True
-                break
-            scale *= 0.5
-        if not better:
-            # Rounding, if the step itself is rounding; otherwise stuck.
+        if worst > _TOLERANCE:
+            step = np.linalg.solve(jacobian, residual)
+            scale = 1.0
+            for _ in range(20):
+                flat[:] = saved - scale * step
+                _residual_into(
+                    bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
+                    mounts, tips, moments, trial,
+                )  # fmt: skip
+                if np.abs(trial).max() < worst:
+                    better = True
+                    break
+                scale *= 0.5
+        if not better:  # arrived, down to rounding, or stuck
             flat[:] = saved
-            _residual_into(
-                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
-                mounts, tips, moments, residual,
+            mount_moments_into(
+                bends, lengths, tilts, weights, tip_weight, tip_force, tip_moment, mounts, tips,
+                moments,
             )  # fmt: skip
-            return (iteration if worst <= 1e3 * _TOLERANCE else -1), worst
+            return worst <= 1e3 * _TOLERANCE, worst
         residual[:] = trial
         worst = np.abs(residual).max()
-    return -1, worst
+    return False, worst

@@ -52,7 +52,7 @@ class SectionBend:
 
 
 def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:
-    """Return the bending under chamber lengths (3,) [m] at a radius [m]: eq. 1-3 without arctan."""
+    """Return the bending under chamber lengths (3,) [m] at a radius [m]: eq. 1-3, no arctan."""
     values = np.array(lengths, dtype=np.float64)
     if values.shape != (3,) or not np.isfinite(values).all() or not np.all(values > 0.0):
         raise ValueError(f'chamber lengths {values.tolist()}: expected three positive lengths')
