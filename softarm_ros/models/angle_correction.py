@@ -20,9 +20,9 @@ from softarm_ros.models.arm_model import (
     Shape,
     Vector3,
 )
-from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.models.pneumatic_chambers import (
     CHAMBER_DIRECTIONS,
+    ChamberCurves,
     bend_of_chambers,
     chambers_of_bend,
     passive_length,
@@ -107,7 +107,7 @@ class PneumaticArm:
         self.name = 'constant_curvature_chambers' if mount is None else 'angle_correction'
         self.mount = mount
         self.gravity = _vector(gravity, 'gravity')
-        self._curves = [_chamber_curve(section) for section in self.sections]
+        self._curves = [ChamberCurves(section) for section in self.sections]
         self._rigid = np.array([s.rigid_length_m for s in self.sections])
         self._weights = np.array(
             [
@@ -156,7 +156,8 @@ class PneumaticArm:
         for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
             three = slice(3 * k, 3 * k + 3)
             bent = bend_of_chambers(
-                section.bending_length_m + curve(pressures[three]), section.chamber_radius_m
+                section.bending_length_m + curve.extensions(pressures[three]),
+                section.chamber_radius_m,
             )
             configuration[three] = [*bent.bend, bent.length_m]
         return configuration
@@ -175,15 +176,14 @@ class PneumaticArm:
         pressures = np.empty(values.size)
         for k, curve in enumerate(self._curves):
             extensions = self._extensions(k, values)
-            low, high = curve.y_limits
+            most = curve.max_extension_m
             for j in range(3):
-                name = self.actuator_names[3 * k + j]
-                if not -1e-9 <= extensions[j] <= high + 1e-9:
+                if not -1e-9 <= extensions[j] <= most[j] + 1e-9:
                     raise ModelError(
-                        f'{name}: extension {1e3 * extensions[j]:.3f} mm is outside {1e3 * low:g} '
-                        f'to {1e3 * high:g} mm'
+                        f'{self.actuator_names[3 * k + j]}: extension {1e3 * extensions[j]:.3f} mm '
+                        f'is outside 0 to {1e3 * most[j]:g} mm'
                     )
-            pressures[3 * k : 3 * k + 3] = curve.inverse(np.clip(extensions, low, high))
+            pressures[3 * k : 3 * k + 3] = curve.pressures(np.clip(extensions, 0.0, most))
         return pressures
 
     def actuation_jacobian(self, configuration: Array) -> Array:
@@ -195,7 +195,7 @@ class PneumaticArm:
             by_length = np.column_stack(
                 [-section.chamber_radius_m * CHAMBER_DIRECTIONS, np.ones(3)]
             )
-            jacobian[three, three] = by_length / curve.slope(pressures[three])[:, None]
+            jacobian[three, three] = by_length / curve.slopes(pressures[three])[:, None]
         return jacobian
 
     def two_chamber_configuration(self, bends: Array) -> Array:
@@ -313,7 +313,7 @@ class PneumaticArm:
             by_length = np.vstack(
                 [-2.0 / (3.0 * section.chamber_radius_m) * CHAMBER_DIRECTIONS.T, np.full(3, 1 / 3)]
             )
-            jacobian[:, three] = twists[:, three] @ by_length * curve.slope(pressures[three])
+            jacobian[:, three] = twists[:, three] @ by_length * curve.slopes(pressures[three])
         return jacobian
 
     def inverse(
@@ -391,16 +391,16 @@ class PneumaticArm:
         clamped, clamps = configuration.copy(), []
         for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
             wanted = self._extensions(k, configuration)
-            within = np.clip(wanted, *curve.y_limits)
+            within = np.clip(wanted, 0.0, curve.max_extension_m)
             if np.array_equal(within, wanted):
                 continue
             bent = bend_of_chambers(section.bending_length_m + within, section.chamber_radius_m)
             clamped[3 * k : 3 * k + 3] = [*bent.bend, bent.length_m]
             clamps += [
                 f'{self.actuator_names[3 * k + j]} would have to extend by {1e3 * wanted[j]:.2f} '
-                f'mm, {1e3 * curve.y_limits[1]:.2f} mm at most'
+                f'mm, {1e3 * curve.max_extension_m[j]:.2f} mm at most'
                 for j in range(3)
-                if wanted[j] > curve.y_limits[1] + 1e-12
+                if wanted[j] > curve.max_extension_m[j] + 1e-12
             ]
         return clamped, '; '.join(clamps)
 
@@ -408,7 +408,7 @@ class PneumaticArm:
         """Return by how much [m] each chamber would extend beyond its curve (3 sections,)."""
         return np.concatenate(
             [
-                np.maximum(0.0, self._extensions(k, configuration) - curve.y_limits[1])
+                np.maximum(0.0, self._extensions(k, configuration) - curve.max_extension_m)
                 for k, curve in enumerate(self._curves)
             ]
         )
@@ -462,7 +462,7 @@ class PneumaticArm:
         if pressures.shape != (len(names),):
             raise ValueError(f'actuation has shape {pressures.shape}, expected ({len(names)},)')
         for i, (name, value) in enumerate(zip(names, pressures)):
-            high = float(self._curves[i // 3].x[-1])
+            high = float(self._curves[i // 3].max_pressure_Pa[i % 3])
             if not math.isfinite(value):
                 raise ValueError(f'{name}: pressure is {value}, expected a finite number')
             if not 0.0 <= value <= high:
@@ -499,12 +499,6 @@ def _centerline(bends: Array, rigid: Array, state: SaggedPose, n: int) -> Array:
         frames_into(part, np.zeros(1), state.tilts[k : k + 1], mounts, tips)
         points[row] = (state.mounts[k] @ tips[0])[:3, 3]
     return points
-
-
-def _chamber_curve(section: ChamberSectionConfig) -> MonotoneCurve:
-    return MonotoneCurve(
-        section.curve.pressure_Pa, section.curve.extension_m, 'pressure_Pa', 'extension_m'
-    )
 
 
 def _volume_m3(section: ChamberSectionConfig) -> float:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.monotone_curve import MonotoneCurve
+from softarm_ros.models.pneumatic_config import ChamberSectionConfig
 
 CHAMBER_ANGLES_RAD = np.radians([90.0, 210.0, 330.0])
 CHAMBER_DIRECTIONS = np.stack([np.cos(CHAMBER_ANGLES_RAD), np.sin(CHAMBER_ANGLES_RAD)], axis=1)
@@ -49,6 +51,31 @@ class SectionBend:
     def kappa(self) -> float:
         """Curvature [1/m]."""
         return self.theta / self.length_m
+
+
+class ChamberCurves:
+    """Identified extension [m] over pressure [Pa] of the three chambers of a section."""
+
+    def __init__(self, section: ChamberSectionConfig) -> None:
+        curves = [
+            MonotoneCurve(c.pressure_Pa, c.extension_m, 'pressure_Pa', 'extension_m')
+            for c in section.curves
+        ]
+        self.curves = curves * 3 if len(curves) == 1 else curves
+        self.max_pressure_Pa = np.array([curve.x[-1] for curve in self.curves])
+        self.max_extension_m = np.array([curve.y_limits[1] for curve in self.curves])
+
+    def extensions(self, pressures: Array) -> Array:
+        """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
+        return np.array([float(c(p)) for c, p in zip(self.curves, pressures)])
+
+    def slopes(self, pressures: Array) -> Array:
+        """Return d extension / d pressure (3,) [m/Pa]."""
+        return np.array([float(c.slope(p)) for c, p in zip(self.curves, pressures)])
+
+    def pressures(self, extensions: Array) -> Array:
+        """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        return np.array([float(c.inverse(e)) for c, e in zip(self.curves, extensions)])
 
 
 def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:

@@ -38,7 +38,15 @@ class ChamberSectionConfig(ConfigBlock):
     chamber_radius_m: Positive = 0.017
     mass_kg: NonNegative = 0.1255
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
-    curve: PressureCurveConfig
+    curves: tuple[PressureCurveConfig, ...] = Field(
+        description='one for all three chambers, or one for each'
+    )
+
+    @model_validator(mode='after')
+    def _one_or_three(self) -> ChamberSectionConfig:
+        if len(self.curves) not in (1, 3):
+            raise ValueError(f'section {self.name}: {len(self.curves)} curves, expected 1 or 3')
+        return self
 
 
 class MountConfig(ConfigBlock):

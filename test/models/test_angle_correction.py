@@ -33,7 +33,7 @@ angles = st.floats(-math.pi, math.pi)
 
 def arm(corrected=True, **changes):
     sections = [
-        ChamberSectionConfig(name=n, curve=placeholder_curve()) for n in ('upper', 'lower')
+        ChamberSectionConfig(name=n, curves=(placeholder_curve(),)) for n in ('upper', 'lower')
     ]
     return PneumaticArm(sections, MountConfig() if corrected else None, **changes)
 
@@ -123,7 +123,7 @@ def test_without_gravity_the_correction_changes_nothing():
 
 def test_one_planar_section_is_the_papers_matrix():
     # Eq. 5 mended: Rz(phi) Ry(-alpha) [Ry(theta) | p] Rz(-phi) Tz, gravity reducing the bend.
-    section = ChamberSectionConfig(name='only', curve=placeholder_curve(), mass_kg=0.2)
+    section = ChamberSectionConfig(name='only', curves=(placeholder_curve(),), mass_kg=0.2)
     model = PneumaticArm([section], MountConfig())
     theta, phi, length = 0.9, 0.7, 0.085
     state = model.sagged_pose([theta * math.cos(phi), theta * math.sin(phi), length])
@@ -186,7 +186,7 @@ def test_any_direction_of_gravity():
 
 
 def test_buoyancy_carries_an_arm_of_the_density_of_water():
-    section = ChamberSectionConfig(name='only', curve=placeholder_curve())
+    section = ChamberSectionConfig(name='only', curves=(placeholder_curve(),))
     volume = math.pi * 0.017**2 * 0.1
     neutral = section.model_copy(update={'mass_kg': 998.0 * volume})
     configuration = [0.6, 0.3, 0.09]
@@ -245,6 +245,19 @@ def test_jacobians_against_differences(corrected):
     np.testing.assert_allclose(rows @ np.linalg.inv(by_pressure), jacobian[:3], atol=1e-10)
 
 
+def test_every_chamber_may_have_its_own_curve():
+    curves = [
+        PressureCurveConfig(pressure_Pa=(0.0, 5e4, 1e5), extension_m=(0.0, 0.01 * k, 0.03 * k))
+        for k in (1, 2, 3)
+    ]
+    section = ChamberSectionConfig(name='only', curves=curves)
+    model = PneumaticArm([section])
+    configuration = model.configuration_of([5e4, 5e4, 5e4])
+    lengths = chambers_of_bend(configuration[:2], configuration[2], RADIUS)
+    np.testing.assert_allclose(lengths - REST, [0.01, 0.02, 0.03], atol=1e-15)
+    np.testing.assert_allclose(model.actuation_of(configuration), 5e4, atol=1e-6)
+
+
 def test_contract_of_arm_models():
     model = arm()
     assert model.name == 'angle_correction' and arm(False).name == 'constant_curvature_chambers'
@@ -281,6 +294,8 @@ def test_limits_and_bad_input_are_reported():
     # Five newtons push the bent arm a little, more tip it over on the same side, never the other.
     pushed = model.sagged_pose(model.configuration_of([3e4, 0, 0, 0, 0, 0]), (0.0, 0.0, -5.0))
     assert 0.1 < pushed.tilts[0, 0] < 0.2
+    with pytest.raises(ValueError, match='2 curves, expected 1 or 3'):
+        ChamberSectionConfig(name='two', curves=2 * (placeholder_curve(),))
     far = model.inverse([0.19, 0.0, -0.05])
     assert not far.converged and 'off its target' in far.message
     solution = model.inverse(exp_so3([0.0, 0.5, 0.0]) @ [0.0, 0.0, 0.205])
