@@ -179,9 +179,10 @@ class PneumaticArm:
             most = curve.max_extension_m
             for j in range(3):
                 if not -1e-9 <= extensions[j] <= most[j] + 1e-9:
+                    name = self.actuator_names[3 * k + j]
                     raise ModelError(
-                        f'{self.actuator_names[3 * k + j]}: extension {1e3 * extensions[j]:.3f} mm '
-                        f'is outside 0 to {1e3 * most[j]:g} mm'
+                        f'{name}: extension {1e3 * extensions[j]:.3f} mm is outside 0 to '
+                        f'{1e3 * most[j]:g} mm'
                     )
             pressures[3 * k : 3 * k + 3] = curve.pressures(np.clip(extensions, 0.0, most))
         return pressures

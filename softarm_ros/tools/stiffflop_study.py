@@ -4,6 +4,8 @@ Identifies a real pneumatic module without load and predicts it under load.
 `python -m softarm_ros.tools.stiffflop_study DATA_DIR` with the folder `stiffflop_pneumatic` of
 measurements (Sadati et al. 2020): curves are identified on `noload.csv` alone, the compliance
 under load follows from them and the geometry of the chambers, `load1.csv` is only predicted.
+The models are static: samples within a second of a change of pressure are left out of both.
+The force is measured by a sensor on the tip, in its frame, and turns with it.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
+from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.angle_correction import PneumaticArm
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.pneumatic_chambers import CHAMBER_DIRECTIONS
@@ -35,6 +39,8 @@ YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends 
 KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
+_TURNS = 100
+SETTLING_S, STEADY_PA = 1.0, 3e3
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Row:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return a recording; raise `ValueError` if the file lacks columns."""
+    """Return the settled samples of a recording; raise `ValueError` if columns lack."""
     table = np.genfromtxt(path, delimiter=',', names=True)
     columns = table.dtype.names or ()
     for name in ('p1_bar', 'p2_bar', 'p3_bar', 'base_x_mm', 'tip_x_mm'):
@@ -89,7 +95,15 @@ def read_recording(path: Path) -> Recording:
     if 'fx_N' in columns:
         force = np.stack([table[f'f{a}_N'] for a in 'xyz'], axis=1)
         force = force - force[0]
-    return Recording(gauge[:, COLUMN_OF_CHAMBER], 1e-3 * tip, force)
+    before = round(SETTLING_S / float(table['time_s'][1] - table['time_s'][0]))
+    settled = np.ones(len(gauge), dtype=bool)
+    for back in range(1, before + 1):
+        settled[back:] &= np.abs(gauge[back:] - gauge[:-back]).max(axis=1) < STEADY_PA
+    return Recording(
+        gauge[settled][:, COLUMN_OF_CHAMBER],
+        1e-3 * tip[settled],
+        None if force is None else force[settled],
+    )
 
 
 def identify(recording: Recording, knots_Pa: Array = KNOTS_PA) -> Identified:
@@ -199,6 +213,11 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
             'angle correction, measured force', fitted, _simulate(soft, found, load1, load1.force)
         ),
         row(
+            'bending spread along the arc, measured force',
+            fitted,
+            _simulate_spread(plain, found, load1),
+        ),
+        row(
             'angle correction, weight of the sensor', fitted, _simulate(heavy, found, load1, none)
         ),
         row(
@@ -220,16 +239,14 @@ def main() -> None:
     found, rows = study(folder)
     compliance = compliance_of_curves(found)
     mount = mount_of_compliance(compliance)
-    print(
-        f'effective chamber radius {1e3 * found.radius:.2f} mm, yaw {math.degrees(found.yaw):.1f} deg'
-    )
+    print(f'effective chamber radius {1e3 * found.radius:.2f} mm')
+    print(f'yaw of the base {math.degrees(found.yaw):.1f} deg')
     print(f'tracker on the tip at {np.round(1e3 * found.tip, 1).tolist()} mm off the axis')
     for angle, curve in zip((90, 210, 330), found.curves):
         extensions = ', '.join(f'{1e3 * e:.2f}' for e in curve.extension_m)
         print(f'chamber at {angle} deg: extension {extensions} mm')
-    print(
-        f'bending per moment {compliance:.1f} rad/(N m), mount of {1e3 * mount.deforming_length_m:.1f} mm'
-    )
+    print(f'bending per moment {compliance:.1f} rad/(N m)')
+    print(f'soft mount of {1e3 * mount.deforming_length_m:.1f} mm')
     print(f'\n{"RMS of the tip [mm]":58s} noload  load1  pressed  free')
     for r in rows:
         print(
@@ -240,8 +257,6 @@ def main() -> None:
 
 def _predict(found: Identified, pressures: Array) -> Array:
     """Return tip positions (m, 3) [m] of constant curvature, all samples at once."""
-    from scipy.interpolate import PchipInterpolator
-
     extensions = np.stack(
         [
             PchipInterpolator(curve.pressure_Pa, curve.extension_m)(pressures[:, j])
@@ -261,19 +276,60 @@ def _predict(found: Identified, pressures: Array) -> Array:
 
 
 def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force: Array) -> Array:
-    """Return tip positions (m, 3) [m] by the arm model; NaN where it has no equilibrium."""
+    """
+    Return tip positions (m, 3) [m] by the arm model under forces (m, 3) [N] in the tip's frame.
+
+    The force turns with the tip it bends: iterated to a fixed point. NaN without equilibrium.
+    """
     yaw = Rotation.from_euler('z', found.yaw).as_matrix()
-    tips = np.empty_like(recording.tip)
-    loaded = arm.mount is not None
+    tips = np.full_like(recording.tip, np.nan)
     for i, pressures in enumerate(recording.pressures):
-        local = yaw.T @ force[i] if loaded else np.zeros(3)
-        try:
-            pose = arm.forward(pressures, local).tip
-        except ModelError:
-            tips[i] = np.nan
-            continue
-        tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
+        turn, before = np.eye(3), np.full((3, 3), np.inf)
+        for _ in range(_TURNS):
+            load = turn @ force[i] if arm.mount is not None else np.zeros(3)
+            try:
+                pose = arm.forward(pressures, load).tip
+            except ModelError:
+                break
+            # Half a step: a force that follows the tip may swing about its equilibrium.
+            before, turn = turn, _halfway(turn, pose[:3, :3])
+            if np.abs(turn - before).max() < 1e-6:
+                tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
+                break
     return tips
+
+
+def _simulate_spread(plain: PneumaticArm, found: Identified, recording: Recording) -> Array:
+    """
+    Return tip positions (m, 3) [m] with the force bending the arc itself, still to one curvature.
+
+    For comparison: the moment in the middle of the arc times L / (E I) adds to the bend.
+    """
+    yaw = Rotation.from_euler('z', found.yaw).as_matrix()
+    compliance = compliance_of_curves(found)
+    tips = np.full_like(recording.tip, np.nan)
+    for i, pressures in enumerate(recording.pressures):
+        free = plain.configuration_of(pressures)
+        bent, before = free.copy(), np.full(3, np.inf)
+        for _ in range(_TURNS):
+            shape = plain.shape_of(bent)
+            half = plain.shape_of(bent * 0.5).tip
+            middle = half[:3, 3] - TIP_LENGTH_M * half[:3, 2]
+            force = shape.tip[:3, :3] @ recording.force[i]
+            moment = half[:3, :3].T @ np.cross(shape.tip[:3, 3] - middle, force)
+            before = bent.copy()
+            # The arc turns about (-b_y, b_x); half a step as in `_simulate`.
+            bend = free[:2] + compliance * np.array([moment[1], -moment[0]])
+            bent[:2] = 0.5 * (bent[:2] + bend)
+            if np.abs(bent - before).max() < 1e-6:
+                tips[i] = yaw @ (shape.tip[:3, 3] + shape.tip[:3, :3] @ found.tip) + found.base
+                break
+    return tips
+
+
+def _halfway(first: Array, second: Array) -> Array:
+    """Return the rotation halfway from one to another."""
+    return exp_so3(0.5 * log_so3(second @ first.T)) @ first
 
 
 def _rms(difference: Array) -> float:
