@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
-from softarm_ros.geometry.poses import displacement, pose
+from softarm_ros.geometry.poses import displacement
+from softarm_ros.models.angle_correction_inverse import search_pressures
 from softarm_ros.models.angle_correction_kernels import frames_into, solve_tilts
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -25,12 +24,12 @@ from softarm_ros.models.pneumatic_chambers import (
     ChamberCurves,
     bend_of_chambers,
     chambers_of_bend,
+    finite_vector,
     passive_length,
 )
 from softarm_ros.models.pneumatic_config import ChamberSectionConfig, MountConfig
 
 _STEP = 1e-5  # of differences, rad and (times the length) m
-_TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
 _LOAD_STEPS = 20
 _MAX_TILT_RAD = math.radians(45.0)
 
@@ -106,8 +105,8 @@ class PneumaticArm:
                 raise ValueError(f'{what} = {value}: must be at least 0')
         self.name = 'constant_curvature_chambers' if mount is None else 'angle_correction'
         self.mount = mount
-        self.gravity = _vector(gravity, 'gravity')
-        self._curves = [ChamberCurves(section) for section in self.sections]
+        self.gravity = finite_vector(gravity, 'gravity')
+        self.curves = [ChamberCurves(section) for section in self.sections]
         self._rigid = np.array([s.rigid_length_m for s in self.sections])
         self._weights = np.array(
             [
@@ -153,7 +152,7 @@ class PneumaticArm:
         """
         pressures = self._checked_pressures(actuation)
         configuration = np.empty(pressures.size)
-        for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
+        for k, (section, curve) in enumerate(zip(self.sections, self.curves)):
             three = slice(3 * k, 3 * k + 3)
             bent = bend_of_chambers(
                 section.bending_length_m + curve.extensions(pressures[three]),
@@ -174,8 +173,8 @@ class PneumaticArm:
         """
         values = self._checked_configuration(configuration)
         pressures = np.empty(values.size)
-        for k, curve in enumerate(self._curves):
-            extensions = self._extensions(k, values)
+        for k, curve in enumerate(self.curves):
+            extensions = self.extensions(k, values)
             most = curve.max_extension_m
             for j in range(3):
                 if not -1e-9 <= extensions[j] <= most[j] + 1e-9:
@@ -191,7 +190,7 @@ class PneumaticArm:
         """Return d pressure / d configuration (3 sections, 3 sections)."""
         pressures = self.actuation_of(configuration)
         jacobian = np.zeros((pressures.size, pressures.size))
-        for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
+        for k, (section, curve) in enumerate(zip(self.sections, self.curves)):
             three = slice(3 * k, 3 * k + 3)
             by_length = np.column_stack(
                 [-section.chamber_radius_m * CHAMBER_DIRECTIONS, np.ones(3)]
@@ -227,7 +226,10 @@ class PneumaticArm:
         count = len(self.sections)
         mounts, tips = np.zeros((count, 4, 4)), np.zeros((count, 4, 4))
         tilts, moments = np.zeros((count, 2)), np.zeros((count, 3))
-        force, moment = _vector(tip_force, 'tip_force'), _vector(tip_moment, 'tip_moment')
+        force, moment = (
+            finite_vector(tip_force, 'tip_force'),
+            finite_vector(tip_moment, 'tip_moment'),
+        )
         if self.mount is None:
             frames_into(bends, self._rigid, tilts, mounts, tips)
             return SaggedPose(tips, mounts, tilts, moments, 0.0)
@@ -275,7 +277,7 @@ class PneumaticArm:
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 sections,) under its own weight."""
-        return self._shape(self._checked_configuration(configuration), ZERO3, ZERO3)
+        return self.shape_under(self._checked_configuration(configuration), ZERO3, ZERO3)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -290,12 +292,12 @@ class PneumaticArm:
 
         """
         for what, load in (('tip_force', tip_force), ('tip_moment', tip_moment)):
-            if self.mount is None and np.any(_vector(load, what)):
+            if self.mount is None and np.any(finite_vector(load, what)):
                 raise ModelError(
                     f'{what} = {np.asarray(load).tolist()}: without the angle correction the '
                     f'model knows no loads'
                 )
-        return self._shape(self.configuration_of(actuation), tip_force, tip_moment)
+        return self.shape_under(self.configuration_of(actuation), tip_force, tip_moment)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
@@ -309,7 +311,7 @@ class PneumaticArm:
         configuration = self.configuration_of(pressures)
         twists = self._twists(configuration, tip_force)
         jacobian = np.empty((6, pressures.size))
-        for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
+        for k, (section, curve) in enumerate(zip(self.sections, self.curves)):
             three = slice(3 * k, 3 * k + 3)
             by_length = np.vstack(
                 [-2.0 / (3.0 * section.chamber_radius_m) * CHAMBER_DIRECTIONS.T, np.full(3, 1 / 3)]
@@ -332,102 +334,9 @@ class PneumaticArm:
         deterministic starts are tried and the least bent solution is returned; an attitude is met
         as far as these freedoms allow, and `converged` says whether it is.
         """
-        point = _vector(position, 'position')
-        target = pose(np.eye(3) if orientation is None else orientation, point)
-        rows = 3 if orientation is None else 6
-        scale = np.array([1.0, 1.0, 1.0] + 3 * [self.rest_length_m])[:rows]
-        limits = np.repeat(np.radians([s.max_bending_angle_deg for s in self.sections]), 2)
+        return search_pressures(self, position, orientation, guess, tip_force)
 
-        def error_of(bends: Array) -> Array:
-            configuration = self.two_chamber_configuration(bends)
-            tip = self.sagged_pose(configuration, tip_force).section_tips[-1]
-            beyond = self._beyond_curves(configuration)
-            return np.concatenate([scale * displacement(target, tip)[:rows], beyond])
-
-        best, best_key = None, (math.inf, math.inf, math.inf)
-        for start in self._starts(target, guess):
-            try:
-                found = least_squares(
-                    error_of,
-                    np.clip(start, -0.99 * limits, 0.99 * limits),
-                    bounds=(-limits, limits),
-                    x_scale=1.0,
-                    xtol=1e-15,
-                    ftol=1e-15,
-                    gtol=1e-15,
-                    max_nfev=60,
-                )
-            except ModelError:
-                continue
-            missed = float(np.linalg.norm(found.fun[:rows]))
-            arrived = missed <= _TIP_TOLERANCE * self.rest_length_m
-            beyond = float(np.linalg.norm(found.fun[rows:]))
-            key = (0.0 if arrived else missed, beyond, float(np.linalg.norm(found.x)))
-            if key < best_key:
-                best, best_key = found.x, key
-        if best is None:
-            raise ModelError(f'no pose near position {target[:3, 3].tolist()} is in equilibrium')
-        return self._inverse_solution(best, target, tip_force, best_key[0] == 0.0)
-
-    def _inverse_solution(
-        self, bends: Array, target: Array, tip_force: Vector3, arrived: bool
-    ) -> InverseSolution:
-        wanted = self.two_chamber_configuration(bends)
-        clamped, message = self._within_curves(wanted)
-        shape = self._shape(clamped, tip_force, ZERO3)
-        residual = float(np.linalg.norm(shape.tip[:3, 3] - target[:3, 3]))
-        if not arrived:
-            short = f'the tip stays {1e3 * residual:.3g} mm off its target'
-            message = f'{short}; {message}' if message else short
-        return InverseSolution(
-            actuation=self.actuation_of(clamped),
-            shape=shape,
-            residual=residual,
-            converged=arrived and not message,
-            message=message,
-        )
-
-    def _within_curves(self, configuration: Array) -> tuple[Array, str]:
-        """Return the configuration with extensions within the curves, and what was clamped."""
-        clamped, clamps = configuration.copy(), []
-        for k, (section, curve) in enumerate(zip(self.sections, self._curves)):
-            wanted = self._extensions(k, configuration)
-            within = np.clip(wanted, 0.0, curve.max_extension_m)
-            if np.array_equal(within, wanted):
-                continue
-            bent = bend_of_chambers(section.bending_length_m + within, section.chamber_radius_m)
-            clamped[3 * k : 3 * k + 3] = [*bent.bend, bent.length_m]
-            clamps += [
-                f'{self.actuator_names[3 * k + j]} would have to extend by {1e3 * wanted[j]:.2f} '
-                f'mm, {1e3 * curve.max_extension_m[j]:.2f} mm at most'
-                for j in range(3)
-                if wanted[j] > curve.max_extension_m[j] + 1e-12
-            ]
-        return clamped, '; '.join(clamps)
-
-    def _beyond_curves(self, configuration: Array) -> Array:
-        """Return by how much [m] each chamber would extend beyond its curve (3 sections,)."""
-        return np.concatenate(
-            [
-                np.maximum(0.0, self._extensions(k, configuration) - curve.max_extension_m)
-                for k, curve in enumerate(self._curves)
-            ]
-        )
-
-    def _starts(self, target: Array, guess: Array | None) -> list[Array]:
-        """Return bends (2 sections,) to start from."""
-        if guess is not None:
-            return [self.configuration_of(guess).reshape(-1, 3)[:, :2].ravel()]
-        x, y = target[:2, 3]
-        aside = math.hypot(x, y)
-        toward = np.array([1.0, 0.0]) if aside < 1e-9 else np.array([x, y]) / aside
-        shares = itertools.product((0.9, 0.2, -0.6), repeat=len(self.sections))
-        return [
-            np.concatenate([share * toward + 0.02 * toward[::-1] * (1, -1) for share in combo])
-            for combo in shares
-        ]
-
-    def _extensions(self, k: int, configuration: Array) -> Array:
+    def extensions(self, k: int, configuration: Array) -> Array:
         """Return the extensions (3,) [m] of the chambers of section k."""
         section = self.sections[k]
         bx, by, length = configuration[3 * k : 3 * k + 3]
@@ -446,7 +355,10 @@ class PneumaticArm:
             twists[:, i] = displacement(before, after) / (2.0 * step)
         return twists
 
-    def _shape(self, configuration: Array, tip_force: Vector3, tip_moment: Vector3) -> Shape:
+    def shape_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """Return the shape of a configuration (3 sections,) under weight and a load at the tip."""
         state = self.sagged_pose(configuration, tip_force, tip_moment)
         bends = configuration.reshape(-1, 3)
 
@@ -463,7 +375,7 @@ class PneumaticArm:
         if pressures.shape != (len(names),):
             raise ValueError(f'actuation has shape {pressures.shape}, expected ({len(names)},)')
         for i, (name, value) in enumerate(zip(names, pressures)):
-            high = float(self._curves[i // 3].max_pressure_Pa[i % 3])
+            high = float(self.curves[i // 3].max_pressure_Pa[i % 3])
             if not math.isfinite(value):
                 raise ValueError(f'{name}: pressure is {value}, expected a finite number')
             if not 0.0 <= value <= high:
@@ -509,12 +421,3 @@ def _volume_m3(section: ChamberSectionConfig) -> float:
 
 def _material(mount: MountConfig) -> tuple[float, float, float, float]:
     return mount.diameter_m, mount.deforming_length_m, mount.c10_Pa, mount.c20_Pa
-
-
-def _vector(value: Vector3, what: str) -> Array:
-    array = np.array(value, dtype=np.float64)
-    if array.shape != (3,):
-        raise ValueError(f'{what} has shape {array.shape}, expected (3,)')
-    if not np.isfinite(array).all():
-        raise ValueError(f'{what} {array.tolist()} is not finite')
-    return array

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import Array, ModelError, Vector3
 from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.models.pneumatic_config import ChamberSectionConfig
 
@@ -114,3 +114,13 @@ def passive_length(bend: Array, rest_length_m: float, radius: float) -> float:
     """
     inward = CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64)
     return rest_length_m + radius * float(inward.max())
+
+
+def finite_vector(value: Vector3, what: str) -> Array:
+    """Return a vector (3,); raise `ValueError` for another shape or a value not finite."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (3,):
+        raise ValueError(f'{what} has shape {array.shape}, expected (3,)')
+    if not np.isfinite(array).all():
+        raise ValueError(f'{what} {array.tolist()} is not finite')
+    return array

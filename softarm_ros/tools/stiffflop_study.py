@@ -305,6 +305,8 @@ def _simulate_spread(plain: PneumaticArm, found: Identified, recording: Recordin
 
     For comparison: the moment in the middle of the arc times L / (E I) adds to the bend.
     """
+    if recording.force is None:
+        raise ValueError('the recording has no force')
     yaw = Rotation.from_euler('z', found.yaw).as_matrix()
     compliance = compliance_of_curves(found)
     tips = np.full_like(recording.tip, np.nan)

@@ -143,7 +143,7 @@ def test_moments_are_those_of_the_weight_along_the_line():
     configuration = np.array([0.5, -0.4, 0.09, 0.3, 0.6, 0.085])
     force, couple = np.array([0.1, -0.2, 0.15]), np.array([0.01, 0.0, -0.02])
     state = model.sagged_pose(configuration, force, couple)
-    line = model._shape(configuration, force, couple).centerline(4001)
+    line = model.shape_under(configuration, force, couple).centerline(4001)
     middles = 0.5 * (line[1:] + line[:-1])
     steps = np.linalg.norm(np.diff(line, axis=0), axis=1)
     arc = np.cumsum(steps) - 0.5 * steps

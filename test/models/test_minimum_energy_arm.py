@@ -17,6 +17,7 @@ from softarm_ros.models.minimum_energy_muscles import (
     muscle_anchors,
     muscle_lengths,
 )
+from softarm_ros.tools.minimum_energy_study import accuracy, curve_points, follow_curve
 
 P = np.array([0.25, 0.10, 0.85])
 PUBLISHED_MM = [
@@ -29,21 +30,6 @@ PUBLISHED_MM = [
 
 def arm(**changes):
     return MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(**changes))
-
-
-def curve(name):
-    """Return 20 points (20, 3) [m]; the paper's sizes are lost, these lie in the workspace."""
-    t = np.linspace(0.0, 2.0 * math.pi, 20, endpoint=False)
-    if name == 'circle':
-        x, y = 0.25 * np.cos(t), 0.25 * np.sin(t)
-    elif name == 'square':
-        u = np.linspace(0.0, 4.0, 20, endpoint=False)
-        x = 0.2 * np.interp(u, [0, 1, 2, 3, 4], [1, -1, -1, 1, 1])
-        y = 0.2 * np.interp(u, [0, 1, 2, 3, 4], [1, 1, -1, -1, 1])
-    else:
-        x = 0.125 * (2.0 * np.cos(t) - np.cos(2.0 * t))
-        y = 0.125 * (2.0 * np.sin(t) - np.sin(2.0 * t))
-    return np.stack([x, y, np.full(20, 0.85)], axis=1)
 
 
 def test_worked_muscle_lengths():
@@ -73,24 +59,24 @@ def test_modules_turn_by_sixty_degrees():
 @pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
 @pytest.mark.parametrize('load', [0.0, 0.2, 0.5])
 def test_twenty_of_twenty_points_of_the_papers_curves(name, load):
-    rod, config = MinimumEnergyRod(BackboneConfig(), 40), ParallelModulesConfig()
-    solved, guess = 0, None
-    for point in curve(name):
-        cold = rod.reach(point, tip_force=(0.0, 0.0, load))
-        warm = rod.reach(point, tip_force=(0.0, 0.0, load), guess=guess)
-        np.testing.assert_allclose(cold.positions[-1], point, atol=1e-11)
-        np.testing.assert_allclose(warm.positions, cold.positions, atol=1e-8)
-        _, clamps = clamp_lengths(muscle_lengths(warm, config), config)
-        solved += cold.stable and warm.stable and not clamps
-        guess = warm
-    assert solved == 20
+    row = follow_curve(name, load)
+    assert row.solved == 20 and row.inverse_solved == 20
+    assert 0.09 < row.shortest_m < row.longest_m < 0.11
+
+
+def test_accuracy_of_the_study():
+    energy, squares = accuracy(20)
+    assert 1e3 * energy == pytest.approx(0.271, abs=2e-3)
+    assert 1e3 * squares == pytest.approx(0.383, abs=2e-3)
+    with pytest.raises(ValueError, match='unknown curve'):
+        curve_points('spiral')
 
 
 @pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
 @pytest.mark.parametrize('load', [0.0, 0.5])
 def test_inverse_then_forward_follows_the_curves(name, load):
     model, force = arm(), (0.0, 0.0, load)
-    for point in curve(name)[::4]:
+    for point in curve_points(name)[::4]:
         solution = model.inverse(point, tip_force=force)
         assert solution.converged, solution.message
         shape = model.forward(solution.actuation, tip_force=force)
