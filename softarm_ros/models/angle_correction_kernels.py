@@ -1,0 +1,285 @@
+"""
+Compiled sag of soft mounts under weight and load, solved together with the pose.
+
+Section i: the mount turns by v_i (about an axis across the arm), then a circular arc of bending
+vector b_i and length L_i, then a rigid part. The moment at each mount follows from the pose it
+leads to (Gong et al. 2018, eq. 14 as vectors), the turn from the moment by Yeoh's law (eq. 15-22
+mended: lambda_1 = 1 / lambda_3, the factor 4 of C20, no square in eq. 22).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.rotation_kernels import exp_so3_into, stumpff
+
+Array = NDArray[np.float64]
+
+# Gauss-Legendre points and weights on 0..1, for the weight along an arc.
+_POINTS = (0.5 - math.sqrt(0.15), 0.5, 0.5 + math.sqrt(0.15))
+_WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
+_TOLERANCE = 1e-13
+_MAX_ITERATIONS = 60
+_DIFFERENCE = 1e-6
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def yeoh_stress(stretch: float, c10: float, c20: float) -> tuple[float, float]:
+    """Return the stress [Pa] of plane strain at a stretch, and its derivative: eq. 18 mended."""
+    a, b = 2.0 * c10, 4.0 * c20
+    inverse = 1.0 / stretch
+    shear = stretch - inverse
+    first = stretch - inverse**3
+    modulus = a + b * shear * shear
+    slope = (1.0 + 3.0 * inverse**4) * modulus
+    slope += first * 2.0 * b * shear * (1.0 + inverse * inverse)
+    return first * modulus, slope
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def tilt_per_moment(moment: float, mount: Array) -> float:
+    """
+    Return alpha / M [rad/(N m)] of a mount at a moment M >= 0, finite at zero.
+
+    `mount` is diameter [m], deforming length [m], C10 and C20 [Pa].
+    """
+    diameter, length, c10, c20 = mount[0], mount[1], mount[2], mount[3]
+    stress = 12.0 * moment / diameter**3
+    strain = stress / (8.0 * c10)
+    if strain < 1e-9:
+        return 2.0 * length / diameter * 12.0 / diameter**3 / (8.0 * c10)
+    # The stress grows faster than 2 C10 times the stretch less one: a bracket from above.
+    low, high = 0.0, stress / (2.0 * c10)
+    strain = min(strain, high)
+    for _ in range(80):
+        value, slope = yeoh_stress(1.0 + strain, c10, c20)
+        error = value - stress
+        if error > 0.0:
+            high = strain
+        else:
+            low = strain
+        following = strain - error / slope
+        if not (low <= following <= high):
+            following = 0.5 * (low + high)
+        if abs(following - strain) <= 1e-15 * (1.0 + strain):
+            strain = following
+            break
+        strain = following
+    return math.atan(2.0 * length * strain / diameter) / moment
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _product_into(a: Array, b: Array, out: Array) -> None:
+    """Write the product of the upper left (3, 3) of two matrices into that of a third."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips: Array) -> None:
+    """
+    Write mount frames before their tilt and section tips, both (sections, 4, 4).
+
+    `bends` (sections, 3): b_x, b_y [rad] and centre length [m]; `lengths` (sections,) rigid
+    parts [m]; `tilts` (sections, 2): turn about x and y of the mount [rad].
+    """
+    turn, arc, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    for i in range(bends.shape[0]):
+        if i == 0:
+            mounts[0] = np.eye(4)
+        else:
+            mounts[i] = tips[i - 1]
+        exp_so3_into(tilts[i, 0], tilts[i, 1], 0.0, turn)
+        bx, by, length = bends[i, 0], bends[i, 1], bends[i, 2]
+        exp_so3_into(-by, bx, 0.0, arc)
+        c1, c2, _, _ = stumpff(bx * bx + by * by)
+        _product_into(mounts[i], turn, rotation)
+        _product_into(rotation, arc, tips[i])
+        for k in range(3):
+            tips[i, k, 3] = (
+                mounts[i, k, 3]
+                + length * (rotation[k, 0] * bx * c2 + rotation[k, 1] * by * c2)
+                + length * rotation[k, 2] * c1
+                + lengths[i] * tips[i, k, 2]
+            )
+            tips[i, 3, k] = 0.0
+        tips[i, 3, 3] = 1.0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _add_moment(x: float, y: float, z: float, origin: Array, force: Array, moment: Array) -> None:
+    x -= origin[0]
+    y -= origin[1]
+    z -= origin[2]
+    moment[0] += y * force[2] - z * force[1]
+    moment[1] += z * force[0] - x * force[2]
+    moment[2] += x * force[1] - y * force[0]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def mount_moments_into(
+    bends: Array,
+    lengths: Array,
+    tilts: Array,
+    weights: Array,
+    tip_weight: Array,
+    tip_force: Array,
+    tip_moment: Array,
+    mounts: Array,
+    tips: Array,
+    moments: Array,
+) -> None:
+    """
+    Write the moment (sections, 3) [N m] at every mount, base frame; updates the frames.
+
+    `weights` (sections, 3) [N] is spread evenly along arc and rigid part of each section;
+    `tip_weight` (4,): weight (3,) [N] at a distance [m] beyond the tip, such as a gripper.
+    """
+    frames_into(bends, lengths, tilts, mounts, tips)
+    turn, rotation = np.empty((3, 3)), np.empty((3, 3))
+    point = np.empty(3)
+    last = tips[tips.shape[0] - 1]
+    for i in range(bends.shape[0]):
+        moment = moments[i]
+        moment[:] = tip_moment
+        origin = mounts[i, :3, 3]
+        _add_moment(last[0, 3], last[1, 3], last[2, 3], origin, tip_force, moment)
+        d = tip_weight[3]
+        _add_moment(
+            last[0, 3] + d * last[0, 2],
+            last[1, 3] + d * last[1, 2],
+            last[2, 3] + d * last[2, 2],
+            origin,
+            tip_weight[:3],
+            moment,
+        )
+        for j in range(i, bends.shape[0]):
+            bx, by, length = bends[j, 0], bends[j, 1], bends[j, 2]
+            whole = length + lengths[j]
+            exp_so3_into(tilts[j, 0], tilts[j, 1], 0.0, turn)
+            _product_into(mounts[j], turn, rotation)
+            for k in range(3):
+                s = _POINTS[k]
+                c1, c2, _, _ = stumpff(s * s * (bx * bx + by * by))
+                px, py, pz = length * s * s * bx * c2, length * s * s * by * c2, length * s * c1
+                share = weights[j] * (_WEIGHTS[k] * length / whole)
+                for m in range(3):
+                    point[m] = mounts[j, m, 3] + (
+                        rotation[m, 0] * px + rotation[m, 1] * py + rotation[m, 2] * pz
+                    )
+                _add_moment(point[0], point[1], point[2], origin, share, moment)
+            back = 0.5 * lengths[j]
+            _add_moment(
+                tips[j, 0, 3] - back * tips[j, 0, 2],
+                tips[j, 1, 3] - back * tips[j, 1, 2],
+                tips[j, 2, 3] - back * tips[j, 2, 2],
+                origin,
+                weights[j] * (lengths[j] / whole),
+                moment,
+            )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _residual_into(
+    bends: Array,
+    lengths: Array,
+    tilts: Array,
+    materials: Array,
+    weights: Array,
+    tip_weight: Array,
+    tip_force: Array,
+    tip_moment: Array,
+    mounts: Array,
+    tips: Array,
+    moments: Array,
+    residual: Array,
+) -> None:
+    """Write tilts - tilts by the moments they lead to (2 sections,); twist is not modelled."""
+    mount_moments_into(
+        bends, lengths, tilts, weights, tip_weight, tip_force, tip_moment, mounts, tips, moments
+    )
+    for i in range(bends.shape[0]):
+        x = y = 0.0
+        for k in range(3):
+            x += mounts[i, k, 0] * moments[i, k]
+            y += mounts[i, k, 1] * moments[i, k]
+        ratio = tilt_per_moment(math.hypot(x, y), materials[i])
+        residual[2 * i] = tilts[i, 0] - ratio * x
+        residual[2 * i + 1] = tilts[i, 1] - ratio * y
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def solve_tilts(
+    bends: Array,
+    lengths: Array,
+    materials: Array,
+    weights: Array,
+    tip_weight: Array,
+    tip_force: Array,
+    tip_moment: Array,
+    tilts: Array,
+    mounts: Array,
+    tips: Array,
+    moments: Array,
+    jacobian: Array,
+) -> tuple[bool, float]:
+    """
+    Newton on the tilts (sections, 2) [rad], from those given; writes frames and moments too.
+
+    Returns whether it converged and the largest residual [rad]. `jacobian` (2 sections,
+    2 sections) is d residual / d tilts by central differences: it steers the iteration and tells
+    a stable equilibrium from others, and has no part in the solution.
+    """
+    size = 2 * bends.shape[0]
+    residual, trial, other = np.empty(size), np.empty(size), np.empty(size)
+    flat = tilts.reshape(size)
+    saved = np.empty(size)
+    _residual_into(
+        bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment, mounts,
+        tips, moments, residual,
+    )  # fmt: skip
+    worst = np.abs(residual).max()
+    for _ in range(_MAX_ITERATIONS):
+        saved[:] = flat
+        for k in range(size):
+            flat[k] = saved[k] + _DIFFERENCE
+            _residual_into(
+                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
+                mounts, tips, moments, trial,
+            )  # fmt: skip
+            flat[k] = saved[k] - _DIFFERENCE
+            _residual_into(
+                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
+                mounts, tips, moments, other,
+            )  # fmt: skip
+            flat[k] = saved[k]
+            jacobian[:, k] = (trial - other) / (2.0 * _DIFFERENCE)
+        better = False
+        if worst > _TOLERANCE:
+            step = np.linalg.solve(jacobian, residual)
+            scale = 1.0
+            for _ in range(20):
+                flat[:] = saved - scale * step
+                _residual_into(
+                    bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
+                    mounts, tips, moments, trial,
+                )  # fmt: skip
+                if np.abs(trial).max() < worst:
+                    better = True
+                    break
+                scale *= 0.5
+        if not better:  # arrived, down to rounding, or stuck
+            flat[:] = saved
+            mount_moments_into(
+                bends, lengths, tilts, weights, tip_weight, tip_force, tip_moment, mounts, tips,
+                moments,
+            )  # fmt: skip
+            return worst <= 1e3 * _TOLERANCE, worst
+        residual[:] = trial
+        worst = np.abs(residual).max()
+    return False, worst

@@ -1,0 +1,109 @@
+"""
+Compiled LDL^T of symmetric matrices, banded and small dense, that counts negative pivots.
+
+By Sylvester's law of inertia the signs of D are those of the eigenvalues: whether an equilibrium
+is a minimum falls out of the factorisation that Newton's method needs anyway.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+# Pivots below this share of the largest diagonal entry count as zero.
+_ZERO_PIVOT = 1e-14
+_NEUTRAL_PIVOT = 1e-11
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def banded_ldl_into(band: Array) -> int:
+    """
+    Factorise in place; return the number of negative pivots, or -1 for a vanishing pivot.
+
+    `band` (N, w + 1) holds A[i, i - j] in band[i, j], j = 0..w; afterwards D in column 0 and the
+    unit lower factor L[i, i - j] in the others.
+    """
+    size, width = band.shape[0], band.shape[1] - 1
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(band[i, 0]))
+    negative = 0
+    for i in range(size):
+        first = max(0, i - width)
+        for j in range(first, i):
+            value = band[i, i - j]
+            for k in range(max(first, j - width), j):
+                value -= band[i, i - k] * band[j, j - k]  # L[i, k] D[k] times L[j, k]
+            band[i, i - j] = value  # L[i, j] D[j] until the row is done
+        pivot = band[i, 0]
+        for j in range(first, i):
+            lower = band[i, i - j] / band[j, 0]
+            pivot -= lower * band[i, i - j]
+            band[i, i - j] = lower
+        if not abs(pivot) > _ZERO_PIVOT * largest:
+            return -1
+        band[i, 0] = pivot
+        if pivot < 0.0:
+            negative += 1
+    return negative
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def banded_solve_into(factor: Array, columns: Array) -> None:
+    """Overwrite `columns` (N, m) by A^-1 columns, `factor` from `banded_ldl_into`."""
+    size, width = factor.shape[0], factor.shape[1] - 1
+    count = columns.shape[1]
+    for i in range(size):
+        for j in range(max(0, i - width), i):
+            lower = factor[i, i - j]
+            for c in range(count):
+                columns[i, c] -= lower * columns[j, c]
+    for i in range(size - 1, -1, -1):
+        for c in range(count):
+            columns[i, c] /= factor[i, 0]
+        for j in range(i + 1, min(size, i + width + 1)):
+            lower = factor[j, j - i]
+            for c in range(count):
+                columns[i, c] -= lower * columns[j, c]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
+    """
+    Overwrite `vector` (m,) by matrix^-1 vector; return how many pivots are negative, and vanish.
+
+    `matrix` (m, m) symmetric is overwritten; meant for a handful of rows. What belongs to a
+    vanishing pivot is set to zero: the solution leaves neutral directions alone.
+    """
+    size = matrix.shape[0]
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(matrix[i, i]))
+    negative, neutral = 0, 0
+    for i in range(size):
+        for j in range(i):
+            value = matrix[i, j]
+            for k in range(j):
+                if matrix[k, k] != np.inf:
+                    value -= matrix[i, k] * matrix[k, k] * matrix[j, k]
+            matrix[i, j] = value / matrix[j, j]
+        pivot = matrix[i, i]
+        for k in range(i):
+            if matrix[k, k] != np.inf:
+                pivot -= matrix[i, k] * matrix[i, k] * matrix[k, k]
+        if not abs(pivot) > _NEUTRAL_PIVOT * largest:
+            pivot = np.inf  # so that all that is divided by it vanishes
+            neutral += 1
+        matrix[i, i] = pivot
+        if pivot < 0.0:
+            negative += 1
+    for i in range(size):
+        for k in range(i):
+            vector[i] -= matrix[i, k] * vector[k]
+    for i in range(size - 1, -1, -1):
+        vector[i] /= matrix[i, i]
+        for k in range(i + 1, size):
+            vector[i] -= matrix[k, i] * vector[k]
+    return negative, neutral

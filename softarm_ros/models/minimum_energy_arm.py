@@ -1,0 +1,423 @@
+"""Arm of parallel muscle modules on an elastic backbone: muscle lengths <-> shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.poses import displacement, pose
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    ModelError,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.banded_kernels import banded_ldl_into, banded_solve_into
+from softarm_ros.models.minimum_energy import (
+    MinimumEnergyRod,
+    RodEquilibrium,
+    finite_array,
+    node_poses,
+)
+from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy_kernels import positions_into
+from softarm_ros.models.minimum_energy_muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy_muscles import (
+    check_disks,
+    clamp_lengths,
+    muscle_anchors,
+    muscle_lengths,
+    muscle_names,
+)
+from softarm_ros.models.minimum_energy_newton_kernels import (
+    CONVERGED,
+    constrained_newton,
+    descend,
+    system_into,
+)
+
+_FREE_TIP = np.zeros(0)
+_NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+_WARM_ITERATIONS, _DESCENT_ITERATIONS, _INVERSE_ITERATIONS = 10, 200, 30
+_TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
+
+
+@dataclass(frozen=True)
+class MuscleEquilibrium:
+    """
+    Equilibrium of backbone and muscles under commanded lengths.
+
+    Attributes
+    ----------
+    nodes, positions : (n + 1, 4), (n + 1, 3)
+        Quaternions, scalar first, and positions [m] of the backbone.
+    lengths, tensions : (3 modules,)
+        Actual lengths [m] and muscle forces [N], positive pulling.
+    stable : bool
+        Whether it is a minimum of the energy.
+
+    """
+
+    nodes: Array
+    positions: Array
+    lengths: Array
+    tensions: Array
+    stable: bool
+    iterations: int
+
+
+class MinimumEnergyArm:
+    """
+    Arm whose muscles are springs of commanded rest length around an elastic backbone.
+
+    Implements `ArmModel`; actuation and configuration are both the commanded lengths (3 modules,)
+    [m], module by module from the base. The backbone takes the shape of least total energy: its
+    own, that of weight and tip load, and k (l - l_commanded)^2 / 2 of every muscle.
+
+    The paper commands the lengths of a rod whose tip alone is held (`lengths_of_held_tip`). No
+    set of muscles exerts that wrench exactly, three forces per module instead of six components;
+    `inverse` starts there and corrects until this forward model is on the target.
+    """
+
+    name: str = 'minimum_energy'
+
+    def __init__(
+        self,
+        backbone: BackboneConfig,
+        modules: ParallelModulesConfig,
+        intervals: int = 40,
+        gravity: Vector3 = (0.0, 0.0, 9.81),
+    ) -> None:
+        check_disks(intervals, modules)
+        self.modules = modules
+        self.rod = MinimumEnergyRod(backbone, intervals, gravity)
+        self._anchors = muscle_anchors(modules)
+        self._stride = intervals // modules.modules
+        self._band = max(5, 3 * self._stride + 2)
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the muscles, three per module from base to tip."""
+        return muscle_names(self.modules.modules)
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the muscles: configuration and actuation are the same."""
+        return self.actuator_names
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the backbone [m]."""
+        return self.rod.backbone.length_m
+
+    def equilibrium(
+        self,
+        actuation: Array,
+        tip_force: Vector3 = ZERO3,
+        guess: MuscleEquilibrium | None = None,
+    ) -> MuscleEquilibrium:
+        """
+        Return backbone and muscle forces under lengths (3 modules,) [m] and a tip load [N].
+
+        `guess` is a neighbouring equilibrium to start from.
+
+        Raises
+        ------
+        ValueError
+            For a wrong shape or a value that is not finite.
+        ModelError
+            For a length beyond the limits, or if no equilibrium is found.
+
+        """
+        lengths = self._checked(actuation)
+        loads = self.rod.loads(tip_force)
+        if guess is not None:
+            nodes = guess.nodes.copy()
+            status, used = self._newton(nodes, loads, lengths)
+            if status == CONVERGED:
+                return self._equilibrium(nodes, lengths, True, used)
+        nodes = self._bent_modules(lengths)
+        _, steps = descend(
+            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE, _FREE_TIP,
+            _FREE_TIP, self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band, 1e-4,
+            _DESCENT_ITERATIONS,
+        )  # fmt: skip
+        status, used = self._newton(nodes, loads, lengths)
+        if status != CONVERGED:
+            raise ModelError(
+                f'no stable equilibrium found for muscle lengths '
+                f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {steps + used} iterations'
+            )
+        return self._equilibrium(nodes, lengths, True, steps + used)
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under commanded lengths (3 modules,) [m] and a force at the tip [N].
+
+        Raises
+        ------
+        ValueError, ModelError
+            As `equilibrium`; a moment at the tip is refused: it has no potential.
+
+        """
+        if np.any(finite_array(tip_moment, (3,), 'tip_moment')):
+            raise ModelError(
+                f'tip_moment = {np.asarray(tip_moment).tolist()}: the minimum-energy model takes '
+                f'forces only, a moment fixed in space has no potential energy'
+            )
+        return self._shape(self.equilibrium(actuation, tip_force), np.array(actuation))
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
+
+        From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
+        changes of length that close the remaining error, within the limits. What is clamped and
+        what remains is in the message.
+
+        Raises
+        ------
+        ValueError, ModelError
+            As `MinimumEnergyRod.reach`.
+
+        """
+        target = pose(np.eye(3) if orientation is None else orientation, position)
+        rows = 3 if orientation is None else 6
+        if guess is None:
+            held = self.rod.reach(position, orientation, tip_force)
+            if not held.converged:
+                lengths = np.full(3 * self.modules.modules, self._neutral_length())
+            else:
+                lengths, _ = clamp_lengths(muscle_lengths(held, self.modules), self.modules)
+        else:
+            finite_array(position, (3,), 'position')
+            lengths = self._checked(guess).ravel()
+        state = self.equilibrium(lengths, tip_force)
+        error = self._error(state, target, rows)
+        message = ''
+        for _ in range(_INVERSE_ITERATIONS):
+            if self._arrived(error):
+                break
+            wanted = lengths + self._bounded_step(
+                self._jacobian(state, lengths, tip_force)[:rows], error, lengths
+            )
+            moved = self._move(lengths, wanted, tip_force, state, target, error)
+            if moved is None:
+                break
+            lengths, state, error = moved
+        converged = self._arrived(error)
+        if not converged:
+            message = self._why_short(lengths, error)
+        return InverseSolution(
+            actuation=lengths,
+            shape=self._shape(state, lengths),
+            residual=float(np.linalg.norm(error[:3])),
+            converged=converged,
+            message=message,
+        )
+
+    def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
+        """Return the tip twist per length (6, 3 modules), base frame, linear first."""
+        state = self.equilibrium(actuation, tip_force)
+        return self._jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """Return the shape without tip load for lengths (3 modules,) [m]."""
+        return self.forward(configuration)
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
+        state = self.equilibrium(configuration)
+        lengths = np.array(configuration, dtype=np.float64)
+        return state.positions[-1].copy(), self._jacobian(state, lengths, ZERO3)[:3]
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the configuration: both are the commanded lengths [m]."""
+        return self._checked(configuration).ravel()
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return the identity (3 modules, 3 modules)."""
+        return np.eye(self._checked(configuration).size)
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the actuation: both are the commanded lengths [m]."""
+        return self._checked(actuation).ravel()
+
+    def lengths_of_held_tip(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+        guess: RodEquilibrium | None = None,
+    ) -> tuple[Array, RodEquilibrium]:
+        """Return the paper's open-loop command: lengths [m] of the rod held at its tip alone."""
+        rod = self.rod.reach(position, orientation, tip_force, guess)
+        return muscle_lengths(rod, self.modules), rod
+
+    def _checked(self, actuation: Array) -> Array:
+        """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
+        config = self.modules
+        lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
+        slack = 1e-12
+        for name, value in zip(self.actuator_names, lengths):
+            if not config.min_length_m - slack <= value <= config.max_length_m + slack:
+                raise ModelError(
+                    f'{name}: length {value:.6g} m is outside {config.min_length_m} to '
+                    f'{config.max_length_m} m'
+                )
+        return lengths.reshape(config.modules, 3)
+
+    def _neutral_length(self) -> float:
+        config = self.modules
+        neutral = self.rest_length_m / config.modules
+        return min(max(neutral, config.min_length_m), config.max_length_m)
+
+    def _bent_modules(self, lengths: Array) -> Array:
+        """Return nodes (n + 1, 4) of modules bent to constant curvature by their lengths."""
+        anchors = self._anchors
+        # l_i = const + (turn x a_i) . z, by least squares for three anchors 120 degrees apart.
+        weight = 2.0 / (3.0 * self.modules.anchor_radius_m**2)
+        turn = weight * np.stack(
+            [np.sum(lengths * anchors[:, :, 1], 1), -np.sum(lengths * anchors[:, :, 0], 1)], 1
+        )
+        nodes = np.zeros((self.rod.intervals + 1, 4))
+        nodes[0, 0] = 1.0
+        for i in range(self.rod.intervals):
+            x, y = 0.5 * turn[i // self._stride] / self._stride
+            half = np.hypot(x, y)
+            c, s = np.cos(half), np.sinc(half / np.pi)
+            w0, w1, w2, w3 = nodes[i]
+            nodes[i + 1] = [
+                w0 * c - s * (w1 * x + w2 * y),
+                w1 * c + s * (w0 * x - w3 * y),
+                w2 * c + s * (w0 * y + w3 * x),
+                w3 * c + s * (w1 * y - w2 * x),
+            ]
+        return nodes
+
+    def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
+        status, used, _, _ = constrained_newton(
+            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
+            np.zeros(0), self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band,
+            _WARM_ITERATIONS,
+        )  # fmt: skip
+        return status, used
+
+    def _equilibrium(
+        self, nodes: Array, commanded: Array, stable: bool, iterations: int
+    ) -> MuscleEquilibrium:
+        positions = np.empty((self.rod.intervals + 1, 3))
+        positions_into(nodes, self.rod.ds, positions)
+        vectors = np.empty(self._anchors.shape)
+        muscle_vectors_into(nodes, positions, self._anchors, vectors)
+        lengths = np.linalg.norm(vectors, axis=2)
+        tensions = self.modules.muscle_stiffness_N_m * (lengths - commanded)
+        return MuscleEquilibrium(
+            nodes, positions, lengths.ravel(), tensions.ravel(), stable, iterations
+        )
+
+    def _jacobian(self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3) -> Array:
+        """Return the tip twist per length by the implicit function theorem."""
+        n, size = self.rod.intervals, 3 * self.rod.intervals
+        vectors = np.empty(self._anchors.shape)
+        muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)
+        gradient, band = np.empty(size), np.empty((size, self._band + 1))
+        border, by_lengths = np.empty((size, 3)), np.empty((size, lengths.size))
+        system_into(
+            state.nodes, self.rod.ds, self.rod.stiffness, self.rod.loads(tip_force),
+            _NO_ATTITUDE, np.zeros(3), self._anchors, vectors,
+            np.ascontiguousarray(lengths.reshape(-1, 3)), self.modules.muscle_stiffness_N_m,
+            np.empty((n, 3)), gradient, band, border, by_lengths, True,
+        )  # fmt: skip
+        if banded_ldl_into(band) < 0:
+            raise ModelError('the equilibrium is about to buckle: its Jacobian is unbounded')
+        banded_solve_into(band, by_lengths)
+        jacobian = np.empty((6, lengths.size))
+        jacobian[:3] = border.T @ by_lengths
+        rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
+        jacobian[3:] = 2.0 * rotation @ by_lengths[-3:]
+        return jacobian
+
+    def _error(self, state: MuscleEquilibrium, target: Array, rows: int) -> Array:
+        tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
+        return displacement(tip, target)[:rows]
+
+    def _arrived(self, error: Array) -> bool:
+        linear = float(np.linalg.norm(error[:3])) / self.rest_length_m
+        return linear <= _TIP_TOLERANCE and float(np.linalg.norm(error[3:])) <= _TIP_TOLERANCE
+
+    def _bounded_step(self, jacobian: Array, error: Array, lengths: Array) -> Array:
+        """Return the smallest change of length that closes `error`, muscles at limits excepted."""
+        config = self.modules
+        low, high = config.min_length_m - lengths, config.max_length_m - lengths
+        step, free = np.zeros(lengths.size), np.ones(lengths.size, dtype=bool)
+        for _ in range(lengths.size):
+            rest = error - jacobian[:, ~free] @ step[~free]
+            step[free] = np.linalg.lstsq(jacobian[:, free], rest, rcond=1e-9)[0]
+            outside = free & ((step < low) | (step > high))
+            if not outside.any():
+                break
+            step = np.where(outside, np.clip(step, low, high), step)
+            free &= ~outside
+            if not free.any():
+                break
+        return np.clip(step, low, high)
+
+    def _move(
+        self,
+        lengths: Array,
+        wanted: Array,
+        tip_force: Vector3,
+        state: MuscleEquilibrium,
+        target: Array,
+        error: Array,
+    ) -> tuple[Array, MuscleEquilibrium, Array] | None:
+        """Return the new lengths, state and error of the largest step that brings it closer."""
+        scale = 1.0
+        for _ in range(12):
+            trial = lengths + scale * (wanted - lengths)
+            try:
+                moved = self.equilibrium(trial, tip_force, state)
+            except ModelError:
+                scale *= 0.5
+                continue
+            remaining = self._error(moved, target, error.size)
+            if np.linalg.norm(remaining) < (1.0 - 1e-3 * scale) * np.linalg.norm(error):
+                return trial, moved, remaining
+            scale *= 0.5
+        return None
+
+    def _why_short(self, lengths: Array, error: Array) -> str:
+        config = self.modules
+        at_limit = [
+            f'{name} at {1e3 * value:.1f} mm'
+            for name, value in zip(self.actuator_names, lengths)
+            if min(value - config.min_length_m, config.max_length_m - value) < 1e-9
+        ]
+        message = f'the tip stays {1e3 * np.linalg.norm(error[:3]):.3g} mm off its target'
+        if error.size == 6:
+            message += f' and {np.degrees(np.linalg.norm(error[3:])):.3g} deg'
+        return message + (f'; at their limits: {", ".join(at_limit)}' if at_limit else '')
+
+    def _shape(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
+        disks = slice(self._stride, None, self._stride)
+        section_tips = node_poses(state.nodes[disks], state.positions[disks])
+        positions = state.positions
+        arc = np.linspace(0.0, 1.0, len(positions))
+
+        def sample_centerline(n: int) -> Array:
+            s = np.linspace(0.0, 1.0, n)
+            return np.stack([np.interp(s, arc, positions[:, k]) for k in range(3)], axis=1)
+
+        return Shape(section_tips[-1].copy(), section_tips, lengths.copy(), sample_centerline)

@@ -1,0 +1,114 @@
+"""Identified monotone curves: a table of measurements, read in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import PchipInterpolator
+
+from softarm_ros.models.arm_model import Array, ModelError
+
+_BISECTIONS_AND_NEWTONS = 60
+
+
+class MonotoneCurve:
+    """
+    Strictly monotone curve through a table, smooth (C1), nowhere extrapolated.
+
+    Piecewise cubic Hermite (Fritsch-Carlson): monotone between the points as the points are, so
+    that the inverse exists; it is solved for exactly, not tabulated again.
+
+    Parameters
+    ----------
+    x, y
+        (m,), m >= 2; x increasing, y strictly increasing or decreasing.
+    x_name, y_name
+        Names with units for messages, such as 'pressure_Pa'.
+
+    Raises
+    ------
+    ValueError
+        If the table is not strictly monotone; names the first offending point.
+
+    """
+
+    def __init__(self, x: ArrayLike, y: ArrayLike, x_name: str = 'x', y_name: str = 'y') -> None:
+        self.x, self.y = _column(x, x_name), _column(y, y_name)
+        self.x_name, self.y_name = x_name, y_name
+        if self.x.size != self.y.size:
+            raise ValueError(f'{self.x.size} values of {x_name} but {self.y.size} of {y_name}')
+        _require_monotone(self.x, x_name, 1.0)
+        self._sign = 1.0 if self.y[-1] > self.y[0] else -1.0
+        _require_monotone(self.y, y_name, self._sign)
+        self._curve = PchipInterpolator(self.x, self.y, extrapolate=False)
+        self._slope = self._curve.derivative()
+
+    @property
+    def y_limits(self) -> tuple[float, float]:
+        """Return the smallest and the largest y."""
+        return float(self.y.min()), float(self.y.max())
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return y at x, of the shape of x; raise `ModelError` beyond the table."""
+        values = np.asarray(x, dtype=np.float64)
+        values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
+        return np.asarray(self._curve(values), dtype=np.float64)
+
+    def slope(self, x: ArrayLike) -> Array:
+        """Return dy/dx at x; raise `ModelError` beyond the table."""
+        values = np.asarray(x, dtype=np.float64)
+        values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
+        return np.asarray(self._slope(values), dtype=np.float64)
+
+    def inverse(self, y: ArrayLike) -> Array:
+        """Return x with y(x) = y, of the shape of y; raise `ModelError` beyond the table."""
+        wanted = np.asarray(y, dtype=np.float64)
+        wanted = self._inside(wanted, *self.y_limits, self.y_name)
+        flat = wanted.ravel()
+        # The interval, then Newton within a bracket: the slope may vanish at a point.
+        right = np.searchsorted(self._sign * self.y, self._sign * flat, side='left')
+        right = np.clip(right, 1, self.x.size - 1)
+        low, high = self.x[right - 1].copy(), self.x[right].copy()
+        y0, y1 = self.y[right - 1], self.y[right]
+        x = low + (high - low) * (flat - y0) / (y1 - y0)
+        for _ in range(_BISECTIONS_AND_NEWTONS):
+            error = self._sign * (self._curve(x) - flat)
+            low, high = np.where(error < 0.0, x, low), np.where(error > 0.0, x, high)
+            slope = self._sign * self._slope(x)
+            step = np.divide(error, slope, out=np.full_like(error, np.inf), where=slope > 0.0)
+            better = np.where((x - step > low) & (x - step < high), x - step, 0.5 * (low + high))
+            better = np.where(error == 0.0, x, better)
+            if np.array_equal(better, x):
+                break
+            x = better
+        return x.reshape(wanted.shape)
+
+    def _inside(self, values: Array, low: float, high: float, name: str) -> Array:
+        """Return the values, moved onto the ends by at most rounding; refuse those beyond."""
+        rounding = 1e-12 * (high - low)
+        outside = ~((values >= low - rounding) & (values <= high + rounding))
+        if outside.any():
+            value = float(values[outside].ravel()[0])
+            raise ModelError(
+                f'{name} = {value:.6g} is outside the identified range {low:.6g} to {high:.6g}'
+            )
+        return np.clip(values, low, high)
+
+
+def _column(values: ArrayLike, name: str) -> Array:
+    column = np.array(values, dtype=np.float64)
+    if column.ndim != 1 or column.size < 2:
+        raise ValueError(f'{name} has shape {column.shape}, expected at least two values in a row')
+    if not np.isfinite(column).all():
+        raise ValueError(f'{name} {column.tolist()} is not finite')
+    return column
+
+
+def _require_monotone(values: Array, name: str, sign: float) -> None:
+    wrong = np.flatnonzero(sign * np.diff(values) <= 0.0)
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(
+            f'{name} must be strictly monotone: point {i + 1} is {values[i + 1]:.6g} after '
+            f'{values[i]:.6g}'
+        )

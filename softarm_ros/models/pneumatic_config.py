@@ -1,0 +1,75 @@
+"""Parameters of pneumatic arms of three chambers per section, as they stand in a rig file."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+
+
+class PressureCurveConfig(ConfigBlock):
+    """Identified chamber: extension of its length [m] over gauge pressure [Pa], a table."""
+
+    pressure_Pa: tuple[float, ...] = Field(min_length=2)
+    extension_m: tuple[float, ...] = Field(min_length=2)
+
+    @model_validator(mode='after')
+    def _starts_at_rest(self) -> PressureCurveConfig:
+        if self.pressure_Pa[0] != 0.0 or self.extension_m[0] != 0.0:
+            raise ValueError(
+                f'the table must start at rest, 0 Pa and 0 m, not at {self.pressure_Pa[0]} Pa and '
+                f'{self.extension_m[0]} m'
+            )
+        return self
+
+
+class ChamberSectionConfig(ConfigBlock):
+    """
+    One section: a bending part with chambers at 90, 210 and 330 degrees, then a rigid part.
+
+    Defaults are the arm of Gong et al. 2018: radius 17 mm (chamber lengths are measured on the
+    outer surface). The division of its 100 mm into 80 and 20 mm is assumed; of its 0.251 kg half
+    belongs to each section.
+    """
+
+    name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
+    bending_length_m: Positive = 0.080
+    rigid_length_m: NonNegative = 0.020
+    chamber_radius_m: Positive = 0.017
+    mass_kg: NonNegative = 0.1255
+    max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
+    curves: tuple[PressureCurveConfig, ...] = Field(
+        description='one for all three chambers, or one for each'
+    )
+
+    @model_validator(mode='after')
+    def _one_or_three(self) -> ChamberSectionConfig:
+        if len(self.curves) not in (1, 3):
+            raise ValueError(f'section {self.name}: {len(self.curves)} curves, expected 1 or 3')
+        return self
+
+
+class MountConfig(ConfigBlock):
+    """
+    Soft mount at the base of a section, which a moment tilts (Gong et al. 2018, eq. 15-22 mended).
+
+    Yeoh's material in plane strain; `deforming_length_m` is assumed, the paper does not give it.
+    """
+
+    diameter_m: Positive = 0.034
+    deforming_length_m: Positive = 0.020
+    c10_Pa: Positive = 0.11e6
+    c20_Pa: NonNegative = 0.02e6
+
+
+def placeholder_curve() -> PressureCurveConfig:
+    """
+    Return a made-up curve, a p + b p^2 up to 31 mm at 90 kPa, where none was measured.
+
+    The curve of the paper is lost with its supplement: an arm brings its own.
+    """
+    pressure = tuple(1e4 * i for i in range(10))
+    share = tuple(p / 9e4 for p in pressure)
+    return PressureCurveConfig(
+        pressure_Pa=pressure, extension_m=tuple(0.031 * (0.6 * x + 0.4 * x * x) for x in share)
+    )

@@ -1,0 +1,185 @@
+"""Muscles on the backbone: the worked lengths, the paper's curves, the forward model, limits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from softarm_ros.geometry.poses import displacement
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.minimum_energy import MinimumEnergyRod
+from softarm_ros.models.minimum_energy_arm import MinimumEnergyArm
+from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy_kernels import elastic_energy
+from softarm_ros.models.minimum_energy_muscles import (
+    clamp_lengths,
+    muscle_anchors,
+    muscle_lengths,
+)
+from softarm_ros.tools.minimum_energy_study import accuracy, curve_points, follow_curve
+
+P = np.array([0.25, 0.10, 0.85])
+PUBLISHED_MM = [
+    [98.56, 99.11, 102.17], [100.34, 99.06, 100.57], [100.23, 100.14, 99.62],
+    [99.30, 101.75, 98.85], [101.92, 101.11, 96.62], [98.05, 104.37, 96.90],
+    [103.07, 101.72, 94.27], [97.71, 104.99, 96.39], [102.32, 101.32, 95.84],
+    [99.40, 101.51, 99.01],
+]  # fmt: skip
+
+
+def arm(**changes):
+    return MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(**changes))
+
+
+def test_worked_muscle_lengths():
+    rod = MinimumEnergyRod(BackboneConfig(), 320).reach(P)
+    lengths = muscle_lengths(rod, ParallelModulesConfig())
+    np.testing.assert_allclose(1e3 * lengths.reshape(10, 3), PUBLISHED_MM, atol=0.0061)
+    np.testing.assert_allclose(
+        arm().lengths_of_held_tip(P)[0].reshape(10, 3) * 1e3, PUBLISHED_MM, atol=0.03
+    )
+
+
+def test_straight_modules_have_the_length_of_the_backbone_between_disks():
+    model = arm(muscle_stiffness_N_m=1e3)
+    state = model.equilibrium(np.full(30, 0.1))
+    np.testing.assert_allclose(state.lengths, 0.1, atol=1e-12)
+    np.testing.assert_allclose(state.tensions, 0.0, atol=1e-9)
+
+
+def test_modules_turn_by_sixty_degrees():
+    anchors = muscle_anchors(ParallelModulesConfig())
+    turn = exp_so3([0.0, 0.0, math.radians(-60.0)])
+    np.testing.assert_allclose(anchors[1], anchors[0] @ turn.T, atol=1e-15)
+    np.testing.assert_allclose(anchors[2], anchors[0], atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(anchors, axis=2), 0.02)
+
+
+@pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
+@pytest.mark.parametrize('load', [0.0, 0.2, 0.5])
+def test_twenty_of_twenty_points_of_the_papers_curves(name, load):
+    row = follow_curve(name, load)
+    assert row.solved == 20 and row.inverse_solved == 20
+    assert 0.09 < row.shortest_m < row.longest_m < 0.11
+
+
+def test_accuracy_of_the_study():
+    energy, squares = accuracy(20)
+    assert 1e3 * energy == pytest.approx(0.271, abs=2e-3)
+    assert 1e3 * squares == pytest.approx(0.383, abs=2e-3)
+    with pytest.raises(ValueError, match='unknown curve'):
+        curve_points('spiral')
+
+
+@pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
+@pytest.mark.parametrize('load', [0.0, 0.5])
+def test_inverse_then_forward_follows_the_curves(name, load):
+    model, force = arm(), (0.0, 0.0, load)
+    for point in curve_points(name)[::4]:
+        solution = model.inverse(point, tip_force=force)
+        assert solution.converged, solution.message
+        shape = model.forward(solution.actuation, tip_force=force)
+        np.testing.assert_allclose(shape.tip[:3, 3], point, atol=1e-8)
+        assert solution.residual < 1e-8
+
+
+def test_inverse_with_attitude_and_from_a_guess():
+    model = arm()
+    first = model.inverse(P)
+    attitude = first.shape.tip[:3, :3] @ exp_so3([0.05, -0.08, 0.0])
+    posed = model.inverse(P, attitude, guess=first.actuation)
+    assert posed.converged
+    tip = model.forward(posed.actuation).tip
+    np.testing.assert_allclose(tip[:3, :3], attitude, atol=1e-6)
+    np.testing.assert_allclose(tip[:3, 3], P, atol=1e-7)
+
+
+def test_jacobian_against_differences():
+    model, h = arm(), 1e-6
+    rng = np.random.default_rng(3)
+    lengths = model.lengths_of_held_tip(P)[0] + 1e-3 * rng.normal(size=30)
+    jacobian = model.jacobian(lengths)
+    for i in range(0, 30, 4):
+        step = h * np.eye(30)[i]
+        twist = displacement(model.forward(lengths - step).tip, model.forward(lengths + step).tip)
+        np.testing.assert_allclose(jacobian[:, i], twist / (2 * h), atol=2e-5)
+    tip, rows = model.tip_and_jacobian(lengths)
+    np.testing.assert_allclose(tip, model.forward(lengths).tip[:3, 3], atol=1e-10)
+    np.testing.assert_allclose(rows, jacobian[:3], atol=1e-9)
+
+
+def test_muscle_forces_balance_the_load():
+    # The virtual work of every muscle is its force times its change of length: the derivative of
+    # the total energy by a commanded length is minus its tension.
+    model = arm()
+    lengths = model.lengths_of_held_tip(P)[0]
+    state = model.equilibrium(lengths)
+
+    def total(command):
+        s = model.equilibrium(command)
+        rod = model.rod
+        steps = np.diff(s.positions, axis=0)
+        elastic = elastic_energy(s.nodes, rod.ds, rod.stiffness)
+        energy = elastic - float(np.sum(rod.loads() * steps))
+        return energy + float(np.sum(s.tensions**2)) / (2 * model.modules.muscle_stiffness_N_m)
+
+    for i in (0, 7, 16, 29):
+        step = 1e-5 * np.eye(30)[i]
+        slope = (total(lengths + step) - total(lengths - step)) / 2e-5
+        assert state.tensions[i] == pytest.approx(-slope, abs=1e-4)
+
+
+def test_stiffer_muscles_bring_the_papers_command_closer():
+    lengths = arm().lengths_of_held_tip(P)[0]
+    missed = [
+        float(np.linalg.norm(arm(muscle_stiffness_N_m=k).forward(lengths).tip[:3, 3] - P))
+        for k in (2e3, 2e4, 2e5, 1e7)
+    ]
+    assert missed[0] > missed[1] > missed[2] > missed[3]
+    # Even rigid muscles do not exert the wrench of the held tip: a few millimetres remain.
+    assert 1e-3 < missed[3] < 5e-3
+
+
+def test_contract_of_arm_models():
+    model = arm()
+    assert len(model.actuator_names) == 30 and model.actuator_names[3] == 'module_2_muscle_1'
+    assert model.configuration_names == model.actuator_names
+    lengths = model.lengths_of_held_tip(P)[0]
+    shape = model.shape_of(lengths)
+    assert shape.section_tips.shape == (10, 4, 4) and model.rest_length_m == 1.0
+    line = shape.centerline(81)
+    np.testing.assert_allclose(line[0], 0.0)
+    np.testing.assert_allclose(line[-1], shape.tip[:3, 3])
+    steps = np.linalg.norm(np.diff(line, axis=0), axis=1)
+    np.testing.assert_allclose(steps, 1.0 / 80, rtol=2e-3)
+    np.testing.assert_allclose(model.configuration_of(lengths), lengths)
+    np.testing.assert_allclose(model.actuation_of(lengths), lengths)
+    np.testing.assert_allclose(model.actuation_jacobian(lengths), np.eye(30))
+
+
+def test_limits_and_bad_input_are_reported():
+    model, lengths = arm(), np.full(30, 0.1)
+    with pytest.raises(ModelError, match=r'module_1_muscle_3: length 0\.12 m is outside 0\.05'):
+        model.forward(np.where(np.arange(30) == 2, 0.12, lengths))
+    with pytest.raises(ValueError, match='actuation has shape'):
+        model.forward(lengths[:29])
+    with pytest.raises(ModelError, match='tip_moment'):
+        model.forward(lengths, tip_moment=(0.0, 0.1, 0.0))
+    with pytest.raises(ModelError, match='beyond the length_m'):
+        model.inverse([0.9, 0.9, 0.0])
+    with pytest.raises(ValueError, match='multiple of modules'):
+        MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), intervals=33)
+    with pytest.raises(ValueError, match='must be below max_length_m'):
+        ParallelModulesConfig(min_length_m=0.2)
+    clamped, clamps = clamp_lengths(np.r_[0.04, 0.12, lengths[2:]], ParallelModulesConfig())
+    assert [c.muscle for c in clamps] == ['module_1_muscle_1', 'module_1_muscle_2']
+    assert 'shortest 50.00 mm' in str(clamps[0]) and 'longest 110.00 mm' in str(clamps[1])
+    np.testing.assert_allclose(clamped[:2], [0.05, 0.11])
+
+
+def test_airbags_that_cannot_exceed_100_mm_miss_the_example_and_say_so():
+    solution = arm(max_length_m=0.1, min_length_m=0.099).inverse(P)
+    assert not solution.converged
+    assert solution.residual > 0.01
+    assert 'at their limits' in solution.message and 'mm off its target' in solution.message
