@@ -128,9 +128,7 @@ def accuracy() -> list[Accuracy]:
     for elements, step in ((20, 1e-4), (20, 2e-4), (40, 1e-4), (80, 5e-5)):
         seconds, found = _timed(partial(_elastica, elements, step), 1)
         name = f'pyelastica, {elements} elements, {step:g} s'
-        table.append(
-            _row(name, seconds, found, finest, 'its own solution, 160 elements, 2e-5 s')
-        )
+        table.append(_row(name, seconds, found, finest, 'its own solution, 160 elements, 2e-5 s'))
     table.append(
         _row('pyelastica, 160 elements', np.nan, finest, exact, "this package's, without shear")
     )
