@@ -213,7 +213,7 @@ class WaterHydraulics:
         return float(par[kernels.C_CYLINDER] + inner + par[kernels.C_CHAMBER])
 
     def stored_water(self, state: Array) -> Array:
-        """Return the volume (m,) [m^3] compressed into or yielded by each axis at its pressures."""
+        """Return the volume (m,) [m^3] compressed into or yielded by each axis."""
         return np.array([c @ row for c, row in zip(self._capacities(), state)])
 
     def stored_energy(self, state: Array) -> Array:

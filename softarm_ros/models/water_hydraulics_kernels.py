@@ -11,8 +11,8 @@ pressure of each of n line cells, Q_1, p_1, ... Q_n, p_n; p_n is the chamber's. 
 
 The equations form a chain, so an implicit stage is one sweep from the chamber to the piston (each
 pressure as a linear function of the flow that enters) and back. What arrives at the piston is one
-scalar inclusion  w v + friction(v) = f  with w > 0, solved exactly: a stuck piston has v = 0 to the
-last bit. Loss and relief are linearised about the last iterate until they agree (Newton).
+scalar inclusion  w v + friction(v) = f  with w > 0, solved exactly: a stuck piston has v = 0 to
+the last bit. Loss and relief are linearised about the last iterate until they agree (Newton).
 
 Method: SDIRK, two stages, gamma = 1 - 1/sqrt(2) (Alexander 1977): L-stable, order 2. A step in
 which the piston stops, starts, turns or reaches its end, and one over the relief pressure's kink,
@@ -95,6 +95,7 @@ def stage_into(
     was_stuck : bool
         Whether the piston sticks at the start: then the static friction holds it.
     par : (PARAMETERS,)
+        Constants of the axis, in the order of the column names above.
     chain : (n + 1, 6)
         Scratch: per node value, slope and derivative of p as function of the inflow, then of Q.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -205,7 +206,8 @@ def test_convergence_order_across_stops_and_starts():
     truth, _ = stick_slip_by_events_piecewise(axis_s, torque_of, (0.0, 0.016, 0.032))
     errors = []
     hydraulics = WaterHydraulics([axis])
-    for steps in (320, 640, 1280, 2560, 5120):
+    counts = np.array([320, 640, 1280, 2560, 5120])
+    for steps in counts:
         dt = 0.032 / steps
         states = run(hydraulics, lambda t, dt=dt: torque_of(t + 0.5 * dt), dt, steps)
         errors.append(abs(states[-1, 0, 1] - truth[0]) / abs(truth[0]))
@@ -221,7 +223,7 @@ def stick_slip_by_events_piecewise(axis, torque_of, times):
     """As `stick_slip_by_events` for a torque with jumps: restarts at each of `times`."""
     a, b = linear_system(axis)
     y, mode, slips = np.zeros(4), 0, 0
-    for start, stop in zip(times[:-1], times[1:]):
+    for start, stop in itertools.pairwise(times):
         torque = torque_of(0.5 * (start + stop))
         t = start
         force = axis.force_per_torque * torque - axis.piston_area_m2 * y[3]
