@@ -69,7 +69,7 @@ def test_oscillating_cylinder_peak_and_phase(kc):
     """
     Peak and phase of Morison's sum for x = A sin(w t), in closed form.
 
-    F = -F_d cos|cos| + F_i sin: inertia dominates up to F_i = 2 F_d, that is KC = pi^2 C_a / (2 C_d)
+    F = -F_d cos|cos| + F_i sin: inertia dominates up to F_i = 2 F_d, KC = pi^2 C_a / (2 C_d)
     (peak F_i at the turn); beyond, the peak is F_d + F_i^2 / (4 F_d) at sin(w t) = F_i / (2 F_d).
     """
     diameter, omega, c_d, c_a = 0.034, 2.0, 1.2, 1.0
