@@ -1,0 +1,423 @@
+"""
+Compiled recursive Newton-Euler passes of an arm of constant-strain segments.
+
+Outward: poses, velocities and accelerations in each segment's own frame. Inward: wrenches, and
+their projection on the strains. Cost is linear in the number of segments. The kernels compile for
+complex arguments too, so that complex steps differentiate them to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.dynamics_layout import Body, Loads, Scratch
+from softarm_ros.models.dynamics_segment_kernels import place_segment, segment_rates
+
+
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+def turn(R, x, y, z):  # type: ignore[no-untyped-def]
+    """Return R (x, y, z)."""
+    return (
+        R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+def turn_back(R, x, y, z):  # type: ignore[no-untyped-def]
+    """Return R^T (x, y, z)."""
+    return (
+        R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
+        R[0, 1] * x + R[1, 1] * y + R[2, 1] * z,
+        R[0, 2] * x + R[1, 2] * y + R[2, 2] * z,
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+    """Return (a, b, c) x (x, y, z)."""
+    return b * z - c * y, c * x - a * z, a * y - b * x
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def place_arm(body: Body, q: Array, scratch: Scratch) -> None:
+    """Write poses and strain maps of every segment for strains `q` (n, 4)."""
+    rotation, origin = scratch.rotation, scratch.origin
+    for i in range(3):
+        origin[0, i] = 0.0
+        for j in range(3):
+            rotation[0, i, j] = 1.0 if i == j else 0.0
+    for k in range(body.length.shape[0]):
+        turned, end = scratch.turned[k], scratch.end[k]
+        place_segment(
+            body.length[k],
+            body.rotary[k],
+            q[k],
+            turned,
+            end,
+            scratch.end_map[k],
+            scratch.centre[k],
+            scratch.centre_map[k],
+            scratch.end_turn[k],
+            scratch.middle_turn[k],
+            scratch.inertia[k],
+        )
+        R, child = rotation[k], rotation[k + 1]
+        for i in range(3):
+            origin[k + 1, i] = (
+                origin[k, i] + R[i, 0] * end[0] + R[i, 1] * end[1] + R[i, 2] * end[2]
+            )
+            for j in range(3):
+                child[i, j] = (
+                    R[i, 0] * turned[0, j] + R[i, 1] * turned[1, j] + R[i, 2] * turned[2, j]
+                )
+        if body.has_connector[k]:
+            _pass_connector(body.connector[k], body.turn[k], child, origin[k + 1])
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _pass_connector(offset, turn_, R, r):  # type: ignore[no-untyped-def]
+    """Move a pose from a segment's distal frame to the far end of its connector, in place."""
+    for i in range(3):
+        r[i] += R[i, 0] * offset[0] + R[i, 1] * offset[1] + R[i, 2] * offset[2]
+        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        for j in range(3):
+            R[i, j] = x * turn_[0, j] + y * turn_[1, j] + z * turn_[2, j]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def residual(  # type: ignore[no-untyped-def]
+    body: Body, loads: Loads, q, v, a, scratch: Scratch, out
+) -> None:
+    """
+    Write what strains `q`, rates `v`, accelerations `a` need beyond the loads, all (n, 4).
+
+    out = M a + coriolis + elastic + damping - weight - drive - cables - node wrenches, in
+    N m per unit stretch and N m^2 per curvature. `place_arm` must have been called for `q`.
+    """
+    n = body.length.shape[0]
+    _outward(body, loads, q, v, a, scratch)
+    f0, f1, f2 = q[0, 0] * 0.0, q[0, 0] * 0.0, q[0, 0] * 0.0
+    m0, m1, m2 = f0, f0, f0
+    for k in range(n - 1, -1, -1):
+        if body.has_connector[k]:
+            f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
+            m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
+            c = body.connector[k]
+            x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
+            m0, m1, m2 = m0 + x, m1 + y, m2 + z
+        t, s = scratch.tip_force[k], scratch.tip_moment[k]
+        R, p = scratch.turned[k], scratch.end[k]
+        f0, f1, f2 = turn(R, f0 + t[0], f1 + t[1], f2 + t[2])
+        m0, m1, m2 = turn(R, m0 + s[0], m1 + s[1], m2 + s[2])
+        g, u = scratch.force[k], scratch.moment[k]
+        P, C = scratch.end_map[k], scratch.centre_map[k]
+        W, V = scratch.end_turn[k], scratch.middle_turn[k]
+        for j in range(4):
+            out[k, j] = (
+                P[0, j] * f0
+                + P[1, j] * f1
+                + P[2, j] * f2
+                + C[0, j] * g[0]
+                + C[1, j] * g[1]
+                + C[2, j] * g[2]
+                + body.inner[k, j] * a[k, j]
+            )
+        for j in range(3):
+            out[k, j + 1] += (
+                W[0, j] * m0
+                + W[1, j] * m1
+                + W[2, j] * m2
+                + V[0, j] * u[0]
+                + V[1, j] * u[1]
+                + V[2, j] * u[2]
+            )
+        _add_material(body, loads, q, v, k, out)
+        x, y, z = cross(p[0], p[1], p[2], f0, f1, f2)
+        c = scratch.centre[k]
+        b0, b1, b2 = cross(c[0], c[1], c[2], g[0], g[1], g[2])
+        m0, m1, m2 = m0 + x + b0 + u[0], m1 + y + b1 + u[1], m2 + z + b2 + u[2]
+        f0, f1, f2 = f0 + g[0], f1 + g[1], f2 + g[2]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+def _add_material(body, loads, q, v, k, out):  # type: ignore[no-untyped-def]
+    """Add elastic, viscous and drive resultants of segment k to out[k]."""
+    length, K, D, rest = body.length[k], body.stiffness[k], body.damping[k], body.rest[k]
+    e0, e1, e2, e3 = q[k, 0] - rest[0], q[k, 1] - rest[1], q[k, 2] - rest[2], q[k, 3] - rest[3]
+    for j in range(4):
+        out[k, j] += length * (
+            K[j, 0] * e0
+            + K[j, 1] * e1
+            + K[j, 2] * e2
+            + K[j, 3] * e3
+            + D[j, 0] * v[k, 0]
+            + D[j, 1] * v[k, 1]
+            + D[j, 2] * v[k, 2]
+            + D[j, 3] * v[k, 3]
+            - loads.drive[k, j]
+        )
+    for i in range(loads.cable_tension.shape[1]):
+        tension = loads.cable_tension[k, i]
+        if tension != 0.0:
+            x, y = loads.cable_offset[k, i, 0], loads.cable_offset[k, i, 1]
+            # Cable length per rest length |(1 + eps) e3 + kappa x offset|.
+            along = 1.0 + q[k, 0] + q[k, 1] * y - q[k, 2] * x
+            radius2 = x * x + y * y
+            pull = length * tension / np.sqrt(along * along + q[k, 3] * q[k, 3] * radius2)
+            out[k, 0] += pull * along
+            out[k, 1] += pull * along * y
+            out[k, 2] -= pull * along * x
+            out[k, 3] += pull * q[k, 3] * radius2
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _outward(body, loads, q, v, a, scratch):  # type: ignore[no-untyped-def]
+    """Write the wrenches the pieces and the bodies on the distal frames need."""
+    zero = q[0, 0] * 0.0
+    w0, w1, w2, u0, u1, u2 = zero, zero, zero, zero, zero, zero
+    b0, b1, b2, a0, a1, a2 = zero, zero, zero, zero, zero, zero
+    g0, g1, g2 = zero + loads.gravity[0], zero + loads.gravity[1], zero + loads.gravity[2]
+    for k in range(body.length.shape[0]):
+        end, centre, spin, middle = segment_rates(body.length[k], q[k], v[k])
+        e0, e1, e2, e3 = a[k, 0], a[k, 1], a[k, 2], a[k, 3]
+        # The piece: its centre of mass and its middle frame.
+        p, C = scratch.centre[k], scratch.centre_map[k]
+        x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])
+        rx, ry, rz = cross(
+            w0, w1, w2, x + 2.0 * centre[0], y + 2.0 * centre[1], z + 2.0 * centre[2]
+        )
+        tx, ty, tz = cross(b0, b1, b2, p[0], p[1], p[2])
+        mass, weight, drag = body.mass[k], body.weight[k], body.drag[k, 0]
+        ax = a0 + rx + tx + centre[3] + C[0, 0] * e0 + C[0, 1] * e1 + C[0, 2] * e2 + C[0, 3] * e3
+        ay = a1 + ry + ty + centre[4] + C[1, 0] * e0 + C[1, 1] * e1 + C[1, 2] * e2 + C[1, 3] * e3
+        az = a2 + rz + tz + centre[5] + C[2, 0] * e0 + C[2, 1] * e1 + C[2, 2] * e2 + C[2, 3] * e3
+        force = scratch.force[k]
+        force[0] = mass * ax - weight * g0 + drag * (u0 + x + centre[0])
+        force[1] = mass * ay - weight * g1 + drag * (u1 + y + centre[1])
+        force[2] = mass * az - weight * g2 + drag * (u2 + z + centre[2])
+        V, J = scratch.middle_turn[k], scratch.inertia[k]
+        ox, oy, oz = w0 + middle[0], w1 + middle[1], w2 + middle[2]
+        x, y, z = cross(w0, w1, w2, middle[0], middle[1], middle[2])
+        ax = b0 + x + middle[3] + V[0, 0] * e1 + V[0, 1] * e2 + V[0, 2] * e3
+        ay = b1 + y + middle[4] + V[1, 0] * e1 + V[1, 1] * e2 + V[1, 2] * e3
+        az = b2 + z + middle[5] + V[2, 0] * e1 + V[2, 1] * e2 + V[2, 2] * e3
+        hx, hy, hz = turn(J, ox, oy, oz)
+        x, y, z = cross(ox, oy, oz, hx, hy, hz)
+        hx, hy, hz = turn(J, ax, ay, az)
+        drag, moment = body.drag[k, 1], scratch.moment[k]
+        moment[0] = hx + x + drag * ox
+        moment[1] = hy + y + drag * oy
+        moment[2] = hz + z + drag * oz
+        # On to the distal frame, in its own axes.
+        p, P, W = scratch.end[k], scratch.end_map[k], scratch.end_turn[k]
+        x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])
+        rx, ry, rz = cross(w0, w1, w2, x + 2.0 * end[0], y + 2.0 * end[1], z + 2.0 * end[2])
+        tx, ty, tz = cross(b0, b1, b2, p[0], p[1], p[2])
+        a0 += rx + tx + end[3] + P[0, 0] * e0 + P[0, 1] * e1 + P[0, 2] * e2 + P[0, 3] * e3
+        a1 += ry + ty + end[4] + P[1, 0] * e0 + P[1, 1] * e1 + P[1, 2] * e2 + P[1, 3] * e3
+        a2 += rz + tz + end[5] + P[2, 0] * e0 + P[2, 1] * e1 + P[2, 2] * e2 + P[2, 3] * e3
+        u0, u1, u2 = u0 + x + end[0], u1 + y + end[1], u2 + z + end[2]
+        x, y, z = cross(w0, w1, w2, spin[0], spin[1], spin[2])
+        b0 += x + spin[3] + W[0, 0] * e1 + W[0, 1] * e2 + W[0, 2] * e3
+        b1 += y + spin[4] + W[1, 0] * e1 + W[1, 1] * e2 + W[1, 2] * e3
+        b2 += z + spin[5] + W[2, 0] * e1 + W[2, 1] * e2 + W[2, 2] * e3
+        w0, w1, w2 = w0 + spin[0], w1 + spin[1], w2 + spin[2]
+        R = scratch.turned[k]
+        w0, w1, w2 = turn_back(R, w0, w1, w2)
+        u0, u1, u2 = turn_back(R, u0, u1, u2)
+        b0, b1, b2 = turn_back(R, b0, b1, b2)
+        a0, a1, a2 = turn_back(R, a0, a1, a2)
+        g0, g1, g2 = turn_back(R, g0, g1, g2)
+        force, moment = scratch.tip_force[k], scratch.tip_moment[k]
+        for i in range(3):
+            force[i] = zero
+            moment[i] = zero
+        if body.has_body[k]:
+            _distal_body(
+                body, k, (w0, w1, w2), (u0, u1, u2), (b0, b1, b2), (a0, a1, a2),
+                (g0, g1, g2), force, moment,
+            )  # fmt: skip
+        if body.has_connector[k]:
+            c, T = body.connector[k], body.turn[k]
+            x, y, z = cross(w0, w1, w2, c[0], c[1], c[2])
+            rx, ry, rz = cross(w0, w1, w2, x, y, z)
+            tx, ty, tz = cross(b0, b1, b2, c[0], c[1], c[2])
+            u0, u1, u2 = turn_back(T, u0 + x, u1 + y, u2 + z)
+            a0, a1, a2 = turn_back(T, a0 + rx + tx, a1 + ry + ty, a2 + rz + tz)
+            w0, w1, w2 = turn_back(T, w0, w1, w2)
+            b0, b1, b2 = turn_back(T, b0, b1, b2)
+            g0, g1, g2 = turn_back(T, g0, g1, g2)
+        _node_loads(
+            body, loads, k, scratch.rotation[k + 1], (w0, w1, w2), (u0, u1, u2),
+            (b0, b1, b2), (a0, a1, a2), force, moment,
+        )  # fmt: skip
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _distal_body(body, k, w, u, b, a, g, force, moment):  # type: ignore[no-untyped-def]
+    """Add what the rigid body on the distal frame needs, and the viscous load there."""
+    mass, weight, c, J = body.tip_mass[k], body.tip_weight[k], body.tip_centre[k], body.tip_inertia[k]
+    x, y, z = cross(w[0], w[1], w[2], c[0], c[1], c[2])
+    x, y, z = cross(w[0], w[1], w[2], x, y, z)
+    tx, ty, tz = cross(b[0], b[1], b[2], c[0], c[1], c[2])
+    fx = mass * (a[0] + x + tx) - weight * g[0]
+    fy = mass * (a[1] + y + ty) - weight * g[1]
+    fz = mass * (a[2] + z + tz) - weight * g[2]
+    hx, hy, hz = turn(J, w[0], w[1], w[2])
+    x, y, z = cross(w[0], w[1], w[2], hx, hy, hz)
+    hx, hy, hz = turn(J, b[0], b[1], b[2])
+    tx, ty, tz = cross(c[0], c[1], c[2], fx, fy, fz)
+    d, s = body.tip_drag[k, 0], body.tip_drag[k, 1]
+    force[0] += fx + d * u[0]
+    force[1] += fy + d * u[1]
+    force[2] += fz + d * u[2]
+    moment[0] += hx + x + tx + s * w[0]
+    moment[1] += hy + y + ty + s * w[1]
+    moment[2] += hz + z + tz + s * w[2]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _node_loads(body, loads, k, R, w, u, b, a, force, moment):  # type: ignore[no-untyped-def]
+    """Add the loads at the node behind the connector to what the distal frame needs."""
+    F = loads.wrench[k]
+    f0, f1, f2 = turn_back(R, -F[0], -F[1], -F[2])
+    m0, m1, m2 = turn_back(R, -F[3], -F[4], -F[5])
+    if loads.added_mass.shape[0] > 0:
+        # Spatial momentum h = A (u, w) and A (u', w'), u' the rate of the node-axes velocity.
+        A = loads.added_mass[k]
+        x, y, z = cross(w[0], w[1], w[2], u[0], u[1], u[2])
+        ax, ay, az = a[0] - x, a[1] - y, a[2] - z
+        h0 = A[0, 0] * u[0] + A[0, 1] * u[1] + A[0, 2] * u[2]
+        h0 += A[0, 3] * w[0] + A[0, 4] * w[1] + A[0, 5] * w[2]
+        h1 = A[1, 0] * u[0] + A[1, 1] * u[1] + A[1, 2] * u[2]
+        h1 += A[1, 3] * w[0] + A[1, 4] * w[1] + A[1, 5] * w[2]
+        h2 = A[2, 0] * u[0] + A[2, 1] * u[1] + A[2, 2] * u[2]
+        h2 += A[2, 3] * w[0] + A[2, 4] * w[1] + A[2, 5] * w[2]
+        l0 = A[3, 0] * u[0] + A[3, 1] * u[1] + A[3, 2] * u[2]
+        l0 += A[3, 3] * w[0] + A[3, 4] * w[1] + A[3, 5] * w[2]
+        l1 = A[4, 0] * u[0] + A[4, 1] * u[1] + A[4, 2] * u[2]
+        l1 += A[4, 3] * w[0] + A[4, 4] * w[1] + A[4, 5] * w[2]
+        l2 = A[5, 0] * u[0] + A[5, 1] * u[1] + A[5, 2] * u[2]
+        l2 += A[5, 3] * w[0] + A[5, 4] * w[1] + A[5, 5] * w[2]
+        x, y, z = cross(w[0], w[1], w[2], h0, h1, h2)
+        f0, f1, f2 = f0 + x, f1 + y, f2 + z
+        x, y, z = cross(w[0], w[1], w[2], l0, l1, l2)
+        m0, m1, m2 = m0 + x, m1 + y, m2 + z
+        x, y, z = cross(u[0], u[1], u[2], h0, h1, h2)
+        m0, m1, m2 = m0 + x, m1 + y, m2 + z
+        f0 += A[0, 0] * ax + A[0, 1] * ay + A[0, 2] * az
+        f0 += A[0, 3] * b[0] + A[0, 4] * b[1] + A[0, 5] * b[2]
+        f1 += A[1, 0] * ax + A[1, 1] * ay + A[1, 2] * az
+        f1 += A[1, 3] * b[0] + A[1, 4] * b[1] + A[1, 5] * b[2]
+        f2 += A[2, 0] * ax + A[2, 1] * ay + A[2, 2] * az
+        f2 += A[2, 3] * b[0] + A[2, 4] * b[1] + A[2, 5] * b[2]
+        m0 += A[3, 0] * ax + A[3, 1] * ay + A[3, 2] * az
+        m0 += A[3, 3] * b[0] + A[3, 4] * b[1] + A[3, 5] * b[2]
+        m1 += A[4, 0] * ax + A[4, 1] * ay + A[4, 2] * az
+        m1 += A[4, 3] * b[0] + A[4, 4] * b[1] + A[4, 5] * b[2]
+        m2 += A[5, 0] * ax + A[5, 1] * ay + A[5, 2] * az
+        m2 += A[5, 3] * b[0] + A[5, 4] * b[1] + A[5, 5] * b[2]
+    if body.has_connector[k]:
+        f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
+        m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
+        c = body.connector[k]
+        x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
+        m0, m1, m2 = m0 + x, m1 + y, m2 + z
+    force[0] += f0
+    force[1] += f1
+    force[2] += f2
+    moment[0] += m0
+    moment[1] += m1
+    moment[2] += m2
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def energies(  # type: ignore[no-untyped-def]
+    body: Body, loads: Loads, q, v, scratch: Scratch
+) -> tuple[float, float, float, float]:
+    """
+    Return kinetic, elastic and weight energy [J] and the power lost in damping and drag [W].
+
+    `place_arm` must have been called for `q`. The fluid's kinetic energy is counted.
+    """
+    kinetic, elastic, weight, loss = 0.0, 0.0, 0.0, 0.0
+    w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(body.length.shape[0]):
+        end, centre, spin, middle = segment_rates(body.length[k], q[k], v[k])
+        R, r = scratch.rotation[k], scratch.origin[k]
+        p, J = scratch.centre[k], scratch.inertia[k]
+        x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])
+        x, y, z = u0 + x + centre[0], u1 + y + centre[1], u2 + z + centre[2]
+        speed2 = x * x + y * y + z * z
+        x, y, z = w0 + middle[0], w1 + middle[1], w2 + middle[2]
+        hx, hy, hz = turn(J, x, y, z)
+        kinetic += 0.5 * (body.mass[k] * speed2 + x * hx + y * hy + z * hz)
+        loss += body.drag[k, 0] * speed2 + body.drag[k, 1] * (x * x + y * y + z * z)
+        x, y, z = turn(R, p[0], p[1], p[2])
+        g = loads.gravity
+        weight -= body.weight[k] * (g[0] * (r[0] + x) + g[1] * (r[1] + y) + g[2] * (r[2] + z))
+        for i in range(4):
+            kinetic += 0.5 * body.inner[k, i] * v[k, i] * v[k, i]
+            for j in range(4):
+                stretch = (q[k, i] - body.rest[k, i]) * (q[k, j] - body.rest[k, j])
+                elastic += 0.5 * body.length[k] * body.stiffness[k, i, j] * stretch
+                loss += body.length[k] * body.damping[k, i, j] * v[k, i] * v[k, j]
+        p, T = scratch.end[k], scratch.turned[k]
+        x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])
+        u0, u1, u2 = turn_back(T, u0 + x + end[0], u1 + y + end[1], u2 + z + end[2])
+        w0, w1, w2 = turn_back(T, w0 + spin[0], w1 + spin[1], w2 + spin[2])
+        if body.has_body[k]:
+            c, J = body.tip_centre[k], body.tip_inertia[k]
+            x, y, z = cross(w0, w1, w2, c[0], c[1], c[2])
+            x, y, z = u0 + x, u1 + y, u2 + z
+            hx, hy, hz = turn(J, w0, w1, w2)
+            kinetic += 0.5 * body.tip_mass[k] * (x * x + y * y + z * z)
+            kinetic += 0.5 * (w0 * hx + w1 * hy + w2 * hz)
+            loss += body.tip_drag[k, 0] * (u0 * u0 + u1 * u1 + u2 * u2)
+            loss += body.tip_drag[k, 1] * (w0 * w0 + w1 * w1 + w2 * w2)
+            x, y, z = turn(T, c[0], c[1], c[2])
+            x, y, z = turn(R, x + p[0], y + p[1], z + p[2])
+            weight -= body.tip_weight[k] * (
+                g[0] * (r[0] + x) + g[1] * (r[1] + y) + g[2] * (r[2] + z)
+            )
+        if body.has_connector[k]:
+            c, T = body.connector[k], body.turn[k]
+            x, y, z = cross(w0, w1, w2, c[0], c[1], c[2])
+            u0, u1, u2 = turn_back(T, u0 + x, u1 + y, u2 + z)
+            w0, w1, w2 = turn_back(T, w0, w1, w2)
+        if loads.added_mass.shape[0] > 0:
+            twist = (u0, u1, u2, w0, w1, w2)
+            for i in range(6):
+                for j in range(6):
+                    kinetic += 0.5 * loads.added_mass[k, i, j] * twist[i] * twist[j]
+    return kinetic, elastic, weight, loss
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def node_twists(body: Body, v: Array, scratch: Scratch, out: Array) -> None:
+    """Write the velocity of every node, base axes, linear first (n, 6); needs `place_arm`."""
+    w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(body.length.shape[0]):
+        p, P, W = scratch.end[k], scratch.end_map[k], scratch.end_turn[k]
+        x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])
+        u0 += x + P[0, 0] * v[k, 0] + P[0, 1] * v[k, 1] + P[0, 2] * v[k, 2] + P[0, 3] * v[k, 3]
+        u1 += y + P[1, 0] * v[k, 0] + P[1, 1] * v[k, 1] + P[1, 2] * v[k, 2] + P[1, 3] * v[k, 3]
+        u2 += z + P[2, 0] * v[k, 0] + P[2, 1] * v[k, 1] + P[2, 2] * v[k, 2] + P[2, 3] * v[k, 3]
+        w0 += W[0, 0] * v[k, 1] + W[0, 1] * v[k, 2] + W[0, 2] * v[k, 3]
+        w1 += W[1, 0] * v[k, 1] + W[1, 1] * v[k, 2] + W[1, 2] * v[k, 3]
+        w2 += W[2, 0] * v[k, 1] + W[2, 1] * v[k, 2] + W[2, 2] * v[k, 3]
+        T = scratch.turned[k]
+        u0, u1, u2 = turn_back(T, u0, u1, u2)
+        w0, w1, w2 = turn_back(T, w0, w1, w2)
+        if body.has_connector[k]:
+            c, T = body.connector[k], body.turn[k]
+            x, y, z = cross(w0, w1, w2, c[0], c[1], c[2])
+            u0, u1, u2 = turn_back(T, u0 + x, u1 + y, u2 + z)
+            w0, w1, w2 = turn_back(T, w0, w1, w2)
+        R = scratch.rotation[k + 1]
+        out[k, 0], out[k, 1], out[k, 2] = turn(R, u0, u1, u2)
+        out[k, 3], out[k, 4], out[k, 5] = turn(R, w0, w1, w2)
