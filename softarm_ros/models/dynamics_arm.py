@@ -107,6 +107,8 @@ class ArmDynamics:
 
         Parameters
         ----------
+        gravity_m_s2 : (3,)
+            Acceleration of free fall [m/s^2].
         drive : (n, 4), optional
             Tangential force [N] and moment [N m] of the drive in each segment, material axes; see
             `chamber_drive`.
@@ -270,9 +272,8 @@ class ArmDynamics:
             inside = s - (ends[k] - rod[k] - rigid[k])
             part = min(inside, rod[k])
             place_segment(
-                part, self.body.rotary[k], q[k], one.turned[0], one.end[0], one.end_map[0],
-                one.centre[0], one.centre_map[0], one.end_turn[0], one.middle_turn[0],
-                one.inertia[0],
+                part, self.body.rotary[k:], q[k:], 0, one.turned, one.end, one.end_map,
+                one.centre, one.centre_map, one.end_turn, one.middle_turn, one.inertia,
             )  # fmt: skip
             local = one.end[0] + one.turned[0][:, 2] * (inside - part)
             points[i] = poses[k, :3, 3] + poses[k, :3, :3] @ local

@@ -117,9 +117,17 @@ def factorise(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _own_inertia(  # type: ignore[no-untyped-def]
-    body, k, damping_time, stiffness_time2, mass, J, U, scratch, H
-):
+def _own_inertia(
+    body: Body,
+    k: int,
+    damping_time: float,
+    stiffness_time2: float,
+    mass: float,
+    J: Array,
+    U: Array,
+    scratch: Scratch,
+    H: Array,
+) -> None:
     """Write the lower triangle of the strains' own matrix (4, 4)."""
     P, W = scratch.end_map[k], scratch.end_turn[k]
     C, V = scratch.centre_map[k], scratch.middle_turn[k]
@@ -137,13 +145,11 @@ def _own_inertia(  # type: ignore[no-untyped-def]
             H[i, j] += V[0, i - 1] * x + V[1, i - 1] * y + V[2, i - 1] * z
     for i in range(1, 4):
         for j in range(i + 1):
-            H[i, j] += (
-                W[0, i - 1] * U[3, j] + W[1, i - 1] * U[4, j] + W[2, i - 1] * U[5, j]
-            )
+            H[i, j] += W[0, i - 1] * U[3, j] + W[1, i - 1] * U[4, j] + W[2, i - 1] * U[5, j]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _eliminate(U, H, gain, ll, la, aa):  # type: ignore[no-untyped-def]
+def _eliminate(U: Array, H: Array, gain: Array, ll: Array, la: Array, aa: Array) -> None:
     """Write gain = U H^-1 and subtract gain U^T from the carried inertia."""
     for i in range(6):
         for j in range(4):
@@ -176,7 +182,7 @@ def _eliminate(U, H, gain, ll, la, aa):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _turn_inertia(R, ll, la, aa, work):  # type: ignore[no-untyped-def]
+def _turn_inertia(R: Array, ll: Array, la: Array, aa: Array, work: Array) -> None:
     """Replace each block A of a spatial inertia by R A R^T."""
     for A in (ll, la, aa):
         for i in range(3):
@@ -188,7 +194,7 @@ def _turn_inertia(R, ll, la, aa, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _shift_inertia(p, ll, la, aa, work):  # type: ignore[no-untyped-def]
+def _shift_inertia(p: Array, ll: Array, la: Array, aa: Array, work: Array) -> None:
     """Refer a spatial inertia at point p (3,) to the origin of the axes."""
     # With X = [[1, -hat p], [0, 1]]: X^T A X, the velocity of p being u - p x w.
     for i in range(3):
@@ -212,7 +218,7 @@ def _shift_inertia(p, ll, la, aa, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _add_point(mass, c, ll, la, aa):  # type: ignore[no-untyped-def]
+def _add_point(mass: float, c: Array, ll: Array, la: Array, aa: Array) -> None:
     """Add a point mass at c (3,) to a spatial inertia at the origin."""
     x, y, z = c[0], c[1], c[2]
     ll[0, 0] += mass

@@ -97,15 +97,12 @@ def _fill_piece(body: Body, k: int, section: DynamicSectionConfig) -> None:
     body.inner[k, 3] = slices[2] * square / 6.0
 
 
-def _add_body(
-    body: Body, k: int, rigid: RigidBodyConfig, offset: Array, turn: Array
-) -> None:
+def _add_body(body: Body, k: int, rigid: RigidBodyConfig, offset: Array, turn: Array) -> None:
     """Add a rigid body given in a frame at `offset`, `turn` from distal frame k."""
     drag = np.array([rigid.drag_N_s_m, rigid.turning_drag_N_m_s])
     inertia = np.array(rigid.inertia_kg_m2)
-    if rigid.mass_kg == 0.0 and rigid.displaced_fluid_kg == 0.0:
-        if not (drag.any() or inertia.any()):
-            return
+    if not (rigid.mass_kg or rigid.displaced_fluid_kg or drag.any() or inertia.any()):
+        return
     body.has_body[k] = True
     mass, new = body.tip_mass[k], rigid.mass_kg
     centre = offset + turn @ np.array(rigid.centre_m)

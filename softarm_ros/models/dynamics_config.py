@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
-from softarm_ros.models.arm_model import Array
 
 Vector3Field = tuple[Finite, Finite, Finite]
 Four = tuple[Finite, Finite, Finite, Finite]
@@ -28,8 +27,10 @@ class RigidBodyConfig(ConfigBlock):
     displaced_fluid_kg: NonNegative = 0.0
     centre_m: Vector3Field = (0.0, 0.0, 0.0)
     inertia_kg_m2: NonNegative3 = (0.0, 0.0, 0.0)
-    drag_N_s_m: NonNegative = Field(0.0, description='viscous force per velocity, d_v')
-    turning_drag_N_m_s: NonNegative = Field(0.0, description='viscous moment per rate, d_w')
+    drag_N_s_m: NonNegative = Field(default=0.0, description='viscous force per velocity, d_v')
+    turning_drag_N_m_s: NonNegative = Field(
+        default=0.0, description='viscous moment per rate, d_w'
+    )
 
 
 class ConnectorConfig(ConfigBlock):
@@ -56,10 +57,15 @@ class DynamicSectionConfig(ConfigBlock):
     damping: Four4 = ((0.0,) * 4,) * 4
     rest_strain: Four = (0.0, 0.0, 0.0, 0.0)
     displaced_fluid_kg_m: NonNegative = 0.0
-    drag_N_s_m2: NonNegative = Field(0.0, description='viscous force per length and velocity')
-    turning_drag_N_s: NonNegative = Field(0.0, description='viscous moment per length and rate')
+    drag_N_s_m2: NonNegative = Field(
+        default=0.0, description='viscous force per length and velocity'
+    )
+    turning_drag_N_s: NonNegative = Field(
+        default=0.0, description='viscous moment per length and rate'
+    )
     mass_at: Literal['piece', 'top'] = Field(
-        'piece', description='mass along each segment, or lumped at its top as in Chen et al.'
+        default='piece',
+        description='mass along each segment, or lumped at its top as in Chen et al.',
     )
     body: RigidBodyConfig = RigidBodyConfig()
     connector: ConnectorConfig = ConnectorConfig()
@@ -115,12 +121,20 @@ def round_section(
 
     Parameters
     ----------
-    shear_modulus_Pa : float, optional
-        E/3 (incompressible) if not given.
+    length_m, radius_m, inner_radius_m : float
+        Rest length, outer radius, radius of a concentric bore.
+    youngs_modulus_Pa, shear_modulus_Pa : float
+        E and G; G = E/3 (incompressible) if not given.
+    density_kg_m3 : float
+        Density of the material.
+    segments : int
+        Pieces of constant strain.
     damping_time_s : float
         Kelvin-Voigt time: damping = time * stiffness.
     air_drag_1_s : float
         Viscous drag per mass: every slice feels -rate * mass * velocity, -rate * inertia * spin.
+    body, connector : optional
+        Rigid body at the section's end and connector behind it.
 
     """
     shear = youngs_modulus_Pa / 3.0 if shear_modulus_Pa is None else shear_modulus_Pa
@@ -142,4 +156,3 @@ def round_section(
         body=body or RigidBodyConfig(),
         connector=connector or ConnectorConfig(),
     )
-

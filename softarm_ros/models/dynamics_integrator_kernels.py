@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
 from softarm_ros.models.arm_model import Array
@@ -24,6 +23,8 @@ from softarm_ros.models.dynamics_recursion_kernels import node_twists, place_arm
 
 REACHED, TOO_SMALL, TOO_MANY = 0, 1, 2
 MAX_ITERATIONS = 8
+# Steps after which the contraction of the iterations is measured again.
+MAX_AGE = 8
 # Newton corrections stop this far below the error tolerance.
 NEWTON_SHARE = 0.03
 
@@ -46,7 +47,9 @@ def accelerations_into(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _displacement(body: Body, scratch: Scratch, strains: Array, factor: float, out: Array) -> float:
+def _displacement(
+    body: Body, scratch: Scratch, strains: Array, factor: float, out: Array
+) -> float:
     """Return the largest displacement [m] of a node by small strains times `factor`."""
     node_twists(body, strains, scratch, out)
     largest = 0.0
@@ -80,6 +83,10 @@ def advance(
 
     Parameters
     ----------
+    body, loads : Body, Loads
+        The arm and what acts on it meanwhile.
+    duration : float
+        Time to go [s].
     state : (5, n, 4)
         Strains, rates, accelerations, algorithmic accelerations, jerk (for prediction).
     step, max_step : float
@@ -89,9 +96,13 @@ def advance(
     radius : float
         Spectral radius at infinity, 0..1.
     contraction : float
-        Newton contraction seen before, 1 if unknown.
+        Newton contraction per step^2 [1/s^2] seen before, negative if unknown.
+    frozen, moving : Scratch
+        Scratch of the factorised and of the current shape.
     work, twists : (5, n, 4), (n, 6)
         Scratch.
+    max_steps : int
+        Steps and rejections allowed.
 
     Returns
     -------
@@ -110,9 +121,18 @@ def advance(
     _restart(body, loads, state, tolerance, frozen, r, delta, twists, step)
     time, steps, rejected, iterations = 0.0, 0, 0, 0
     smallest = 1e-9 * duration
+    known, age = contraction >= 0.0, 0
     while duration - time > smallest:
         if steps + rejected >= max_steps:
-            return TOO_MANY, time, step, contraction, steps, rejected, iterations
+            return (
+                TOO_MANY,
+                time,
+                step,
+                contraction if known else -1.0,
+                steps,
+                rejected,
+                iterations,
+            )
         step = min(step, max_step)
         left = duration - time
         h = left / math.ceil(left / step * (1.0 - 1e-9))
@@ -124,9 +144,7 @@ def advance(
                 filtered /= 1.0 - alpha_m
                 a1[k, j] = guess
                 v1[k, j] = v[k, j] + h * ((1.0 - gamma) * b[k, j] + gamma * filtered)
-                q1[k, j] = (
-                    q[k, j] + h * v[k, j] + h2 * ((0.5 - beta) * b[k, j] + beta * filtered)
-                )
+                q1[k, j] = q[k, j] + h * v[k, j] + h2 * ((0.5 - beta) * b[k, j] + beta * filtered)
         place_arm(body, q1, frozen)
         residual(body, loads, q1, v1, a1, frozen, r)
         good = factorise(body, loads, h * gamma * eta, h * gamma * eta, h2 * beta * eta, frozen)
@@ -147,25 +165,35 @@ def advance(
             moved = _displacement(body, frozen, delta, h2 * beta * eta, twists)
             if not math.isfinite(moved):
                 break
-            if iteration > 0 and last > 0.0:
-                rate = moved / last
-                if rate > 0.7:
+            if iteration > 0:
+                rate = moved / max(last, 1e-300)
+                if rate > 0.7 and moved > 1e-3 * NEWTON_SHARE * tolerance:
                     break
-                contraction = max(rate, 0.7 * contraction) if contraction < 1.0 else rate
+                contraction = max(rate / h2, 0.5 * contraction if known else 0.0)
+                known, age = True, 0
             last = moved
-            if contraction < 1.0:
-                if moved * contraction / (1.0 - contraction) <= NEWTON_SHARE * tolerance:
-                    converged = True
-                    break
-            elif moved <= 1e-3 * NEWTON_SHARE * tolerance:
-                converged = True
+            # The contraction of the simplified iteration grows with h^2.
+            rate = contraction * h2
+            if known and age < MAX_AGE and rate < 0.5:
+                converged = moved * rate / (1.0 - rate) <= NEWTON_SHARE * tolerance
+            elif iteration > 0:
+                converged = moved <= NEWTON_SHARE * tolerance
+            if converged:
                 break
         if not converged:
             rejected += 1
-            contraction = 1.0
+            known = False
             step = 0.25 * h
             if step < smallest:
-                return TOO_SMALL, time, step, contraction, steps, rejected, iterations
+                return (
+                    TOO_SMALL,
+                    time,
+                    step,
+                    contraction if known else -1.0,
+                    steps,
+                    rejected,
+                    iterations,
+                )
             continue
         # Local error of the positions: error_constant h^3 q''', from the accelerations.
         for k in range(n):
@@ -178,7 +206,15 @@ def advance(
             rejected += 1
             step = h * max(0.25, ratio)
             if step < smallest:
-                return TOO_SMALL, time, step, contraction, steps, rejected, iterations
+                return (
+                    TOO_SMALL,
+                    time,
+                    step,
+                    contraction if known else -1.0,
+                    steps,
+                    rejected,
+                    iterations,
+                )
             continue
         for k in range(n):
             for j in range(4):
@@ -187,9 +223,10 @@ def advance(
                 b[k, j] += delta[k, j]
         time += h
         steps += 1
+        age += 1
         # A step of the filter is biased by (alpha_m - alpha_f) h jerk: follow a change of h.
         step = max(h * min(ratio, 2.0), min(step, h)) if ratio >= 1.0 else h * max(ratio, 0.5)
-    return REACHED, time, step, contraction, steps, rejected, iterations
+    return REACHED, time, step, contraction if known else -1.0, steps, rejected, iterations
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

@@ -15,9 +15,11 @@ from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics_segment_kernels import place_segment, segment_rates
 
+Triple = tuple[float, float, float]
+
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def turn(R, x, y, z):  # type: ignore[no-untyped-def]
+def turn(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R (x, y, z)."""
     return (
         R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
@@ -27,7 +29,7 @@ def turn(R, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def turn_back(R, x, y, z):  # type: ignore[no-untyped-def]
+def turn_back(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R^T (x, y, z)."""
     return (
         R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
@@ -37,7 +39,7 @@ def turn_back(R, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+def cross(a: float, b: float, c: float, x: float, y: float, z: float) -> Triple:
     """Return (a, b, c) x (x, y, z)."""
     return b * z - c * y, c * x - a * z, a * y - b * x
 
@@ -46,40 +48,39 @@ def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
 def place_arm(body: Body, q: Array, scratch: Scratch) -> None:
     """Write poses and strain maps of every segment for strains `q` (n, 4)."""
     rotation, origin = scratch.rotation, scratch.origin
+    turned, end = scratch.turned, scratch.end
     for i in range(3):
         origin[0, i] = 0.0
         for j in range(3):
             rotation[0, i, j] = 1.0 if i == j else 0.0
     for k in range(body.length.shape[0]):
-        turned, end = scratch.turned[k], scratch.end[k]
         place_segment(
             body.length[k],
-            body.rotary[k],
-            q[k],
-            turned,
+            body.rotary,
+            q,
+            k,
+            scratch.turned,
             end,
-            scratch.end_map[k],
-            scratch.centre[k],
-            scratch.centre_map[k],
-            scratch.end_turn[k],
-            scratch.middle_turn[k],
-            scratch.inertia[k],
+            scratch.end_map,
+            scratch.centre,
+            scratch.centre_map,
+            scratch.end_turn,
+            scratch.middle_turn,
+            scratch.inertia,
         )
-        R, child = rotation[k], rotation[k + 1]
         for i in range(3):
-            origin[k + 1, i] = (
-                origin[k, i] + R[i, 0] * end[0] + R[i, 1] * end[1] + R[i, 2] * end[2]
-            )
+            x, y, z = rotation[k, i, 0], rotation[k, i, 1], rotation[k, i, 2]
+            origin[k + 1, i] = origin[k, i] + x * end[k, 0] + y * end[k, 1] + z * end[k, 2]
             for j in range(3):
-                child[i, j] = (
-                    R[i, 0] * turned[0, j] + R[i, 1] * turned[1, j] + R[i, 2] * turned[2, j]
+                rotation[k + 1, i, j] = (
+                    x * turned[k, 0, j] + y * turned[k, 1, j] + z * turned[k, 2, j]
                 )
         if body.has_connector[k]:
-            _pass_connector(body.connector[k], body.turn[k], child, origin[k + 1])
+            _pass_connector(body.connector[k], body.turn[k], rotation[k + 1], origin[k + 1])
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _pass_connector(offset, turn_, R, r):  # type: ignore[no-untyped-def]
+def _pass_connector(offset: Array, turn_: Array, R: Array, r: Array) -> None:
     """Move a pose from a segment's distal frame to the far end of its connector, in place."""
     for i in range(3):
         r[i] += R[i, 0] * offset[0] + R[i, 1] * offset[1] + R[i, 2] * offset[2]
@@ -89,8 +90,8 @@ def _pass_connector(offset, turn_, R, r):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def residual(  # type: ignore[no-untyped-def]
-    body: Body, loads: Loads, q, v, a, scratch: Scratch, out
+def residual(
+    body: Body, loads: Loads, q: Array, v: Array, a: Array, scratch: Scratch, out: Array
 ) -> None:
     """
     Write what strains `q`, rates `v`, accelerations `a` need beyond the loads, all (n, 4).
@@ -144,7 +145,7 @@ def residual(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _add_material(body, loads, q, v, k, out):  # type: ignore[no-untyped-def]
+def _add_material(body: Body, loads: Loads, q: Array, v: Array, k: int, out: Array) -> None:
     """Add elastic, viscous and drive resultants of segment k to out[k]."""
     length, K, D, rest = body.length[k], body.stiffness[k], body.damping[k], body.rest[k]
     e0, e1, e2, e3 = q[k, 0] - rest[0], q[k, 1] - rest[1], q[k, 2] - rest[2], q[k, 3] - rest[3]
@@ -175,14 +176,14 @@ def _add_material(body, loads, q, v, k, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _outward(body, loads, q, v, a, scratch):  # type: ignore[no-untyped-def]
+def _outward(body: Body, loads: Loads, q: Array, v: Array, a: Array, scratch: Scratch) -> None:
     """Write the wrenches the pieces and the bodies on the distal frames need."""
     zero = q[0, 0] * 0.0
     w0, w1, w2, u0, u1, u2 = zero, zero, zero, zero, zero, zero
     b0, b1, b2, a0, a1, a2 = zero, zero, zero, zero, zero, zero
     g0, g1, g2 = zero + loads.gravity[0], zero + loads.gravity[1], zero + loads.gravity[2]
     for k in range(body.length.shape[0]):
-        end, centre, spin, middle = segment_rates(body.length[k], q[k], v[k])
+        end, centre, spin, middle = segment_rates(body.length[k], q, v, k)
         e0, e1, e2, e3 = a[k, 0], a[k, 1], a[k, 2], a[k, 3]
         # The piece: its centre of mass and its middle frame.
         p, C = scratch.centre[k], scratch.centre_map[k]
@@ -258,9 +259,24 @@ def _outward(body, loads, q, v, a, scratch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _distal_body(body, k, w, u, b, a, g, force, moment):  # type: ignore[no-untyped-def]
+def _distal_body(
+    body: Body,
+    k: int,
+    w: Triple,
+    u: Triple,
+    b: Triple,
+    a: Triple,
+    g: Triple,
+    force: Array,
+    moment: Array,
+) -> None:
     """Add what the rigid body on the distal frame needs, and the viscous load there."""
-    mass, weight, c, J = body.tip_mass[k], body.tip_weight[k], body.tip_centre[k], body.tip_inertia[k]
+    mass, weight, c, J = (
+        body.tip_mass[k],
+        body.tip_weight[k],
+        body.tip_centre[k],
+        body.tip_inertia[k],
+    )
     x, y, z = cross(w[0], w[1], w[2], c[0], c[1], c[2])
     x, y, z = cross(w[0], w[1], w[2], x, y, z)
     tx, ty, tz = cross(b[0], b[1], b[2], c[0], c[1], c[2])
@@ -281,7 +297,18 @@ def _distal_body(body, k, w, u, b, a, g, force, moment):  # type: ignore[no-unty
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _node_loads(body, loads, k, R, w, u, b, a, force, moment):  # type: ignore[no-untyped-def]
+def _node_loads(
+    body: Body,
+    loads: Loads,
+    k: int,
+    R: Array,
+    w: Triple,
+    u: Triple,
+    b: Triple,
+    a: Triple,
+    force: Array,
+    moment: Array,
+) -> None:
     """Add the loads at the node behind the connector to what the distal frame needs."""
     F = loads.wrench[k]
     f0, f1, f2 = turn_back(R, -F[0], -F[1], -F[2])
@@ -336,8 +363,8 @@ def _node_loads(body, loads, k, R, w, u, b, a, force, moment):  # type: ignore[n
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def energies(  # type: ignore[no-untyped-def]
-    body: Body, loads: Loads, q, v, scratch: Scratch
+def energies(
+    body: Body, loads: Loads, q: Array, v: Array, scratch: Scratch
 ) -> tuple[float, float, float, float]:
     """
     Return kinetic, elastic and weight energy [J] and the power lost in damping and drag [W].
@@ -347,7 +374,7 @@ def energies(  # type: ignore[no-untyped-def]
     kinetic, elastic, weight, loss = 0.0, 0.0, 0.0, 0.0
     w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(body.length.shape[0]):
-        end, centre, spin, middle = segment_rates(body.length[k], q[k], v[k])
+        end, centre, spin, middle = segment_rates(body.length[k], q, v, k)
         R, r = scratch.rotation[k], scratch.origin[k]
         p, J = scratch.centre[k], scratch.inertia[k]
         x, y, z = cross(w0, w1, w2, p[0], p[1], p[2])

@@ -17,22 +17,36 @@ from numba import njit
 
 from softarm_ros.models.arm_model import Array
 
-_TERMS = 11
-_C7 = tuple((-1.0) ** k / math.factorial(2 * k + 7) for k in range(_TERMS))
-_C8 = tuple((-1.0) ** k / math.factorial(2 * k + 8) for k in range(_TERMS))
-# Below this u the series of c7, c8 are exact to rounding with _TERMS terms, or with 5.
-_SERIES_LIMIT = 4.0
+# Coefficients (-1)^k / (2 k + 7)! and (-1)^k / (2 k + 8)! of the series of c7 and c8.
+_C7 = tuple((-1.0) ** k / math.factorial(2 * k + 7) for k in range(11))
+_C8 = tuple((-1.0) ** k / math.factorial(2 * k + 8) for k in range(11))
+(_A0, _A1, _A2, _A3, _A4), (_B0, _B1, _B2, _B3, _B4) = _C7[:5], _C8[:5]
+# Below these u, 5 and 11 terms of the series are exact to rounding.
 _SHORT_SERIES_LIMIT = 0.06
+_SERIES_LIMIT = 4.0
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def stumpff_to_8(u):  # type: ignore[no-untyped-def]  # real or complex
+def stumpff_to_8(u: float) -> tuple[float, ...]:
     """Return (c1, ..., c8) at u = angle^2; c_k = sum over j of (-u)^j / (2 j + k)!."""
+    if u.real < _SHORT_SERIES_LIMIT:
+        c7 = (((_A4 * u + _A3) * u + _A2) * u + _A1) * u + _A0
+        c8 = (((_B4 * u + _B3) * u + _B2) * u + _B1) * u + _B0
+        c5 = 1.0 / 120.0 - u * c7
+        c6 = 1.0 / 720.0 - u * c8
+        c3 = 1.0 / 6.0 - u * c5
+        c4 = 1.0 / 24.0 - u * c6
+        return 1.0 - u * c3, 0.5 - u * c4, c3, c4, c5, c6, c7, c8
+    return _stumpff_of_large(u)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _stumpff_of_large(u: float) -> tuple[float, ...]:
+    """Return (c1, ..., c8) away from zero."""
     if u.real < _SERIES_LIMIT:
-        first = 4 if u.real < _SHORT_SERIES_LIMIT else _TERMS - 1
-        c7 = u * 0.0 + _C7[first]
-        c8 = u * 0.0 + _C8[first]
-        for k in range(first - 1, -1, -1):
+        c7 = u * 0.0 + _C7[10]
+        c8 = u * 0.0 + _C8[10]
+        for k in range(9, -1, -1):
             c7 = c7 * u + _C7[k]
             c8 = c8 * u + _C8[k]
         c5 = 1.0 / 120.0 - u * c7
@@ -52,85 +66,132 @@ def stumpff_to_8(u):  # type: ignore[no-untyped-def]  # real or complex
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _point(x, y, z, a, b, c, da, db, dc, length, rho, place, map_):  # type: ignore[no-untyped-def]
+def _point(
+    x: float,
+    y: float,
+    z: float,
+    a: float,
+    b: float,
+    c: float,
+    da: float,
+    db: float,
+    dc: float,
+    length: float,
+    rho: float,
+    place: Array,
+    map_: Array,
+    k: int,
+) -> None:
     """Write rho (a e3 + b phi x e3 + c phi_z phi) and its derivative by the strains."""
     # direction, and its derivative by u
     dx, dy, dz = b * y + c * z * x, c * z * y - b * x, a + c * z * z
     ux, uy, uz = db * y + dc * z * x, dc * z * y - db * x, da + dc * z * z
-    place[0], place[1], place[2] = rho * dx, rho * dy, rho * dz
-    map_[0, 0], map_[1, 0], map_[2, 0] = length * dx, length * dy, length * dz
+    place[k, 0], place[k, 1], place[k, 2] = rho * dx, rho * dy, rho * dz
+    map_[k, 0, 0], map_[k, 1, 0], map_[k, 2, 0] = length * dx, length * dy, length * dz
     s = rho * length
-    map_[0, 1] = s * (2.0 * x * ux + c * z)
-    map_[1, 1] = s * (2.0 * x * uy - b)
-    map_[2, 1] = s * (2.0 * x * uz)
-    map_[0, 2] = s * (2.0 * y * ux + b)
-    map_[1, 2] = s * (2.0 * y * uy + c * z)
-    map_[2, 2] = s * (2.0 * y * uz)
-    map_[0, 3] = s * (2.0 * z * ux + c * x)
-    map_[1, 3] = s * (2.0 * z * uy + c * y)
-    map_[2, 3] = s * (2.0 * z * uz + 2.0 * c * z)
+    map_[k, 0, 1] = s * (2.0 * x * ux + c * z)
+    map_[k, 1, 1] = s * (2.0 * x * uy - b)
+    map_[k, 2, 1] = s * (2.0 * x * uz)
+    map_[k, 0, 2] = s * (2.0 * y * ux + b)
+    map_[k, 1, 2] = s * (2.0 * y * uy + c * z)
+    map_[k, 2, 2] = s * (2.0 * y * uz)
+    map_[k, 0, 3] = s * (2.0 * z * ux + c * x)
+    map_[k, 1, 3] = s * (2.0 * z * uy + c * y)
+    map_[k, 2, 3] = s * (2.0 * z * uz + 2.0 * c * z)
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _turning(x, y, z, c1, c2, c3, s, map_):  # type: ignore[no-untyped-def]
+def _turning(
+    x: float, y: float, z: float, c1: float, c2: float, c3: float, s: float, map_: Array, k: int
+) -> None:
     """Write s (c1 I + c2 hat(phi) + c3 phi phi^T), the left Jacobian of the rotation."""
-    map_[0, 0] = s * (c1 + c3 * x * x)
-    map_[1, 1] = s * (c1 + c3 * y * y)
-    map_[2, 2] = s * (c1 + c3 * z * z)
-    map_[0, 1] = s * (c3 * x * y - c2 * z)
-    map_[1, 0] = s * (c3 * x * y + c2 * z)
-    map_[0, 2] = s * (c3 * x * z + c2 * y)
-    map_[2, 0] = s * (c3 * x * z - c2 * y)
-    map_[1, 2] = s * (c3 * y * z - c2 * x)
-    map_[2, 1] = s * (c3 * y * z + c2 * x)
+    map_[k, 0, 0] = s * (c1 + c3 * x * x)
+    map_[k, 1, 1] = s * (c1 + c3 * y * y)
+    map_[k, 2, 2] = s * (c1 + c3 * z * z)
+    map_[k, 0, 1] = s * (c3 * x * y - c2 * z)
+    map_[k, 1, 0] = s * (c3 * x * y + c2 * z)
+    map_[k, 0, 2] = s * (c3 * x * z + c2 * y)
+    map_[k, 2, 0] = s * (c3 * x * z - c2 * y)
+    map_[k, 1, 2] = s * (c3 * y * z - c2 * x)
+    map_[k, 2, 1] = s * (c3 * y * z + c2 * x)
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def place_segment(  # type: ignore[no-untyped-def]
-    length, rotary, q, turned, end, end_map, centre, centre_map, end_turn, middle_turn, inertia
-):
-    """Write everything that depends on the strains `q` (4,) alone; see `Scratch`."""
-    x, y, z = length * q[1], length * q[2], length * q[3]
-    rho = length * (1.0 + q[0])
+def place_segment(
+    length: float,
+    rotary: Array,
+    q: Array,
+    k: int,
+    turned: Array,
+    end: Array,
+    end_map: Array,
+    centre: Array,
+    centre_map: Array,
+    end_turn: Array,
+    middle_turn: Array,
+    inertia: Array,
+) -> None:
+    """Write everything that depends on the strains `q[k]` alone; see `Scratch`."""
+    x, y, z = length * q[k, 1], length * q[k, 2], length * q[k, 3]
+    rho = length * (1.0 + q[k, 0])
     u = x * x + y * y + z * z
     c1, c2, c3, c4, c5, c6, _, _ = stumpff_to_8(u)
     # d c_k / du = (k c_{k+2} - c_{k+1}) / 2
     d1, d2, d3 = 0.5 * (c3 - c2), c4 - 0.5 * c3, 1.5 * c5 - 0.5 * c4
     d4 = 2.0 * c6 - 0.5 * c5
-    _point(x, y, z, c1, c2, c3, d1, d2, d3, length, rho, end, end_map)
-    _point(x, y, z, c2, c3, c4, d2, d3, d4, length, rho, centre, centre_map)
-    _turning(x, y, z, c1, c2, c3, length, end_turn)
+    _point(x, y, z, c1, c2, c3, d1, d2, d3, length, rho, end, end_map, k)
+    _point(x, y, z, c2, c3, c4, d2, d3, d4, length, rho, centre, centre_map, k)
+    _turning(x, y, z, c1, c2, c3, length, end_turn, k)
     c0 = 1.0 - u * c2
-    turned[0, 0] = c0 + c2 * x * x
-    turned[1, 1] = c0 + c2 * y * y
-    turned[2, 2] = c0 + c2 * z * z
-    turned[0, 1] = c2 * x * y - c1 * z
-    turned[1, 0] = c2 * x * y + c1 * z
-    turned[0, 2] = c2 * x * z + c1 * y
-    turned[2, 0] = c2 * x * z - c1 * y
-    turned[1, 2] = c2 * y * z - c1 * x
-    turned[2, 1] = c2 * y * z + c1 * x
+    turned[k, 0, 0] = c0 + c2 * x * x
+    turned[k, 1, 1] = c0 + c2 * y * y
+    turned[k, 2, 2] = c0 + c2 * z * z
+    turned[k, 0, 1] = c2 * x * y - c1 * z
+    turned[k, 1, 0] = c2 * x * y + c1 * z
+    turned[k, 0, 2] = c2 * x * z + c1 * y
+    turned[k, 2, 0] = c2 * x * z - c1 * y
+    turned[k, 1, 2] = c2 * y * z - c1 * x
+    turned[k, 2, 1] = c2 * y * z + c1 * x
     x, y, z, u = 0.5 * x, 0.5 * y, 0.5 * z, 0.25 * u
     c1, c2, c3, _, _, _, _, _ = stumpff_to_8(u)
-    _turning(x, y, z, c1, c2, c3, 0.5 * length, middle_turn)
+    _turning(x, y, z, c1, c2, c3, 0.5 * length, middle_turn, k)
     # R diag(j) R^T = j0 I + (j1 - j0) r1 r1^T + (j2 - j0) r2 r2^T of the middle frame
     c0 = 1.0 - u * c2
     ax, ay, az = c2 * x * y - c1 * z, c0 + c2 * y * y, c2 * y * z + c1 * x
     bx, by, bz = c2 * x * z + c1 * y, c2 * y * z - c1 * x, c0 + c2 * z * z
-    j0, j1, j2 = rotary[0], rotary[1] - rotary[0], rotary[2] - rotary[0]
-    inertia[0, 0] = j0 + j1 * ax * ax + j2 * bx * bx
-    inertia[1, 1] = j0 + j1 * ay * ay + j2 * by * by
-    inertia[2, 2] = j0 + j1 * az * az + j2 * bz * bz
-    inertia[0, 1] = j1 * ax * ay + j2 * bx * by
-    inertia[0, 2] = j1 * ax * az + j2 * bx * bz
-    inertia[1, 2] = j1 * ay * az + j2 * by * bz
-    inertia[1, 0], inertia[2, 0], inertia[2, 1] = inertia[0, 1], inertia[0, 2], inertia[1, 2]
+    j0, j1, j2 = rotary[k, 0], rotary[k, 1] - rotary[k, 0], rotary[k, 2] - rotary[k, 0]
+    inertia[k, 0, 0] = j0 + j1 * ax * ax + j2 * bx * bx
+    inertia[k, 1, 1] = j0 + j1 * ay * ay + j2 * by * by
+    inertia[k, 2, 2] = j0 + j1 * az * az + j2 * bz * bz
+    inertia[k, 0, 1] = j1 * ax * ay + j2 * bx * by
+    inertia[k, 0, 2] = j1 * ax * az + j2 * bx * bz
+    inertia[k, 1, 2] = j1 * ay * az + j2 * by * bz
+    inertia[k, 1, 0], inertia[k, 2, 0], inertia[k, 2, 1] = (
+        inertia[k, 0, 1],
+        inertia[k, 0, 2],
+        inertia[k, 1, 2],
+    )
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _point_drift(  # type: ignore[no-untyped-def]
-    x, y, z, fx, fy, fz, s, nu, b, c, da, db, dc, dda, ddb, ddc
-):
+def _point_drift(
+    x: float,
+    y: float,
+    z: float,
+    fx: float,
+    fy: float,
+    fz: float,
+    s: float,
+    nu: float,
+    b: float,
+    c: float,
+    da: float,
+    db: float,
+    dc: float,
+    dda: float,
+    ddb: float,
+    ddc: float,
+) -> tuple[float, ...]:
     """Return first rate and unforced second rate of a e3 + b phi x e3 + c phi_z phi."""
     ux, uy, uz = db * y + dc * z * x, dc * z * y - db * x, da + dc * z * z
     wx, wy, wz = ddb * y + ddc * z * x, ddc * z * y - ddb * x, dda + ddc * z * z
@@ -146,7 +207,21 @@ def _point_drift(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _turning_drift(x, y, z, fx, fy, fz, s, nu, c1, c2, c3, c4, c5):  # type: ignore[no-untyped-def]
+def _turning_drift(
+    x: float,
+    y: float,
+    z: float,
+    fx: float,
+    fy: float,
+    fz: float,
+    s: float,
+    nu: float,
+    c1: float,
+    c2: float,
+    c3: float,
+    c4: float,
+    c5: float,
+) -> tuple[float, ...]:
     """Return angular velocity and unforced angular acceleration of exp(phi), phi' = f."""
     kx, ky, kz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
     e1 = s * (c3 - c2)
@@ -164,16 +239,16 @@ def _turning_drift(x, y, z, fx, fy, fz, s, nu, c1, c2, c3, c4, c5):  # type: ign
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def segment_rates(length, q, v):  # type: ignore[no-untyped-def]
+def segment_rates(length: float, q: Array, v: Array, k: int) -> tuple[tuple[float, ...], ...]:
     """
     Return velocities and unforced accelerations of a segment's frames, local axes.
 
     Four groups of six numbers: distal point, centre of mass (velocity, acceleration), distal
     frame, middle frame (angular velocity, angular acceleration).
     """
-    x, y, z = length * q[1], length * q[2], length * q[3]
-    fx, fy, fz = length * v[1], length * v[2], length * v[3]
-    rho, stretching = length * (1.0 + q[0]), length * v[0]
+    x, y, z = length * q[k, 1], length * q[k, 2], length * q[k, 3]
+    fx, fy, fz = length * v[k, 1], length * v[k, 2], length * v[k, 3]
+    rho, stretching = length * (1.0 + q[k, 0]), length * v[k, 0]
     u = x * x + y * y + z * z
     s = x * fx + y * fy + z * fz
     nu = fx * fx + fy * fy + fz * fz
