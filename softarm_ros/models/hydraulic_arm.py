@@ -118,13 +118,10 @@ class HydraulicArm:
         cavitated = self.hydraulics.cavitated(y)
         message = ''
         if not good:
-            message = (
-                f'no solution within {ITERATION_LIMIT} iterations at a step of {dt_s / whole:.3g} s'
-            )
+            smallest = dt_s / whole
+            message = f'no solution in {ITERATION_LIMIT} iterations, steps of {smallest:.3g} s'
         elif cavitated.any():
-            message = 'cavitation in ' + ', '.join(
-                np.array(self.hydraulics.axis_names)[cavitated]
-            )
+            message = 'cavitation in ' + ', '.join(np.array(self.hydraulics.axis_names)[cavitated])
         return HydraulicArmStep(
             HydraulicArmState(q, v, y), good, message, relieved, cavitated, substeps
         )

@@ -5,7 +5,8 @@ Unknowns of an implicit stage are the strain rates v (n, 4). An axis answers the
 Q = A_d dl/dt of its chamber with a pressure P(Q): one sweep of its chain, exact with friction, end
 stops and losses (`water_hydraulics_kernels`). So the hydraulics drop out of the stage, and the arm
 sees a drive  map P(map' L v)  with the slope -Z <= 0: a damper, which makes the stage as stable as
-the arm alone. The Newton matrix is the arm's, factorised in linear time, plus m columns (Woodbury).
+the arm alone. The Newton matrix is the arm's, factorised in linear time, plus m columns
+(Woodbury).
 
 Method: that of the hydraulics (SDIRK 2, L-stable; implicit Euler where an axis changes branch), so
 arm and water share the stages and no energy appears between them.
