@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_articulated_kernels import factorise, solve
@@ -76,7 +77,7 @@ def _stage(
     base_q: Array,
     base_v: Array,
     base_y: Array,
-    stuck: Array,
+    stuck: NDArray[np.bool_],
     q: Array,
     v: Array,
     y: Array,
