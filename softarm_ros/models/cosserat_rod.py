@@ -20,7 +20,6 @@ from softarm_ros.models.cosserat_shooting_kernels import (
     Loads,
     new_trace,
     shoot,
-    start_strains,
 )
 from softarm_ros.models.cosserat_solver_kernels import equilibrate
 from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
@@ -134,11 +133,10 @@ class CosseratRod:
         self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
         self._rest_rotation = self._tip_rotation.copy()
         self._warm = False
-        start_strains(self._fine, self._trace)
         self._rest_lengths = np.zeros(cables)
         self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
         # At rest the tip rotation is that of the base shot seen from the other end.
-        shoot(self._fine, self._loads, self._tip_rotation, 0, False, self._trace)
+        shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
         x, y, z, w = self._trace.base_rotation
         self._rest_rotation = np.array([-x, -y, -z, w])
         self._rest_lengths = self._trace.cable_lengths.copy()
@@ -191,7 +189,7 @@ class CosseratRod:
                 f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
             )
 
-    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-11) -> tuple[int, float, bool, int, float]:
+    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-10) -> tuple[int, float, bool, int, float]:
         """Run the compiled solver on the loads set; the result stays in the work space."""
         result = equilibrate(
             self._fine,
@@ -254,7 +252,7 @@ class CosseratRod:
         if not self._warm:
             raise ModelError('no derivatives: there is no solution to take them at')
         status, _ = shoot(
-            self._fine, self._loads, self._tip_rotation, 9 + cables, True, self._trace
+            self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace
         )
         variation = self._trace.variation
         y = variation[:3, :3]

@@ -276,14 +276,21 @@ def _leave_end(
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def shoot(
-    grid: Grid, loads: Loads, tip_rotation: Array, columns: int, derivatives: bool, trace: Trace
+    grid: Grid,
+    loads: Loads,
+    tip_rotation: Array,
+    columns: int,
+    derivatives: bool,
+    fresh: bool,
+    trace: Trace,
 ) -> tuple[int, bool]:
     """
     Integrate from the tip (rotation given as quaternion (4,)) to the base.
 
     `columns`: 0 for the shot alone, 3 for the derivative by the tip rotation, 9 + cables
-    (with `derivatives`) for those by tip force, tip moment and tensions too. Returns a status and
-    whether Y stayed regular.
+    (with `derivatives`) for those by tip force, tip moment and tensions too. `fresh`: the local
+    laws start from the cut before, else from the strains in `trace`. Returns a status and whether
+    Y stayed regular.
     """
     steps = grid.step_length.shape[0]
     segments = grid.n_active.shape[0]
@@ -342,7 +349,6 @@ def shoot(
             new_segment = True
         else:
             new_segment = False
-        active = grid.active[segment]
         n_active = grid.n_active[segment]
         for s in range(STAGES):
             node = NODE_OF_STAGE[s]
@@ -365,12 +371,21 @@ def shoot(
                 wrench[3 + i] = (
                     r[0, i] * stage_force[0] + r[1, i] * stage_force[1] + r[2, i] * stage_force[2]
                 )
-            strain = trace.strains[j, s]
+            if fresh:
+                if new_segment and s == 0:
+                    for i in range(6):
+                        strain[i] = grid.rest[j, node, i]
+            else:
+                for i in range(6):
+                    strain[i] = trace.strains[j, s, i]
             status = local_strain(
-                grid.stiffness[j, node],
-                grid.rest[j, node],
-                grid.routes[j, node],
-                active,
+                grid.stiffness,
+                grid.rest,
+                grid.routes,
+                j,
+                node,
+                grid.active,
+                segment,
                 n_active,
                 loads.tensions,
                 wrench,
@@ -383,6 +398,8 @@ def shoot(
             )
             if status != OK:
                 return status, regular
+            for i in range(6):
+                trace.strains[j, s, i] = strain[i]
             if s == 0:
                 if new_segment:
                     _leave_end(trace, row, q, moment, stage_force, point, strain)
@@ -408,7 +425,7 @@ def shoot(
             for i in range(3):
                 point[i] -= weight * velocity[i]
             for a in range(n_active):
-                trace.cable_lengths[active[a]] += weight * tangents[active[a], 3]
+                trace.cable_lengths[grid.active[segment, a]] += weight * tangents[grid.active[segment, a], 3]
             if columns == 0:
                 continue
             for i in range(6):
@@ -442,7 +459,7 @@ def shoot(
                     cable = c - 9
                     present = False
                     for a in range(n_active):
-                        present = present or active[a] == cable
+                        present = present or grid.active[segment, a] == cable
                     if present:
                         e0, e1, e2 = (
                             tangents[cable, 0],
@@ -475,7 +492,7 @@ def shoot(
                     var[7, c] -= weight * d1
                     var[8, c] -= weight * d2
                     for a in range(n_active):
-                        cable = active[a]
+                        cable = grid.active[segment, a]
                         p = grid.routes[j, node, cable]
                         var[9 + cable, c] += weight * (
                             tangents[cable, 0] * (step[3] + step[1] * p[2] - step[2] * p[1])
@@ -540,53 +557,75 @@ def newton(
     tip_rotation: Array,
     tolerance: float,
     max_shots: int,
+    fresh: bool,
     trace: Trace,
 ) -> tuple[int, float, bool, int]:
     """
     Turn `tip_rotation` until the base is met, by Newton with backtracking; in place.
 
-    Returns the status, the error at the base [rad], whether Y stayed regular at the last full
-    shot and the number of shots.
+    While the error falls fast, Y is not integrated anew but corrected by Broyden's rule. Returns
+    the status, the error at the base [rad], whether Y stayed regular at the last shot that
+    integrated it and the number of shots.
     """
     trial = tip_rotation.copy()
-    error, turn = np.zeros(3), np.zeros(3)
+    error, turn, last_error = np.zeros(3), np.zeros(3), np.zeros(3)
+    y = np.eye(3)
     best, fraction = math.inf, 1.0
-    regular = True
-    status = TOO_MANY_ITERATIONS
+    regular, integrated_regular = True, True
     failure = TOO_MANY_ITERATIONS
+    integrate = True
     for shot in range(max_shots):
-        status, regular = shoot(grid, loads, trial, 3, False, trace)
+        status, regular = shoot(
+            grid, loads, trial, 3 if integrate else 0, False, fresh, trace
+        )
+        fresh = status != OK
         size = math.inf
         if status == OK:
             size = _base_error(trace.base_rotation, error)
         else:
             failure = status
+        if integrate:
+            integrated_regular = regular
         if size < tolerance:
             tip_rotation[:] = trial
-            return OK, size, regular, shot + 1
+            return OK, size, integrated_regular, shot + 1
         if not size < best:
+            if not integrate:
+                # The corrected Y misled: integrate it at the best rotation so far.
+                integrate = True
+                best = math.inf
+                trial[:] = tip_rotation
+                continue
             # Worse than where the step began: halve it.
             fraction *= 0.5
             if fraction < 0.05 or best == math.inf:
-                return failure, best, regular, shot + 1
+                return failure, best, integrated_regular, shot + 1
             trial[:] = tip_rotation
             _turn(trial, fraction * turn[0], fraction * turn[1], fraction * turn[2])
             continue
+        if integrate:
+            for i in range(3):
+                for c in range(3):
+                    y[i, c] = trace.variation[i, c]
+        else:
+            # Broyden: Y turn is the change of the base, last_error - error.
+            norm = turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2
+            for i in range(3):
+                miss = last_error[i] - error[i]
+                for c in range(3):
+                    miss -= y[i, c] * turn[c]
+                for c in range(3):
+                    y[i, c] += miss * turn[c] / norm
+        integrate = not size < 0.1 * best and not size < 0.05
         best = size
         tip_rotation[:] = trial
+        last_error[:] = error
         # d(base rotation) = Y d(tip rotation), both in their local frames
-        if not solve3(trace.variation[:3, :3], error, turn):
-            return SINGULAR, best, regular, shot + 1
+        if not solve3(y, error, turn):
+            return SINGULAR, best, integrated_regular, shot + 1
         length = math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2)
-        fraction = min(1.0, 1.5 / length) if length > 0.0 else 1.0
+        fraction = min(1.0, 1.5 / length)
+        if fraction < 1.0:
+            integrate = True
         _turn(trial, fraction * turn[0], fraction * turn[1], fraction * turn[2])
-    return failure, best, regular, max_shots
-
-
-@njit(cache=True, fastmath=False, error_model='numpy')
-def start_strains(grid: Grid, trace: Trace) -> None:
-    """Let every local law start from the strain at rest."""
-    for j in range(trace.strains.shape[0]):
-        for s in range(STAGES):
-            for i in range(6):
-                trace.strains[j, s, i] = grid.rest[j, NODE_OF_STAGE[s], i]
+    return failure, best, integrated_regular, max_shots

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.cosserat_shooting_kernels import Grid, Loads, Trace, newton, start_strains
+from softarm_ros.models.cosserat_shooting_kernels import Grid, Loads, Trace, newton
 from softarm_ros.models.cosserat_strain_kernels import OK
 
 # Error [rad] at the base at which the coarse grid hands over: its own error is not smaller.
@@ -48,37 +48,33 @@ def equilibrate(
     """
     shots = 0
     if warm:
-        status, error, regular, shots = newton(fine, loads, tip_rotation, tolerance, 12, trace)
+        status, error, regular, shots = newton(fine, loads, tip_rotation, tolerance, 16, False, trace)
         if status == OK:
             return status, error, regular, shots, 1.0
     tip_rotation[:] = rest_rotation
-    start_strains(coarse, coarse_trace)
-    start_strains(fine, trace)
-    status, _, regular, _ = newton(coarse, loads, tip_rotation, HAND_OVER, 25, coarse_trace)
+    status, _, regular, _ = newton(coarse, loads, tip_rotation, HAND_OVER, 25, True, coarse_trace)
     # A start that is unstable on the coarse grid may be another branch: walk there in load steps.
     if status == OK and regular:
-        status, error, regular, count = newton(fine, loads, tip_rotation, tolerance, 12, trace)
+        status, error, regular, count = newton(fine, loads, tip_rotation, tolerance, 16, True, trace)
         shots += count
         if status == OK:
             return status, error, regular, shots, 1.0
     reached, share_step = 0.0, 0.25
     tip_rotation[:] = rest_rotation
-    start_strains(fine, trace)
-    error = 0.0
-    regular = True
+    error, regular, fresh = 0.0, True, True
     before = rest_rotation.copy()
     while reached < 1.0:
         share = min(1.0, reached + share_step)
         _scale_loads(loads, share, partial)
         before[:] = tip_rotation
-        status, error, regular, count = newton(fine, partial, tip_rotation, tolerance, 12, trace)
+        status, error, regular, count = newton(fine, partial, tip_rotation, tolerance, 16, fresh, trace)
         shots += count
+        fresh = status != OK
         if status == OK:
             reached = share
             share_step = min(0.25, 1.7 * share_step)
         else:
             tip_rotation[:] = before
-            start_strains(fine, trace)
             share_step *= 0.5
             if share_step < SMALLEST_LOAD_STEP:
                 return status, error, regular, shots, reached

@@ -64,10 +64,13 @@ def substitute(factor: Array, b: Array, n: int) -> None:
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def local_strain(
-    stiffness: Array,
-    rest: Array,
-    routes: Array,
+    stiffness_table: Array,
+    rest_table: Array,
+    routes_table: Array,
+    j: int,
+    node: int,
     active: Array,
+    segment: int,
     n_active: int,
     tensions: Array,
     wrench: Array,
@@ -83,12 +86,12 @@ def local_strain(
 
     Parameters
     ----------
-    stiffness, rest : (6, 6), (6,)
-        Stiffness of the rod and strain at rest.
-    routes : (cables, 6)
-        Offset r and its slope r' of each cable at this cut.
-    active : (cables,) int
-        Indices of the cables present here, `n_active` of them.
+    stiffness_table, rest_table : (steps, 5, 6, 6), (steps, 5, 6)
+        Stiffness of the rod and strain at rest; here the entries [j, node] count.
+    routes_table : (steps, 5, cables, 6)
+        Offset r and its slope r' of each cable.
+    active : (segments, cables) int
+        Indices of the cables in a segment, `n_active` of them.
     wrench : (6,)
         Local moment [N m] and force [N].
     n : int
@@ -107,7 +110,7 @@ def local_strain(
     """
     if n == 3:
         for k in range(3, 6):
-            strain[k] = rest[k]
+            strain[k] = rest_table[j, node, k]
     for _ in range(25):
         u0, u1, u2 = strain[0], strain[1], strain[2]
         v0, v1, v2 = strain[3], strain[4], strain[5]
@@ -116,17 +119,17 @@ def local_strain(
         for i in range(n):
             value = wrench[i]
             for k in range(6):
-                value -= stiffness[i, k] * (strain[k] - rest[k])
+                value -= stiffness_table[j, node, i, k] * (strain[k] - rest_table[j, node, k])
             step[i] = value
             for k in range(i + 1):
-                factor[i, k] = stiffness[i, k]
+                factor[i, k] = stiffness_table[j, node, i, k]
         for a in range(n_active):
-            c = active[a]
+            c = active[segment, a]
             t = tensions[c]
-            r0, r1, r2 = routes[c, 0], routes[c, 1], routes[c, 2]
-            e0 = v0 + u1 * r2 - u2 * r1 + routes[c, 3]
-            e1 = v1 + u2 * r0 - u0 * r2 + routes[c, 4]
-            e2 = v2 + u0 * r1 - u1 * r0 + routes[c, 5]
+            r0, r1, r2 = routes_table[j, node, c, 0], routes_table[j, node, c, 1], routes_table[j, node, c, 2]
+            e0 = v0 + u1 * r2 - u2 * r1 + routes_table[j, node, c, 3]
+            e1 = v1 + u2 * r0 - u0 * r2 + routes_table[j, node, c, 4]
+            e2 = v2 + u0 * r1 - u1 * r0 + routes_table[j, node, c, 5]
             length = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
             if not length > MIN_STRETCH:
                 return CRUSHED
@@ -181,8 +184,8 @@ def local_strain(
         for k in range(3, n):
             strain[k] += step[k]
             size = max(size, abs(step[k]))
-        # Newton squares the error: a step of 1e-7 leaves 1e-14.
-        if size < 1e-7:
+        # Newton squares the error; the last shot starts nearer than this and leaves rounding.
+        if size < 1e-5:
             return OK
         if not size < 1e6:
             return NO_STRAIN
