@@ -10,6 +10,7 @@ from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat_config import CosseratConfig, RodSegmentConfig
 from softarm_ros.models.cosserat_shooting_kernels import NODES, Grid
+from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
 
 # Gauss-Legendre: exact for every profile offered (mass per length at most quadratic in s).
 _GAUSS_POINTS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -20,10 +21,8 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
     segments, cables = config.segments, config.cables
     total = steps * len(segments)
     index = {segment.name: k for k, segment in enumerate(segments)}
-    stiffness = np.zeros((total, 5, 6, 6))
-    rest = np.zeros((total, 5, 6))
+    table = np.zeros((total, 5, ROUTES + 6 * len(cables)))
     mass_beyond = np.zeros((total, 5))
-    routes = np.zeros((total, 5, len(cables), 6))
     step_length = np.zeros(total)
     segment_of_step = np.zeros(total, dtype=np.int64)
     by_segment = [
@@ -36,12 +35,14 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
         step_length[j] = segment.length_m / steps
         for node, share in enumerate(NODES):
             fraction = 1.0 - (j % steps + share) / steps
-            stiffness[j, node] = segment.profile.stiffness(fraction)
-            rest[j, node] = [*segment.rest_curvature_1_m, 0.0, 0.0, 1.0]
+            row = table[j, node]
+            row[:REST] = segment.profile.stiffness(fraction).ravel()
+            row[REST:ROUTES] = [*segment.rest_curvature_1_m, 0.0, 0.0, 1.0]
             mass_beyond[j, node] = _mass_beyond(segment, fraction)
-            for c, of_segment in enumerate(by_segment):
-                if k in of_segment:
-                    routes[j, node, c] = of_segment[k].offset(fraction, segment.length_m)
+            passing = [routes[k] for routes in by_segment if k in routes]
+            for a, route in enumerate(passing):
+                place = ROUTES + 6 * a
+                row[place : place + 6] = route.offset(fraction, segment.length_m)
     active = np.zeros((len(segments), max(len(cables), 1)), dtype=np.int64)
     n_active = np.zeros(len(segments), dtype=np.int64)
     connectors = np.zeros((len(segments), 15))
@@ -60,10 +61,8 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
     return Grid(
         segment_of_step,
         step_length,
-        stiffness,
-        rest,
+        table,
         mass_beyond,
-        routes,
         active,
         n_active,
         np.array([_mass_beyond(segment, 0.0) for segment in segments]),

@@ -22,7 +22,7 @@ from softarm_ros.models.cosserat_shooting_kernels import (
     shoot,
 )
 from softarm_ros.models.cosserat_solver_kernels import equilibrate
-from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
+from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
 
 COARSE_STEPS = 2
 _REASONS = {
@@ -309,8 +309,9 @@ class CosseratRod:
                 rotations[last] @ relative,
                 points[last] + rotations[last][:, 2] * connector.length_m,
             )
-        stretch = trace.strains - grid.rest[:, NODE_OF_STAGE]
-        stiffness = grid.stiffness[:, NODE_OF_STAGE]
+        rows = grid.table[:, NODE_OF_STAGE]
+        stretch = trace.strains - rows[..., REST:ROUTES]
+        stiffness = rows[..., :REST].reshape(*rows.shape[:2], 6, 6)
         n = grid.n_strains
         energy = 0.5 * np.einsum(
             'j,s,jsa,jsab,jsb->',

@@ -30,7 +30,17 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.cosserat_strain_kernels import OK, local_strain, substitute
+from softarm_ros.models.cosserat_strain_kernels import (
+    CABLES,
+    OK,
+    REST,
+    ROUTES,
+    STEP,
+    STRAIN,
+    WRENCH,
+    local_strain,
+    substitute,
+)
 
 IntArray = NDArray[np.int64]
 SINGULAR, TOO_MANY_ITERATIONS = 3, 4
@@ -57,10 +67,8 @@ class Grid(NamedTuple):
 
     segment_of_step: IntArray  # (steps,)
     step_length: Array  # (steps,) [m]
-    stiffness: Array  # (steps, 5, 6, 6)
-    rest: Array  # (steps, 5, 6)
+    table: Array  # (steps, 5, 42 + 6 cables): rows of `local_strain`
     mass_beyond: Array  # (steps, 5) [kg], from there to the distal end of the segment
-    routes: Array  # (steps, 5, cables, 6)
     active: IntArray  # (segments, cables)
     n_active: IntArray  # (segments,)
     segment_mass: Array  # (segments,) [kg]
@@ -261,7 +269,7 @@ def _cross_connector(
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def _leave_end(
-    trace: Trace, row: int, q: Array, moment: Array, force: Array, point: Array, strain: Array
+    trace: Trace, row: int, q: Array, moment: Array, force: Array, point: Array, work: Array
 ) -> None:
     """Keep the state at one end of a step."""
     for i in range(3):
@@ -271,7 +279,7 @@ def _leave_end(
     for i in range(4):
         trace.quaternions[row, i] = q[i]
     for i in range(6):
-        trace.end_strains[row, i] = strain[i]
+        trace.end_strains[row, i] = work[STRAIN + i]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -317,21 +325,24 @@ def shoot(
     stage_var = np.empty((6, max(columns, 1)))
     slope_var = np.empty((STAGES, 6, max(columns, 1)))
     r = np.empty((3, 3))
-    wrench, step, factor = np.empty(6), np.empty(6), np.empty((6, 6))
-    tangents = np.empty((cables, 4))
+    work = np.empty(CABLES + 5 * cables)
     before, transfer = np.eye(3), np.empty((3, 3))
-    strain = np.empty(6)
     stage_force = np.empty(3)
     regular = True
-    segment = segments
-    row = -1
+    segment, segment_before, n_active = segments, segments, 0
+    lengths, slot = np.zeros(cables), np.zeros(cables, dtype=np.int64)
+    # Out of the tuples, whose every use counts references.
+    table, active, strains = grid.table, grid.active, trace.strains
+    mass_beyond, gravity, step_length = grid.mass_beyond, loads.gravity, grid.step_length
+    segment_of_step, curvature_scale = grid.segment_of_step, grid.curvature_scale
+    end = -1
     for j in range(steps):
-        h = grid.step_length[j]
-        if grid.segment_of_step[j] != segment:
+        h = step_length[j]
+        if segment_of_step[j] != segment:
             if segment < segments:
                 for i in range(3):
-                    force[i] += grid.segment_mass[segment] * loads.gravity[i]
-            segment = grid.segment_of_step[j]
+                    force[i] += grid.segment_mass[segment] * gravity[i]
+            segment = segment_of_step[j]
             _cross_connector(
                 grid.connectors[segment],
                 loads.gravity,
@@ -345,11 +356,20 @@ def shoot(
                 columns,
                 derivatives,
             )
-            row += 1
+            for a in range(n_active):
+                trace.cable_lengths[active[segment_before, a]] += lengths[a]
+            n_active = grid.n_active[segment]
+            segment_before = segment
+            for i in range(cables):
+                lengths[i] = 0.0
+                slot[i] = -1
+            for a in range(n_active):
+                slot[active[segment, a]] = a
+                work[CABLES + 5 * a] = loads.tensions[active[segment, a]]
+            end += 1
             new_segment = True
         else:
             new_segment = False
-        n_active = grid.n_active[segment]
         for s in range(STAGES):
             node = NODE_OF_STAGE[s]
             for i in range(4):
@@ -362,53 +382,36 @@ def shoot(
                 for l in range(s):
                     value += A[s, l] * slope[l, 4 + i]
                 stage_moment[i] = moment[i] + h * value
-                stage_force[i] = force[i] + grid.mass_beyond[j, node] * loads.gravity[i]
+                stage_force[i] = force[i] + mass_beyond[j, node] * gravity[i]
             _matrix_into(stage_q[0], stage_q[1], stage_q[2], stage_q[3], r)
             for i in range(3):
-                wrench[i] = (
+                work[WRENCH + i] = (
                     r[0, i] * stage_moment[0] + r[1, i] * stage_moment[1] + r[2, i] * stage_moment[2]
                 )
-                wrench[3 + i] = (
+                work[WRENCH + 3 + i] = (
                     r[0, i] * stage_force[0] + r[1, i] * stage_force[1] + r[2, i] * stage_force[2]
                 )
-            if fresh:
-                if new_segment and s == 0:
-                    for i in range(6):
-                        strain[i] = grid.rest[j, node, i]
-            else:
+            row = table[j, node]
+            if not fresh:
                 for i in range(6):
-                    strain[i] = trace.strains[j, s, i]
-            status = local_strain(
-                grid.stiffness,
-                grid.rest,
-                grid.routes,
-                j,
-                node,
-                grid.active,
-                segment,
-                n_active,
-                loads.tensions,
-                wrench,
-                n,
-                grid.curvature_scale,
-                strain,
-                factor,
-                step,
-                tangents,
-            )
+                    work[STRAIN + i] = strains[j, s, i]
+            elif new_segment and s == 0:
+                for i in range(6):
+                    work[STRAIN + i] = row[REST + i]
+            status = local_strain(row, work, n_active, n, curvature_scale)
             if status != OK:
                 return status, regular
             for i in range(6):
-                trace.strains[j, s, i] = strain[i]
+                strains[j, s, i] = work[STRAIN + i]
             if s == 0:
                 if new_segment:
-                    _leave_end(trace, row, q, moment, stage_force, point, strain)
+                    _leave_end(trace, end, q, moment, stage_force, point, work)
                 elif j > 0:
                     # The first stage of this step is at the end of the one before.
                     for i in range(6):
-                        trace.end_strains[row, i] = strain[i]
-            u0, u1, u2 = strain[0], strain[1], strain[2]
-            v0, v1, v2 = strain[3], strain[4], strain[5]
+                        trace.end_strains[end, i] = work[STRAIN + i]
+            u0, u1, u2 = work[STRAIN], work[STRAIN + 1], work[STRAIN + 2]
+            v0, v1, v2 = work[STRAIN + 3], work[STRAIN + 4], work[STRAIN + 5]
             # Towards the base: minus the derivatives by s.
             x, y, z, w = stage_q[0], stage_q[1], stage_q[2], stage_q[3]
             slope[s, 0] = -0.5 * (w * u0 + y * u2 - z * u1)
@@ -425,7 +428,7 @@ def shoot(
             for i in range(3):
                 point[i] -= weight * velocity[i]
             for a in range(n_active):
-                trace.cable_lengths[grid.active[segment, a]] += weight * tangents[grid.active[segment, a], 3]
+                lengths[a] += weight * work[CABLES + 5 * a + 4]
             if columns == 0:
                 continue
             for i in range(6):
@@ -442,45 +445,37 @@ def shoot(
                 m0, m1, m2 = stage_var[3, c], stage_var[4, c], stage_var[5, c]
                 g0, g1, g2 = d_force[0, c], d_force[1, c], d_force[2, c]
                 # d(R^T x) = (R^T x) x dtheta + R^T dx
-                step[0] = wrench[1] * t2 - wrench[2] * t1
-                step[1] = wrench[2] * t0 - wrench[0] * t2
-                step[2] = wrench[0] * t1 - wrench[1] * t0
+                work[STEP] = work[WRENCH + 1] * t2 - work[WRENCH + 2] * t1
+                work[STEP + 1] = work[WRENCH + 2] * t0 - work[WRENCH] * t2
+                work[STEP + 2] = work[WRENCH] * t1 - work[WRENCH + 1] * t0
                 for i in range(3):
-                    step[i] += r[0, i] * m0 + r[1, i] * m1 + r[2, i] * m2
+                    work[STEP + i] += r[0, i] * m0 + r[1, i] * m1 + r[2, i] * m2
                 if n == 6:
-                    step[3] = wrench[4] * t2 - wrench[5] * t1
-                    step[4] = wrench[5] * t0 - wrench[3] * t2
-                    step[5] = wrench[3] * t1 - wrench[4] * t0
+                    work[STEP + 3] = work[WRENCH + 4] * t2 - work[WRENCH + 5] * t1
+                    work[STEP + 4] = work[WRENCH + 5] * t0 - work[WRENCH + 3] * t2
+                    work[STEP + 5] = work[WRENCH + 3] * t1 - work[WRENCH + 4] * t0
                     for i in range(3):
-                        step[3 + i] += r[0, i] * g0 + r[1, i] * g1 + r[2, i] * g2
+                        work[STEP + 3 + i] += r[0, i] * g0 + r[1, i] * g1 + r[2, i] * g2
                 else:
-                    step[3], step[4], step[5] = 0.0, 0.0, 0.0
-                if c >= 9:
-                    cable = c - 9
-                    present = False
-                    for a in range(n_active):
-                        present = present or grid.active[segment, a] == cable
-                    if present:
-                        e0, e1, e2 = (
-                            tangents[cable, 0],
-                            tangents[cable, 1],
-                            tangents[cable, 2],
-                        )
-                        p = grid.routes[j, node, cable]
-                        step[0] -= p[1] * e2 - p[2] * e1
-                        step[1] -= p[2] * e0 - p[0] * e2
-                        step[2] -= p[0] * e1 - p[1] * e0
-                        if n == 6:
-                            step[3] -= e0
-                            step[4] -= e1
-                            step[5] -= e2
-                substitute(factor, step, n)
-                slope_var[s, 0, c] = -(step[0] - u1 * t2 + u2 * t1)
-                slope_var[s, 1, c] = -(step[1] - u2 * t0 + u0 * t2)
-                slope_var[s, 2, c] = -(step[2] - u0 * t1 + u1 * t0)
-                w0 = step[3] + t1 * v2 - t2 * v1
-                w1 = step[4] + t2 * v0 - t0 * v2
-                w2 = step[5] + t0 * v1 - t1 * v0
+                    work[STEP + 3], work[STEP + 4], work[STEP + 5] = 0.0, 0.0, 0.0
+                if c >= 9 and slot[c - 9] >= 0:
+                    t = CABLES + 5 * slot[c - 9]
+                    p = ROUTES + 6 * slot[c - 9]
+                    e0, e1, e2 = work[t + 1], work[t + 2], work[t + 3]
+                    work[STEP] -= row[p + 1] * e2 - row[p + 2] * e1
+                    work[STEP + 1] -= row[p + 2] * e0 - row[p] * e2
+                    work[STEP + 2] -= row[p] * e1 - row[p + 1] * e0
+                    if n == 6:
+                        work[STEP + 3] -= e0
+                        work[STEP + 4] -= e1
+                        work[STEP + 5] -= e2
+                substitute(work, n)
+                slope_var[s, 0, c] = -(work[STEP] - u1 * t2 + u2 * t1)
+                slope_var[s, 1, c] = -(work[STEP + 1] - u2 * t0 + u0 * t2)
+                slope_var[s, 2, c] = -(work[STEP + 2] - u0 * t1 + u1 * t0)
+                w0 = work[STEP + 3] + t1 * v2 - t2 * v1
+                w1 = work[STEP + 4] + t2 * v0 - t0 * v2
+                w2 = work[STEP + 5] + t0 * v1 - t1 * v0
                 d0 = r[0, 0] * w0 + r[0, 1] * w1 + r[0, 2] * w2
                 d1 = r[1, 0] * w0 + r[1, 1] * w1 + r[1, 2] * w2
                 d2 = r[2, 0] * w0 + r[2, 1] * w1 + r[2, 2] * w2
@@ -492,12 +487,13 @@ def shoot(
                     var[7, c] -= weight * d1
                     var[8, c] -= weight * d2
                     for a in range(n_active):
-                        cable = grid.active[segment, a]
-                        p = grid.routes[j, node, cable]
-                        var[9 + cable, c] += weight * (
-                            tangents[cable, 0] * (step[3] + step[1] * p[2] - step[2] * p[1])
-                            + tangents[cable, 1] * (step[4] + step[2] * p[0] - step[0] * p[2])
-                            + tangents[cable, 2] * (step[5] + step[0] * p[1] - step[1] * p[0])
+                        t = CABLES + 5 * a
+                        p = ROUTES + 6 * a
+                        s0, s1, s2 = work[STEP], work[STEP + 1], work[STEP + 2]
+                        var[9 + active[segment, a], c] += weight * (
+                            work[t + 1] * (work[STEP + 3] + s1 * row[p + 2] - s2 * row[p + 1])
+                            + work[t + 2] * (work[STEP + 4] + s2 * row[p] - s0 * row[p + 2])
+                            + work[t + 3] * (work[STEP + 5] + s0 * row[p + 1] - s1 * row[p])
                         )
         for i in range(4):
             value = 0.0
@@ -526,11 +522,13 @@ def shoot(
             for i in range(3):
                 for c in range(3):
                     before[i, c] = var[i, c]
-        row += 1
+        end += 1
         # The last stage stands at the end of the step, to the order of its strain.
         for i in range(3):
-            stage_force[i] = force[i] + grid.mass_beyond[j, 4] * loads.gravity[i]
-        _leave_end(trace, row, q, moment, stage_force, point, strain)
+            stage_force[i] = force[i] + mass_beyond[j, 4] * gravity[i]
+        _leave_end(trace, end, q, moment, stage_force, point, work)
+    for a in range(n_active):
+        trace.cable_lengths[active[segment_before, a]] += lengths[a]
     for i in range(4):
         trace.base_rotation[i] = q[i]
     for i in range(3):
