@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,77 +13,25 @@ from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
 from softarm_ros.models.cosserat_grid import build_grid
 from softarm_ros.models.cosserat_shooting_kernels import (
-    NODE_OF_STAGE,
     SINGULAR,
     TOO_MANY_ITERATIONS,
-    B,
     Loads,
+    Trace,
     new_trace,
     shoot,
 )
 from softarm_ros.models.cosserat_solver_kernels import equilibrate
-from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
+from softarm_ros.models.cosserat_state import RodState
+from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
 
 COARSE_STEPS = 2
+UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
     CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
     NO_STRAIN: 'a section carries no such wrench',
     SINGULAR: 'the equilibrium is singular: a buckling load',
     TOO_MANY_ITERATIONS: 'no convergence: no equilibrium near, or a limit load',
 }
-
-
-@dataclass(frozen=True)
-class RodState:
-    """
-    Equilibrium of the arm, or the report that there is none.
-
-    Attributes
-    ----------
-    converged : bool
-        Whether the arm is in equilibrium; if not, poses are NaN.
-    stable : bool
-        Whether the equilibrium is a strict minimum of the energy (not buckled through).
-    residual : float
-        Rotation [rad] by which the base is missed.
-    tip : (4, 4)
-        Pose of the distal face of the last connector, base frame [m].
-    segment_tips : (segments, 4, 4)
-        Poses of the distal faces of the connectors.
-    points, rotations, strains : (nodes, 3), (nodes, 3, 3), (nodes, 6)
-        Centreline at both ends of every step from base to tip, with u [1/m] and v.
-    node_segments : (nodes,)
-        Segment of each node.
-    moments, forces : (nodes, 3)
-        Wrench over the cut through rod and cables, base frame [N m, N].
-    contractions : (cables,)
-        Path of each cable, rest minus now [m].
-    elastic_energy_J : float
-        Energy stored in the rod.
-    slack : (cables,) bool
-        Cables without tension.
-    warm_start : (4,)
-        Rotation of the tip, to start a neighbouring solution from.
-
-    """
-
-    converged: bool
-    stable: bool
-    residual: float
-    shots: int
-    message: str
-    tip: Array
-    segment_tips: Array
-    points: Array = field(repr=False)
-    rotations: Array = field(repr=False)
-    strains: Array = field(repr=False)
-    node_segments: Array = field(repr=False)
-    moments: Array = field(repr=False)
-    forces: Array = field(repr=False)
-    contractions: Array
-    elastic_energy_J: float
-    slack: Array
-    warm_start: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -189,7 +137,7 @@ class CosseratRod:
                 f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
             )
 
-    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-10) -> tuple[int, float, bool, int, float]:
+    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-8) -> tuple[int, float, bool, int, float]:
         """Run the compiled solver on the loads set; the result stays in the work space."""
         result = equilibrate(
             self._fine,
@@ -214,6 +162,7 @@ class CosseratRod:
         connector_wrenches: Array | None = None,
         gravity: Vector3 | None = None,
         warm: bool = False,
+        tolerance_rad: float = 1e-11,
     ) -> RodState:
         """
         Return the equilibrium under tensions (cables,) [N] and loads.
@@ -228,11 +177,35 @@ class CosseratRod:
             Instead of the configured one [m/s^2].
         warm : bool
             Start from the last solution; else from the arm at rest.
+        tolerance_rad : float
+            Rotation by which the base may be missed.
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
-        status, error, regular, shots, reached = self.equilibrate(warm)
-        return self._state(status, error, regular, shots, reached)
+        status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
+        if status == OK:
+            # Stability at the solution itself; also leaves strains converged to rounding.
+            _, regular = shoot(
+                self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
+            )
+        message = '' if regular else UNSTABLE
+        if status != OK:
+            message = _REASONS[status]
+            if reached > 0.0:
+                message += f'; {100.0 * reached:.1f} % of the loads are carried'
+        return RodState(
+            status == OK,
+            status == OK and regular,
+            error,
+            shots,
+            message,
+            self._loads.tensions.copy(),
+            self._tip_rotation.copy(),
+            self._rest_lengths,
+            self.config,
+            self._fine,
+            Trace(*(array.copy() for array in self._trace)),
+        )
 
     def tip_pose(self) -> Array:
         """Return the tip (4, 4) of the solution in the work space."""
@@ -265,96 +238,45 @@ class CosseratRod:
             twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
         )
 
-    def _state(
-        self, status: int, error: float, regular: bool, shots: int, reached: float
-    ) -> RodState:
-        trace, grid = self._trace, self._fine
-        segments = len(self.config.segments)
-        nodes = len(trace.points)
-        per_segment = nodes // segments
-        slack = self._loads.tensions <= 0.0
-        node_segments = np.repeat(np.arange(segments), per_segment)
-        if status != OK:
-            nothing = np.full((nodes, 3), math.nan)
-            message = _REASONS[status]
-            if reached > 0.0:
-                message += f'; {100.0 * reached:.1f} % of the loads are carried'
-            return RodState(
-                False,
-                False,
-                error,
-                shots,
-                message,
-                np.full((4, 4), math.nan),
-                np.full((segments, 4, 4), math.nan),
-                nothing,
-                np.full((nodes, 3, 3), math.nan),
-                np.full((nodes, 6), math.nan),
-                node_segments,
-                nothing,
-                nothing,
-                np.full(len(slack), math.nan),
-                math.nan,
-                slack,
-                self._rest_rotation.copy(),
-            )
-        points = trace.points[::-1] - trace.base_point
-        rotations = _matrices(trace.quaternions[::-1])
-        tips = np.empty((segments, 4, 4))
-        for k, segment in enumerate(self.config.segments):
-            last = (k + 1) * per_segment - 1
-            connector = segment.connector
-            relative = grid.connectors[k, 2:11].reshape(3, 3)
-            tips[k] = pose(
-                rotations[last] @ relative,
-                points[last] + rotations[last][:, 2] * connector.length_m,
-            )
-        rows = grid.table[:, NODE_OF_STAGE]
-        stretch = trace.strains - rows[..., REST:ROUTES]
-        stiffness = rows[..., :REST].reshape(*rows.shape[:2], 6, 6)
-        n = grid.n_strains
-        energy = 0.5 * np.einsum(
-            'j,s,jsa,jsab,jsb->',
-            grid.step_length,
-            B,
-            stretch[..., :n],
-            stiffness[..., :n, :n],
-            stretch[..., :n],
-            optimize=True,
-        )
-        return RodState(
-            True,
-            regular,
-            error,
-            shots,
-            '' if regular else 'the equilibrium is not stable: the arm would buckle away from it',
-            self.tip_pose(),
-            tips,
-            points,
-            rotations,
-            trace.end_strains[::-1].copy(),
-            node_segments,
-            trace.moments[::-1].copy(),
-            trace.forces[::-1].copy(),
-            self._rest_lengths - trace.cable_lengths,
-            float(energy),
-            slack,
-            self._tip_rotation.copy(),
-        )
+    def critical_load_factor(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        gravity: Vector3 | None = None,
+        max_factor: float = 10.0,
+        intervals: int = 40,
+    ) -> float:
+        """
+        Return the least factor on all loads at which the equilibrium grown from rest is lost.
+
+        There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
+        happens nowhere up to `max_factor`, which is searched in `intervals` steps.
+        """
+        weight = np.array(self.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
+        t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
+
+        def holds(factor: float, warm: bool) -> bool:
+            state = self.solve(factor * t, factor * f, factor * m, None, factor * weight, warm)
+            return state.stable
+
+        low = 0.0
+        for k in range(intervals):
+            high = max_factor * (k + 1) / intervals
+            if not holds(high, k > 0):
+                break
+            low = high
+        else:
+            return math.inf
+        while high - low > 1e-9 * high:
+            middle = 0.5 * (low + high)
+            # From rest: on the far side of the critical load the warm start may be elsewhere.
+            if holds(middle, False):
+                low = middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
 
 
 def _no_loads(segments: int, cables: int) -> Loads:
     return Loads(np.zeros(cables), np.zeros(6), np.zeros(3), np.zeros((segments, 6)))
-
-
-def _matrices(quaternions: Array) -> Array:
-    """Return the rotations (n, 3, 3) of unit quaternions (n, 4)."""
-    x, y, z, w = quaternions.T
-    return np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
-            np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], -1),
-            np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )
