@@ -1,0 +1,282 @@
+"""Statics of a cable-driven Cosserat rod arm: equilibrium, derivatives, energy, buckling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import matrix_from_quaternion
+from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.cosserat_config import CosseratConfig
+from softarm_ros.models.cosserat_grid import build_grid
+from softarm_ros.models.cosserat_shooting_kernels import (
+    SINGULAR,
+    TOO_MANY_ITERATIONS,
+    Loads,
+    Trace,
+    new_trace,
+    shoot,
+)
+from softarm_ros.models.cosserat_solver_kernels import equilibrate
+from softarm_ros.models.cosserat_state import RodState
+from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
+
+COARSE_STEPS = 2
+UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
+_REASONS = {
+    CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
+    NO_STRAIN: 'a section carries no such wrench',
+    SINGULAR: 'the equilibrium is singular: a buckling load',
+    TOO_MANY_ITERATIONS: 'no convergence: no equilibrium near, or a limit load',
+}
+
+
+@dataclass(frozen=True)
+class RodDerivatives:
+    """
+    First derivatives at an equilibrium; twists of the tip in the base frame, linear first.
+
+    Attributes
+    ----------
+    tip_by_tension : (6, cables)
+        [m/N, rad/N].
+    compliance : (6, 6)
+        Tip twist by tip force and moment, symmetric.
+    contraction_by_tension : (cables, cables)
+        [m/N], symmetric.
+    contraction_by_wrench : (cables, 6)
+        The transpose of `tip_by_tension` (Maxwell-Betti).
+
+    """
+
+    tip_by_tension: Array
+    compliance: Array
+    contraction_by_tension: Array
+    contraction_by_wrench: Array
+
+
+class CosseratRod:
+    """
+    Solver of one arm; keeps tables and work space, and the last solution as a warm start.
+
+    Parameters
+    ----------
+    config
+        The arm.
+
+    """
+
+    def __init__(self, config: CosseratConfig) -> None:
+        self.config = config
+        self._fine = build_grid(config, config.steps)
+        self._coarse = build_grid(config, min(COARSE_STEPS, config.steps))
+        segments, cables = len(config.segments), len(config.cables)
+        self._trace = new_trace(len(self._fine.step_length), segments, cables)
+        self._coarse_trace = new_trace(len(self._coarse.step_length), segments, cables)
+        self._loads = _no_loads(segments, cables)
+        self._partial = _no_loads(segments, cables)
+        self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
+        self._rest_rotation = self._tip_rotation.copy()
+        self._warm = False
+        self._rest_lengths = np.zeros(cables)
+        self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
+        # At rest the tip rotation is that of the base shot seen from the other end.
+        shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
+        x, y, z, w = self._trace.base_rotation
+        self._rest_rotation = np.array([-x, -y, -z, w])
+        self._rest_lengths = self._trace.cable_lengths.copy()
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the unloaded arm with its connectors [m]."""
+        return sum(s.length_m + s.connector.length_m for s in self.config.segments)
+
+    def load(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        connector_wrenches: Array | None = None,
+        gravity: Vector3 | None = None,
+    ) -> None:
+        """Check and set the loads; see `solve`."""
+        loads = self._loads
+        cables = self.config.cables
+        given = np.asarray(tensions, dtype=np.float64)
+        if given.shape != loads.tensions.shape:
+            raise ValueError(f'tensions have shape {given.shape}, expected {loads.tensions.shape}')
+        # min and max are NaN with any NaN in them, and the comparison then fails.
+        if len(cables) and not (given.min() >= 0.0 and (given <= self._tension_limits).all()):
+            for cable, value in zip(cables, given):
+                if not 0.0 <= value <= cable.max_tension_N:
+                    raise ModelError(
+                        f'tension of {cable.name} is {value} N, allowed are 0 to '
+                        f'{cable.max_tension_N} N'
+                    )
+        loads.tensions[:] = given
+        loads.tip[:3] = tip_force
+        loads.tip[3:] = tip_moment
+        loads.gravity[:] = self.config.gravity_m_s2 if gravity is None else gravity
+        if connector_wrenches is None:
+            loads.connectors[:] = 0.0
+        else:
+            wrenches = np.asarray(connector_wrenches, dtype=np.float64)
+            if wrenches.shape != loads.connectors.shape:
+                raise ValueError(
+                    f'connector_wrenches have shape {wrenches.shape}, expected '
+                    f'{loads.connectors.shape}'
+                )
+            loads.connectors[:] = wrenches
+        total = loads.tip.sum() + loads.gravity.sum() + loads.connectors.sum()
+        if not math.isfinite(total):
+            raise ValueError(
+                f'loads are not finite: tip {loads.tip.tolist()}, gravity '
+                f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
+            )
+
+    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-8) -> tuple[int, float, bool, int, float]:
+        """Run the compiled solver on the loads set; the result stays in the work space."""
+        result = equilibrate(
+            self._fine,
+            self._coarse,
+            self._loads,
+            self._tip_rotation,
+            self._rest_rotation,
+            warm and self._warm,
+            tolerance_rad,
+            self._trace,
+            self._coarse_trace,
+            self._partial,
+        )
+        self._warm = result[0] == OK
+        return result
+
+    def solve(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        connector_wrenches: Array | None = None,
+        gravity: Vector3 | None = None,
+        warm: bool = False,
+        tolerance_rad: float = 1e-11,
+    ) -> RodState:
+        """
+        Return the equilibrium under tensions (cables,) [N] and loads.
+
+        Parameters
+        ----------
+        tip_force, tip_moment : (3,)
+            At the tip, base frame [N, N m]; they keep their direction.
+        connector_wrenches : (segments, 6)
+            Forces and moments at the distal faces of the connectors, base frame.
+        gravity : (3,)
+            Instead of the configured one [m/s^2].
+        warm : bool
+            Start from the last solution; else from the arm at rest.
+        tolerance_rad : float
+            Rotation by which the base may be missed.
+
+        """
+        self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
+        status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
+        if status == OK:
+            # Stability at the solution itself; also leaves strains converged to rounding.
+            _, regular = shoot(
+                self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
+            )
+        message = '' if regular else UNSTABLE
+        if status != OK:
+            message = _REASONS[status]
+            if reached > 0.0:
+                message += f'; {100.0 * reached:.1f} % of the loads are carried'
+        return RodState(
+            status == OK,
+            status == OK and regular,
+            error,
+            shots,
+            message,
+            self._loads.tensions.copy(),
+            self._tip_rotation.copy(),
+            self._rest_lengths,
+            self.config,
+            self._fine,
+            Trace(*(array.copy() for array in self._trace)),
+        )
+
+    def tip_pose(self) -> Array:
+        """Return the tip (4, 4) of the solution in the work space."""
+        return pose(matrix_from_quaternion(self._tip_rotation), -self._trace.base_point)
+
+    def derivatives(self) -> RodDerivatives:
+        """
+        Return the derivatives at the last solution.
+
+        Raises
+        ------
+        ModelError
+            If there is no solution, or the equilibrium is singular.
+
+        """
+        cables = len(self.config.cables)
+        if not self._warm:
+            raise ModelError('no derivatives: there is no solution to take them at')
+        status, _ = shoot(
+            self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace
+        )
+        variation = self._trace.variation
+        y = variation[:3, :3]
+        if status != OK or not np.linalg.cond(y) < 1e13:
+            raise ModelError('no derivatives: the equilibrium is singular (a buckling load)')
+        turn = -np.linalg.solve(y, variation[:3, 3:])  # of the tip, in its own frame
+        moved = variation[6:, 3:] + variation[6:, :3] @ turn
+        twist = np.vstack([-moved[:3], matrix_from_quaternion(self._tip_rotation) @ turn])
+        return RodDerivatives(
+            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
+        )
+
+    def critical_load_factor(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        gravity: Vector3 | None = None,
+        max_factor: float = 10.0,
+        intervals: int = 40,
+    ) -> float:
+        """
+        Return the least factor on all loads at which the equilibrium grown from rest is lost.
+
+        There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
+        happens nowhere up to `max_factor`, which is searched in `intervals` steps.
+        """
+        weight = np.array(self.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
+        t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
+
+        def holds(factor: float, warm: bool) -> bool:
+            state = self.solve(factor * t, factor * f, factor * m, None, factor * weight, warm)
+            return state.stable
+
+        low = 0.0
+        for k in range(intervals):
+            high = max_factor * (k + 1) / intervals
+            if not holds(high, k > 0):
+                break
+            low = high
+        else:
+            return math.inf
+        while high - low > 1e-9 * high:
+            middle = 0.5 * (low + high)
+            # From rest: on the far side of the critical load the warm start may be elsewhere.
+            if holds(middle, False):
+                low = middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
+
+
+def _no_loads(segments: int, cables: int) -> Loads:
+    return Loads(np.zeros(cables), np.zeros(6), np.zeros(3), np.zeros((segments, 6)))
