@@ -39,7 +39,7 @@ YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends 
 KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
-_TURNS = 100
+_TURNS, _RELAXATION = 100, 0.3
 SETTLING_S, STEADY_PA = 1.0, 3e3
 
 
@@ -298,17 +298,17 @@ def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force:
                 pose = arm.forward(pressures, load).tip
             except ModelError:
                 break
-            # Half a step: a force that follows the tip may swing about its equilibrium.
-            before, turn = turn, _halfway(turn, pose[:3, :3])
+            # Short steps: a force that follows the tip may swing about its equilibrium.
+            before, turn = turn, _toward(turn, pose[:3, :3])
             if np.abs(turn - before).max() < 1e-6:
                 tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
                 break
     return tips
 
 
-def _halfway(first: Array, second: Array) -> Array:
-    """Return the rotation halfway from one to another."""
-    return exp_so3(0.5 * log_so3(second @ first.T)) @ first
+def _toward(first: Array, second: Array) -> Array:
+    """Return the rotation a part of the way from one to another."""
+    return exp_so3(_RELAXATION * log_so3(second @ first.T)) @ first
 
 
 def _rms(difference: Array) -> float:
