@@ -264,6 +264,16 @@ def test_inverse_then_forward(corrected):
         assert np.all(np.sort(solution.actuation.reshape(2, 3), axis=1)[:, 0] < 1.0)
 
 
+@pytest.mark.parametrize('single', [[0, 0, 5e4, 0, 4e4, 0], [0, 0, 0, 0, 4e4, 0], 6 * [0.0]])
+def test_inverse_where_the_passive_chamber_changes(single):
+    # With one chamber filled the other two are both at rest: a kink of the two-chamber rule.
+    model = arm()
+    target = model.forward(single).tip[:3, 3]
+    for guess in (None, np.add(single, 100.0)):
+        solution = model.inverse(target, guess=guess)
+        assert solution.converged and solution.residual < 2e-6
+
+
 @pytest.mark.parametrize('corrected', [True, False])
 def test_jacobians_against_differences(corrected):
     model = arm(corrected)
