@@ -46,6 +46,7 @@ def search_pressures(
     starts = [
         np.clip(start, -0.99 * limits, 0.99 * limits) for start in _starts(arm, target, guess)
     ]
+    tolerance = _EXACT * _TIP_TOLERANCE * arm.rest_length_m
     found_by_newton = [_newton(error_of, start, limits, tolerance) for start in starts]
     near = [bends for bends in found_by_newton if bends is not None]
     if near:
