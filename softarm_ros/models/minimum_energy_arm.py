@@ -183,8 +183,8 @@ class MinimumEnergyArm:
         Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
 
         From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
-        changes of length that close the remaining error, within the limits. What is clamped and
-        what remains is in the message.
+        changes of length that close the remaining error, within the limits. Not converged, with
+        the reason in the message, if an error remains or a muscle would have to pull too hard.
 
         Raises
         ------
@@ -205,7 +205,6 @@ class MinimumEnergyArm:
             lengths = self._checked(guess).ravel()
         state = self.equilibrium(lengths, tip_force)
         error = self._error(state, target, rows)
-        message = ''
         for _ in range(_INVERSE_ITERATIONS):
             if self._arrived(error):
                 break
@@ -216,14 +215,14 @@ class MinimumEnergyArm:
             if moved is None:
                 break
             lengths, state, error = moved
-        converged = self._arrived(error)
-        if not converged:
-            message = self._why_short(lengths, error)
+        message = (
+            self._overload(state) if self._arrived(error) else self._why_short(lengths, error)
+        )
         return InverseSolution(
             actuation=lengths,
             shape=self._shape(state, lengths),
             residual=float(np.linalg.norm(error[:3])),
-            converged=converged,
+            converged=not message,
             message=message,
         )
 
@@ -397,6 +396,15 @@ class MinimumEnergyArm:
                 return trial, moved, remaining
             scale *= 0.5
         return None
+
+    def _overload(self, state: MuscleEquilibrium) -> str:
+        """Return which muscles would have to pull harder than they can, or nothing."""
+        limit = self.modules.max_pull_N
+        return '; '.join(
+            f'{name} would have to pull {tension:.1f} N, {limit:g} N at most'
+            for name, tension in zip(self.actuator_names, state.tensions)
+            if tension > limit
+        )
 
     def _why_short(self, lengths: Array, error: Array) -> str:
         config = self.modules
