@@ -290,6 +290,12 @@ def solve_give(
     for _ in range(_MAX_ITERATIONS):
         saved[:] = flat
         for k in range(size):
+            if (k % 4 < 2 and materials[k // 4, 0] == 0.0) or (
+                k % 4 >= 2 and compliances[k // 4] == 0.0
+            ):  # rigid: stays zero, whatever the others do
+                jacobian[:, k] = 0.0
+                jacobian[k, k] = 1.0
+                continue
             flat[k] = saved[k] + _DIFFERENCE
             _residual_into(
                 bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
