@@ -214,6 +214,47 @@ def test_give_of_mounts_and_arcs_together_balances():
     np.testing.assert_allclose(stiff.section_tips, state.section_tips, atol=1e-11)
 
 
+@given(st.integers(0, 10_000))
+@quick
+def test_random_arms_are_in_equilibrium_or_refused(seed):
+    rng = np.random.default_rng(seed)
+    sections = [
+        ChamberSectionConfig(
+            name=f'section_{k}',
+            bending_length_m=rng.uniform(0.03, 0.15),
+            rigid_length_m=rng.uniform(0.0, 0.04),
+            chamber_radius_m=rng.uniform(0.008, 0.03),
+            mass_kg=rng.uniform(0.0, 0.4),
+            bend_per_moment_rad_N_m=float(rng.choice([0.0, 3.0])),
+            curves=(placeholder_curve(),),
+        )
+        for k in range(rng.integers(1, 4))
+    ]
+    mount = MountConfig(deforming_length_m=rng.uniform(0.002, 0.03))
+    model = PneumaticArm(sections, mount, gravity=9.81 * _direction(rng))
+    configuration = np.concatenate(
+        [[*rng.uniform(-1.0, 1.0, 2), s.bending_length_m] for s in sections]
+    )
+    force = 0.3 * rng.normal(size=3)
+    try:
+        state = model.sagged_pose(configuration, force)
+    except ModelError as error:
+        assert 'no stable equilibrium' in str(error)
+        return
+    assert state.residual < 1e-10
+    for k, mounted in enumerate(state.mounts):
+        local = mounted[:3, :3].T @ state.moments[k]
+        across = float(np.hypot(local[0], local[1]))
+        material = np.array([0.034, mount.deforming_length_m, 0.11e6, 0.02e6])
+        expected = tilt_per_moment(across, material) * local[:2]
+        np.testing.assert_allclose(state.tilts[k], expected, atol=1e-10)
+
+
+def _direction(rng):
+    vector = rng.normal(size=3)
+    return vector / np.linalg.norm(vector)
+
+
 def test_any_direction_of_gravity():
     configuration = np.array([0.5, 0.2, 0.09, 0.3, -0.1, 0.085])
     plain = arm(corrected=False).shape_of(configuration).tip[:3, 3]
