@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.angle_correction_inverse import search_pressures
-from softarm_ros.models.angle_correction_kernels import frames_into, solve_tilts
+from softarm_ros.models.angle_correction_kernels import frames_into, solve_give
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -31,7 +31,7 @@ from softarm_ros.models.pneumatic_config import ChamberSectionConfig, MountConfi
 
 _STEP = 1e-5  # of differences, rad and (times the length) m
 _LOAD_STEPS = 20
-_MAX_TILT_RAD = math.radians(45.0)
+_MAX_GIVE_RAD = math.radians(60.0)
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class SaggedPose:
     ----------
     section_tips, mounts : (sections, 4, 4)
         Ends of the sections; mount frames before their tilt; base frame.
+    bends : (sections, 3)
+        Bending vectors [rad] and lengths [m] of the arcs under load.
     tilts : (sections, 2)
         Turn of each mount about its x and y axes [rad].
     moments : (sections, 3)
@@ -54,6 +56,7 @@ class SaggedPose:
 
     section_tips: Array
     mounts: Array
+    bends: Array
     tilts: Array
     moments: Array
     residual: float
@@ -103,7 +106,9 @@ class PneumaticArm:
         ):
             if not (math.isfinite(value) and value >= 0.0):
                 raise ValueError(f'{what} = {value}: must be at least 0')
-        self.name = 'constant_curvature_chambers' if mount is None else 'angle_correction'
+        soft = any(s.bend_per_moment_rad_N_m > 0.0 for s in self.sections)
+        self.gives = mount is not None or soft
+        self.name = 'angle_correction' if self.gives else 'constant_curvature_chambers'
         self.mount = mount
         self.gravity = finite_vector(gravity, 'gravity')
         self.curves = [ChamberCurves(section) for section in self.sections]
@@ -115,9 +120,8 @@ class PneumaticArm:
             ]
         )
         self._tip_weight = np.append(tip_mass_kg * self.gravity, tip_offset_m)
-        self._materials = np.array(
-            [_material(mount) for _ in self.sections] if mount is not None else []
-        )
+        self._materials = np.array([_material(mount) for _ in self.sections])
+        self._compliances = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
 
     # Names and sizes.
 
@@ -224,30 +228,33 @@ class PneumaticArm:
         """
         bends = self._checked_configuration(configuration).reshape(-1, 3)
         count = len(self.sections)
-        mounts, tips = np.zeros((count, 4, 4)), np.zeros((count, 4, 4))
-        tilts, moments = np.zeros((count, 2)), np.zeros((count, 3))
-        force, moment = (
-            finite_vector(tip_force, 'tip_force'),
-            finite_vector(tip_moment, 'tip_moment'),
+        force = finite_vector(tip_force, 'tip_force')
+        moment = finite_vector(tip_moment, 'tip_moment')
+        pose = SaggedPose(
+            section_tips=np.zeros((count, 4, 4)),
+            mounts=np.zeros((count, 4, 4)),
+            bends=bends.copy(),
+            tilts=np.zeros((count, 2)),
+            moments=np.zeros((count, 3)),
+            residual=0.0,
         )
-        if self.mount is None:
-            frames_into(bends, self._rigid, tilts, mounts, tips)
-            return SaggedPose(tips, mounts, tilts, moments, 0.0)
+        if not self.gives:
+            frames_into(bends, self._rigid, pose.tilts, pose.mounts, pose.section_tips)
+            return pose
         # Past the first try the load grows in steps: the arm is where it got to from no load.
         for steps in (1, _LOAD_STEPS):
-            tilts[:] = 0.0
+            give = np.zeros((count, 4))
             for share in np.linspace(0.0, 1.0, steps + 1)[1:]:
-                stable, residual = self._solve(
-                    bends, share, force, moment, tilts, mounts, tips, moments
-                )
+                stable, residual = self._solve(bends, share, force, moment, give, pose)
                 if not stable:
                     break
             else:
-                return SaggedPose(tips, mounts, tilts, moments, residual)
+                tilts = np.ascontiguousarray(give[:, :2])
+                return replace(pose, tilts=tilts, residual=residual)
         raise ModelError(
-            f'the mounts find no stable equilibrium under tip_force = {force.tolist()} N: at '
-            f'{100 * share:.0f} % of weight and load the arm tips over, or its mounts tilt beyond '
-            f'{math.degrees(_MAX_TILT_RAD):.0f} deg'
+            f'the arm finds no stable equilibrium under tip_force = {force.tolist()} N: at '
+            f'{100 * share:.0f} % of weight and load it tips over, or gives by more than '
+            f'{math.degrees(_MAX_GIVE_RAD):.0f} deg'
         )
 
     def _solve(
@@ -256,24 +263,23 @@ class PneumaticArm:
         share: float,
         force: Array,
         moment: Array,
-        tilts: Array,
-        mounts: Array,
-        tips: Array,
-        moments: Array,
+        give: Array,
+        pose: SaggedPose,
     ) -> tuple[bool, float]:
-        """Solve for the tilts under a share of weight and load; return stable and residual."""
+        """Solve for the give (sections, 4) under a share of the load; return stable, residual."""
         tip_weight = self._tip_weight * np.array([share, share, share, 1.0])
-        jacobian = np.empty((tilts.size, tilts.size))
+        jacobian, middles = np.empty((give.size, give.size)), np.empty((len(give), 3))
         try:
-            converged, residual = solve_tilts(
-                bends, self._rigid, self._materials, share * self._weights, tip_weight,
-                share * force, share * moment, tilts, mounts, tips, moments, jacobian,
+            converged, residual = solve_give(
+                bends, self._rigid, self._materials, self._compliances, share * self._weights,
+                tip_weight, share * force, share * moment, give, pose.bends, pose.mounts,
+                pose.section_tips, pose.moments, middles, jacobian,
             )  # fmt: skip
         except np.linalg.LinAlgError:
             return False, math.inf
-        # A tilt calls for more moment than it causes as long as these are positive.
+        # More give calls for more moment than it causes as long as these are positive.
         stable = converged and bool(np.all(np.linalg.eigvals(jacobian).real > 0.0))
-        return stable and float(np.abs(tilts).max()) <= _MAX_TILT_RAD, float(residual)
+        return stable and float(np.abs(give).max()) <= _MAX_GIVE_RAD, float(residual)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 sections,) under its own weight."""
@@ -292,7 +298,7 @@ class PneumaticArm:
 
         """
         for what, load in (('tip_force', tip_force), ('tip_moment', tip_moment)):
-            if self.mount is None and np.any(finite_vector(load, what)):
+            if not self.gives and np.any(finite_vector(load, what)):
                 raise ModelError(
                     f'{what} = {np.asarray(load).tolist()}: without the angle correction the '
                     f'model knows no loads'
@@ -360,10 +366,9 @@ class PneumaticArm:
     ) -> Shape:
         """Return the shape of a configuration (3 sections,) under weight and a load at the tip."""
         state = self.sagged_pose(configuration, tip_force, tip_moment)
-        bends = configuration.reshape(-1, 3)
 
         def sample_centerline(n: int) -> Array:
-            return _centerline(bends, self._rigid, state, n)
+            return _centerline(state.bends, self._rigid, state, n)
 
         return Shape(
             state.section_tips[-1].copy(), state.section_tips, configuration, sample_centerline
@@ -419,5 +424,7 @@ def _volume_m3(section: ChamberSectionConfig) -> float:
     return math.pi * section.chamber_radius_m**2 * length
 
 
-def _material(mount: MountConfig) -> tuple[float, float, float, float]:
+def _material(mount: MountConfig | None) -> tuple[float, float, float, float]:
+    if mount is None:
+        return 0.0, 0.0, 0.0, 0.0  # rigid
     return mount.diameter_m, mount.deforming_length_m, mount.c10_Pa, mount.c20_Pa

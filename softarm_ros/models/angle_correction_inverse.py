@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,10 @@ from softarm_ros.models.pneumatic_chambers import bend_of_chambers, finite_vecto
 if TYPE_CHECKING:
     from softarm_ros.models.angle_correction import PneumaticArm
 
-_TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
+_TIP_TOLERANCE = 1e-5  # of the arm's length, and in rad: a solution
+_EXACT = 1e-5  # of that: where the iteration stops
+_NEWTON_STEPS, _HALVINGS = 25, 4
+_STEP, _MAX_STEP_RAD = 1e-6, 0.5
 
 
 def search_pressures(
@@ -39,30 +43,68 @@ def search_pressures(
         beyond = _beyond_curves(arm, configuration)
         return np.concatenate([scale * displacement(target, tip)[:rows], beyond])
 
-    best, best_key = None, (math.inf, math.inf, math.inf)
-    for start in _starts(arm, target, guess):
+    starts = [
+        np.clip(start, -0.99 * limits, 0.99 * limits) for start in _starts(arm, target, guess)
+    ]
+    tolerance = _EXACT * _TIP_TOLERANCE * arm.rest_length_m
+    found_by_newton = [_newton(error_of, start, limits, tolerance) for start in starts]
+    near = [bends for bends in found_by_newton if bends is not None]
+    if near:
+        least = min(near, key=lambda bends: float(np.linalg.norm(bends)))
+        return _solution(arm, least, target, tip_force, True)
+    # Out of reach, or close to limits: the best that can be had.
+    best, least_missed = None, math.inf
+    for start in starts:
         try:
             found = least_squares(
-                error_of,
-                np.clip(start, -0.99 * limits, 0.99 * limits),
-                bounds=(-limits, limits),
-                x_scale=1.0,
-                xtol=1e-15,
-                ftol=1e-15,
-                gtol=1e-15,
-                max_nfev=60,
+                error_of, start, bounds=(-limits, limits), x_scale=1.0, xtol=1e-12, max_nfev=60
             )
         except ModelError:
             continue
-        missed = float(np.linalg.norm(found.fun[:rows]))
-        arrived = missed <= _TIP_TOLERANCE * arm.rest_length_m
-        beyond = float(np.linalg.norm(found.fun[rows:]))
-        key = (0.0 if arrived else missed, beyond, float(np.linalg.norm(found.x)))
-        if key < best_key:
-            best, best_key = found.x, key
+        if found.cost < least_missed:
+            best, least_missed = found, found.cost
     if best is None:
         raise ModelError(f'no pose near position {target[:3, 3].tolist()} is in equilibrium')
-    return _solution(arm, best, target, tip_force, best_key[0] == 0.0)
+    missed = float(np.linalg.norm(best.fun[:rows]))
+    met = missed <= _TIP_TOLERANCE * arm.rest_length_m
+    return _solution(arm, best.x, target, tip_force, met)
+
+
+def _newton(
+    error_of: Callable[[Array], Array], start: Array, limits: Array, tolerance: float
+) -> Array | None:
+    """
+    Return where the error vanishes, by the smallest steps that close it, or None.
+
+    The error has a kink where another chamber becomes the passive one. Differences as wide as the
+    last step see both sides of one that lies within it, and the steps do not swing across it.
+    """
+    bends, width = start.copy(), _STEP
+    try:
+        error = error_of(bends)
+        for _ in range(_NEWTON_STEPS):
+            missed = float(np.linalg.norm(error))
+            if missed <= tolerance:
+                return bends
+            jacobian = np.column_stack(
+                [
+                    (error_of(bends + width * e) - error_of(bends - width * e)) / (2.0 * width)
+                    for e in np.eye(bends.size)
+                ]
+            )
+            step = np.linalg.lstsq(jacobian, -error, rcond=1e-6)[0]
+            step *= min(1.0, _MAX_STEP_RAD / float(np.abs(step).max()))
+            for _ in range(_HALVINGS):
+                trial = np.clip(bends + step, -limits, limits)
+                moved = error_of(trial)
+                if np.linalg.norm(moved) < 0.9 * missed:
+                    break
+                step *= 0.5
+            width = max(_STEP, min(1e-3, float(np.abs(trial - bends).max())))
+            bends, error = trial, moved
+    except ModelError:
+        pass
+    return None
 
 
 def _solution(

@@ -4,7 +4,8 @@ Compiled sag of soft mounts under weight and load, solved together with the pose
 Section i: the mount turns by v_i (about an axis across the arm), then a circular arc of bending
 vector b_i and length L_i, then a rigid part. The moment at each mount follows from the pose it
 leads to (Gong et al. 2018, eq. 14 as vectors), the turn from the moment by Yeoh's law (eq. 15-22
-mended: lambda_1 = 1 / lambda_3, the factor 4 of C20, no square in eq. 22).
+mended: lambda_1 = 1 / lambda_3, the factor 4 of C20, no square in eq. 22). Beyond the paper an arc
+may give too: its bend grows by a compliance times the moment in its middle.
 """
 
 from __future__ import annotations
@@ -122,7 +123,17 @@ def _add_moment(x: float, y: float, z: float, origin: Array, force: Array, momen
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def mount_moments_into(
+def _arc_point_into(mount: Array, turned: Array, bend: Array, s: float, point: Array) -> None:
+    """Write the point at the share s of an arc; `turned` (3, 3) is the mount after its tilt."""
+    bx, by, length = bend[0], bend[1], bend[2]
+    c1, c2, _, _ = stumpff(s * s * (bx * bx + by * by))
+    px, py, pz = length * s * s * bx * c2, length * s * s * by * c2, length * s * c1
+    for k in range(3):
+        point[k] = mount[k, 3] + turned[k, 0] * px + turned[k, 1] * py + turned[k, 2] * pz
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def moments_into(
     bends: Array,
     lengths: Array,
     tilts: Array,
@@ -133,129 +144,167 @@ def mount_moments_into(
     mounts: Array,
     tips: Array,
     moments: Array,
+    middles: Array,
 ) -> None:
     """
-    Write the moment (sections, 3) [N m] at every mount, base frame; updates the frames.
+    Write the moments at every mount and in the middle of every arc (sections, 3) [N m].
 
-    `weights` (sections, 3) [N] is spread evenly along arc and rigid part of each section;
-    `tip_weight` (4,): weight (3,) [N] at a distance [m] beyond the tip, such as a gripper.
+    Those at the mounts in the base frame, those of the arcs in the frame of their middle. Updates
+    the frames. `weights` (sections, 3) [N] is spread evenly along arc and rigid part of each
+    section; `tip_weight` (4,): weight (3,) [N] at a distance [m] beyond the tip, as a gripper.
     """
     frames_into(bends, lengths, tilts, mounts, tips)
-    turn, rotation = np.empty((3, 3)), np.empty((3, 3))
-    point = np.empty(3)
-    last = tips[tips.shape[0] - 1]
-    for i in range(bends.shape[0]):
-        moment = moments[i]
-        moment[:] = tip_moment
-        origin = mounts[i, :3, 3]
-        _add_moment(last[0, 3], last[1, 3], last[2, 3], origin, tip_force, moment)
-        d = tip_weight[3]
-        _add_moment(
-            last[0, 3] + d * last[0, 2],
-            last[1, 3] + d * last[1, 2],
-            last[2, 3] + d * last[2, 2],
-            origin,
-            tip_weight[:3],
-            moment,
-        )
-        for j in range(i, bends.shape[0]):
-            bx, by, length = bends[j, 0], bends[j, 1], bends[j, 2]
-            whole = length + lengths[j]
-            exp_so3_into(tilts[j, 0], tilts[j, 1], 0.0, turn)
-            _product_into(mounts[j], turn, rotation)
-            for k in range(3):
-                s = _POINTS[k]
-                c1, c2, _, _ = stumpff(s * s * (bx * bx + by * by))
-                px, py, pz = length * s * s * bx * c2, length * s * s * by * c2, length * s * c1
-                share = weights[j] * (_WEIGHTS[k] * length / whole)
-                for m in range(3):
-                    point[m] = mounts[j, m, 3] + (
-                        rotation[m, 0] * px + rotation[m, 1] * py + rotation[m, 2] * pz
-                    )
-                _add_moment(point[0], point[1], point[2], origin, share, moment)
-            back = 0.5 * lengths[j]
+    turn, turned, half = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    middle, point, origin, moment = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
+    count = bends.shape[0]
+    last = tips[count - 1]
+    for i in range(count):
+        for station in range(2):  # the mount, the middle of the arc
+            exp_so3_into(tilts[i, 0], tilts[i, 1], 0.0, turn)
+            _product_into(mounts[i], turn, turned)
+            _arc_point_into(mounts[i], turned, bends[i], 0.5 * station, origin)
+            moment[:] = tip_moment
+            _add_moment(last[0, 3], last[1, 3], last[2, 3], origin, tip_force, moment)
+            d = tip_weight[3]
             _add_moment(
-                tips[j, 0, 3] - back * tips[j, 0, 2],
-                tips[j, 1, 3] - back * tips[j, 1, 2],
-                tips[j, 2, 3] - back * tips[j, 2, 2],
+                last[0, 3] + d * last[0, 2],
+                last[1, 3] + d * last[1, 2],
+                last[2, 3] + d * last[2, 2],
                 origin,
-                weights[j] * (lengths[j] / whole),
+                tip_weight[:3],
                 moment,
             )
+            for j in range(i, count):
+                whole = bends[j, 2] + lengths[j]
+                share = bends[j, 2] / whole
+                exp_so3_into(tilts[j, 0], tilts[j, 1], 0.0, turn)
+                _product_into(mounts[j], turn, turned)
+                if j == i and station == 1:  # the outer half of the own arc
+                    _arc_point_into(mounts[j], turned, bends[j], 0.75, point)
+                    force = weights[j] * (0.5 * share)
+                    _add_moment(point[0], point[1], point[2], origin, force, moment)
+                else:
+                    for k in range(3):
+                        _arc_point_into(mounts[j], turned, bends[j], _POINTS[k], point)
+                        force = weights[j] * (_WEIGHTS[k] * share)
+                        _add_moment(point[0], point[1], point[2], origin, force, moment)
+                back = 0.5 * lengths[j]
+                _add_moment(
+                    tips[j, 0, 3] - back * tips[j, 0, 2],
+                    tips[j, 1, 3] - back * tips[j, 1, 2],
+                    tips[j, 2, 3] - back * tips[j, 2, 2],
+                    origin,
+                    weights[j] * (1.0 - share),
+                    moment,
+                )
+            if station == 0:
+                moments[i] = moment
+                continue
+            exp_so3_into(tilts[i, 0], tilts[i, 1], 0.0, turn)
+            _product_into(mounts[i], turn, turned)
+            exp_so3_into(-0.5 * bends[i, 1], 0.5 * bends[i, 0], 0.0, half)
+            _product_into(turned, half, middle)
+            for k in range(3):
+                middles[i, k] = (
+                    middle[0, k] * moment[0] + middle[1, k] * moment[1] + middle[2, k] * moment[2]
+                )
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def _residual_into(
     bends: Array,
     lengths: Array,
-    tilts: Array,
+    give: Array,
     materials: Array,
+    compliances: Array,
     weights: Array,
     tip_weight: Array,
     tip_force: Array,
     tip_moment: Array,
+    bent: Array,
     mounts: Array,
     tips: Array,
     moments: Array,
+    middles: Array,
     residual: Array,
 ) -> None:
-    """Write tilts - tilts by the moments they lead to (2 sections,); twist is not modelled."""
-    mount_moments_into(
-        bends, lengths, tilts, weights, tip_weight, tip_force, tip_moment, mounts, tips, moments
-    )
+    """
+    Write give - give by the moments it leads to (4 sections,); twist is not modelled.
+
+    `give` (sections, 4): tilt about x and y of the mount, then what is added to the bend [rad].
+    """
+    bent[:, :] = bends
+    bent[:, :2] += give[:, 2:]
+    moments_into(
+        bent, lengths, give[:, :2], weights, tip_weight, tip_force, tip_moment, mounts, tips,
+        moments, middles,
+    )  # fmt: skip
     for i in range(bends.shape[0]):
-        x = y = 0.0
+        x = y = ratio = 0.0
         for k in range(3):
             x += mounts[i, k, 0] * moments[i, k]
             y += mounts[i, k, 1] * moments[i, k]
-        ratio = tilt_per_moment(math.hypot(x, y), materials[i])
-        residual[2 * i] = tilts[i, 0] - ratio * x
-        residual[2 * i + 1] = tilts[i, 1] - ratio * y
+        if materials[i, 0] > 0.0:
+            ratio = tilt_per_moment(math.hypot(x, y), materials[i])
+        residual[4 * i] = give[i, 0] - ratio * x
+        residual[4 * i + 1] = give[i, 1] - ratio * y
+        # The arc turns about (-b_y, b_x, 0).
+        residual[4 * i + 2] = give[i, 2] - compliances[i] * middles[i, 1]
+        residual[4 * i + 3] = give[i, 3] + compliances[i] * middles[i, 0]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def solve_tilts(
+def solve_give(
     bends: Array,
     lengths: Array,
     materials: Array,
+    compliances: Array,
     weights: Array,
     tip_weight: Array,
     tip_force: Array,
     tip_moment: Array,
-    tilts: Array,
+    give: Array,
+    bent: Array,
     mounts: Array,
     tips: Array,
     moments: Array,
+    middles: Array,
     jacobian: Array,
 ) -> tuple[bool, float]:
     """
-    Newton on the tilts (sections, 2) [rad], from those given; writes frames and moments too.
+    Newton on the give (sections, 4) [rad], from the one given; writes frames and moments too.
 
-    Returns whether it converged and the largest residual [rad]. `jacobian` (2 sections,
-    2 sections) is d residual / d tilts by central differences: it steers the iteration and tells
-    a stable equilibrium from others, and has no part in the solution.
+    Returns whether it converged and the largest residual [rad]. `jacobian` (4 sections,
+    4 sections) is d residual / d give by central differences: it steers the iteration and tells a
+    stable equilibrium from others, and has no part in the solution.
     """
-    size = 2 * bends.shape[0]
+    size = 4 * bends.shape[0]
     residual, trial, other = np.empty(size), np.empty(size), np.empty(size)
-    flat = tilts.reshape(size)
+    flat = give.reshape(size)
     saved = np.empty(size)
     _residual_into(
-        bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment, mounts,
-        tips, moments, residual,
+        bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+        tip_moment, bent, mounts, tips, moments, middles, residual,
     )  # fmt: skip
     worst = np.abs(residual).max()
     for _ in range(_MAX_ITERATIONS):
         saved[:] = flat
         for k in range(size):
+            if (k % 4 < 2 and materials[k // 4, 0] == 0.0) or (
+                k % 4 >= 2 and compliances[k // 4] == 0.0
+            ):  # rigid: stays zero, whatever the others do
+                jacobian[:, k] = 0.0
+                jacobian[k, k] = 1.0
+                continue
             flat[k] = saved[k] + _DIFFERENCE
             _residual_into(
-                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
-                mounts, tips, moments, trial,
+                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+                tip_moment, bent, mounts, tips, moments, middles, trial,
             )  # fmt: skip
             flat[k] = saved[k] - _DIFFERENCE
             _residual_into(
-                bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
-                mounts, tips, moments, other,
+                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+                tip_moment, bent, mounts, tips, moments, middles, other,
             )  # fmt: skip
             flat[k] = saved[k]
             jacobian[:, k] = (trial - other) / (2.0 * _DIFFERENCE)
@@ -266,8 +315,8 @@ def solve_tilts(
             for _ in range(20):
                 flat[:] = saved - scale * step
                 _residual_into(
-                    bends, lengths, tilts, materials, weights, tip_weight, tip_force, tip_moment,
-                    mounts, tips, moments, trial,
+                    bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+                    tip_moment, bent, mounts, tips, moments, middles, trial,
                 )  # fmt: skip
                 if np.abs(trial).max() < worst:
                     better = True
@@ -275,9 +324,9 @@ def solve_tilts(
                 scale *= 0.5
         if not better:  # arrived, down to rounding, or stuck
             flat[:] = saved
-            mount_moments_into(
-                bends, lengths, tilts, weights, tip_weight, tip_force, tip_moment, mounts, tips,
-                moments,
+            _residual_into(
+                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+                tip_moment, bent, mounts, tips, moments, middles, trial,
             )  # fmt: skip
             return worst <= 1e3 * _TOLERANCE, worst
         residual[:] = trial

@@ -1,7 +1,7 @@
 """
 Hysteresis and creep of soft actuators, for simulated plants.
 
-Prandtl-Ishlinskii: a sum of stops (elasto-plastic elements), rate independent, with closed loops.
+Prandtl-Ishlinskii: a sum of stops (what play operators leave of the input), rate independent.
 Kelvin-Voigt: a chain of retarded elements, linear creep, stepped exactly. Both are seedless and
 give the same at any step size for inputs that are monotone, or linear in time, within a step.
 """

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.poses import displacement, pose
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -23,11 +22,11 @@ from softarm_ros.models.minimum_energy import (
     node_poses,
 )
 from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy_inverse import search_lengths
 from softarm_ros.models.minimum_energy_kernels import positions_into
 from softarm_ros.models.minimum_energy_muscle_kernels import muscle_vectors_into
 from softarm_ros.models.minimum_energy_muscles import (
     check_disks,
-    clamp_lengths,
     muscle_anchors,
     muscle_lengths,
     muscle_names,
@@ -41,8 +40,7 @@ from softarm_ros.models.minimum_energy_newton_kernels import (
 
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-_WARM_ITERATIONS, _DESCENT_ITERATIONS, _INVERSE_ITERATIONS = 10, 200, 30
-_TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
+_WARM_ITERATIONS, _DESCENT_ITERATIONS = 10, 200
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class MinimumEnergyArm:
             For a length beyond the limits, or if no equilibrium is found.
 
         """
-        lengths = self._checked(actuation)
+        lengths = self.checked_lengths(actuation)
         loads = self.rod.loads(tip_force)
         if guess is not None:
             nodes = guess.nodes.copy()
@@ -170,7 +168,7 @@ class MinimumEnergyArm:
                 f'tip_moment = {np.asarray(tip_moment).tolist()}: the minimum-energy model takes '
                 f'forces only, a moment fixed in space has no potential energy'
             )
-        return self._shape(self.equilibrium(actuation, tip_force), np.array(actuation))
+        return self.shape_of_state(self.equilibrium(actuation, tip_force), np.array(actuation))
 
     def inverse(
         self,
@@ -183,8 +181,8 @@ class MinimumEnergyArm:
         Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
 
         From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
-        changes of length that close the remaining error, within the limits. What is clamped and
-        what remains is in the message.
+        changes of length that close the remaining error, within the limits. Not converged, with
+        the reason in the message, if an error remains or a muscle would have to pull too hard.
 
         Raises
         ------
@@ -192,45 +190,12 @@ class MinimumEnergyArm:
             As `MinimumEnergyRod.reach`.
 
         """
-        target = pose(np.eye(3) if orientation is None else orientation, position)
-        rows = 3 if orientation is None else 6
-        if guess is None:
-            held = self.rod.reach(position, orientation, tip_force)
-            if not held.converged:
-                lengths = np.full(3 * self.modules.modules, self._neutral_length())
-            else:
-                lengths, _ = clamp_lengths(muscle_lengths(held, self.modules), self.modules)
-        else:
-            finite_array(position, (3,), 'position')
-            lengths = self._checked(guess).ravel()
-        state = self.equilibrium(lengths, tip_force)
-        error = self._error(state, target, rows)
-        message = ''
-        for _ in range(_INVERSE_ITERATIONS):
-            if self._arrived(error):
-                break
-            wanted = lengths + self._bounded_step(
-                self._jacobian(state, lengths, tip_force)[:rows], error, lengths
-            )
-            moved = self._move(lengths, wanted, tip_force, state, target, error)
-            if moved is None:
-                break
-            lengths, state, error = moved
-        converged = self._arrived(error)
-        if not converged:
-            message = self._why_short(lengths, error)
-        return InverseSolution(
-            actuation=lengths,
-            shape=self._shape(state, lengths),
-            residual=float(np.linalg.norm(error[:3])),
-            converged=converged,
-            message=message,
-        )
+        return search_lengths(self, position, orientation, guess, tip_force)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear first."""
         state = self.equilibrium(actuation, tip_force)
-        return self._jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
+        return self.state_jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load for lengths (3 modules,) [m]."""
@@ -240,19 +205,19 @@ class MinimumEnergyArm:
         """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
         lengths = np.array(configuration, dtype=np.float64)
-        return state.positions[-1].copy(), self._jacobian(state, lengths, ZERO3)[:3]
+        return state.positions[-1].copy(), self.state_jacobian(state, lengths, ZERO3)[:3]
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the configuration: both are the commanded lengths [m]."""
-        return self._checked(configuration).ravel()
+        return self.checked_lengths(configuration).ravel()
 
     def actuation_jacobian(self, configuration: Array) -> Array:
         """Return the identity (3 modules, 3 modules)."""
-        return np.eye(self._checked(configuration).size)
+        return np.eye(self.checked_lengths(configuration).size)
 
     def configuration_of(self, actuation: Array) -> Array:
         """Return the actuation: both are the commanded lengths [m]."""
-        return self._checked(actuation).ravel()
+        return self.checked_lengths(actuation).ravel()
 
     def lengths_of_held_tip(
         self,
@@ -265,7 +230,7 @@ class MinimumEnergyArm:
         rod = self.rod.reach(position, orientation, tip_force, guess)
         return muscle_lengths(rod, self.modules), rod
 
-    def _checked(self, actuation: Array) -> Array:
+    def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
         config = self.modules
         lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
@@ -278,7 +243,8 @@ class MinimumEnergyArm:
                 )
         return lengths.reshape(config.modules, 3)
 
-    def _neutral_length(self) -> float:
+    def neutral_length(self) -> float:
+        """Return the length [m] of a muscle of the straight arm, within the limits."""
         config = self.modules
         neutral = self.rest_length_m / config.modules
         return min(max(neutral, config.min_length_m), config.max_length_m)
@@ -327,7 +293,9 @@ class MinimumEnergyArm:
             nodes, positions, lengths.ravel(), tensions.ravel(), stable, iterations
         )
 
-    def _jacobian(self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3) -> Array:
+    def state_jacobian(
+        self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
+    ) -> Array:
         """Return the tip twist per length by the implicit function theorem."""
         n, size = self.rod.intervals, 3 * self.rod.intervals
         vectors = np.empty(self._anchors.shape)
@@ -349,68 +317,8 @@ class MinimumEnergyArm:
         jacobian[3:] = 2.0 * rotation @ by_lengths[-3:]
         return jacobian
 
-    def _error(self, state: MuscleEquilibrium, target: Array, rows: int) -> Array:
-        tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
-        return displacement(tip, target)[:rows]
-
-    def _arrived(self, error: Array) -> bool:
-        linear = float(np.linalg.norm(error[:3])) / self.rest_length_m
-        return linear <= _TIP_TOLERANCE and float(np.linalg.norm(error[3:])) <= _TIP_TOLERANCE
-
-    def _bounded_step(self, jacobian: Array, error: Array, lengths: Array) -> Array:
-        """Return the smallest change of length that closes `error`, muscles at limits excepted."""
-        config = self.modules
-        low, high = config.min_length_m - lengths, config.max_length_m - lengths
-        step, free = np.zeros(lengths.size), np.ones(lengths.size, dtype=bool)
-        for _ in range(lengths.size):
-            rest = error - jacobian[:, ~free] @ step[~free]
-            step[free] = np.linalg.lstsq(jacobian[:, free], rest, rcond=1e-9)[0]
-            outside = free & ((step < low) | (step > high))
-            if not outside.any():
-                break
-            step = np.where(outside, np.clip(step, low, high), step)
-            free &= ~outside
-            if not free.any():
-                break
-        return np.clip(step, low, high)
-
-    def _move(
-        self,
-        lengths: Array,
-        wanted: Array,
-        tip_force: Vector3,
-        state: MuscleEquilibrium,
-        target: Array,
-        error: Array,
-    ) -> tuple[Array, MuscleEquilibrium, Array] | None:
-        """Return the new lengths, state and error of the largest step that brings it closer."""
-        scale = 1.0
-        for _ in range(12):
-            trial = lengths + scale * (wanted - lengths)
-            try:
-                moved = self.equilibrium(trial, tip_force, state)
-            except ModelError:
-                scale *= 0.5
-                continue
-            remaining = self._error(moved, target, error.size)
-            if np.linalg.norm(remaining) < (1.0 - 1e-3 * scale) * np.linalg.norm(error):
-                return trial, moved, remaining
-            scale *= 0.5
-        return None
-
-    def _why_short(self, lengths: Array, error: Array) -> str:
-        config = self.modules
-        at_limit = [
-            f'{name} at {1e3 * value:.1f} mm'
-            for name, value in zip(self.actuator_names, lengths)
-            if min(value - config.min_length_m, config.max_length_m - value) < 1e-9
-        ]
-        message = f'the tip stays {1e3 * np.linalg.norm(error[:3]):.3g} mm off its target'
-        if error.size == 6:
-            message += f' and {np.degrees(np.linalg.norm(error[3:])):.3g} deg'
-        return message + (f'; at their limits: {", ".join(at_limit)}' if at_limit else '')
-
-    def _shape(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
+    def shape_of_state(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
+        """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""
         disks = slice(self._stride, None, self._stride)
         section_tips = node_poses(state.nodes[disks], state.positions[disks])
         positions = state.positions

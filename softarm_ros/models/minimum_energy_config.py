@@ -50,6 +50,7 @@ class ParallelModulesConfig(ConfigBlock):
     min_length_m: Positive = 0.05
     max_length_m: Positive = 0.11
     muscle_stiffness_N_m: Positive = 1e5
+    max_pull_N: Positive = Field(default=22.8, description='of a muscle under full vacuum')
 
     @model_validator(mode='after')
     def _ordered(self) -> ParallelModulesConfig:

@@ -38,6 +38,9 @@ class ChamberSectionConfig(ConfigBlock):
     chamber_radius_m: Positive = 0.017
     mass_kg: NonNegative = 0.1255
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
+    bend_per_moment_rad_N_m: NonNegative = Field(
+        default=0.0, description='give of the bending part, L / (E I); none in the paper'
+    )
     curves: tuple[PressureCurveConfig, ...] = Field(
         description='one for all three chambers, or one for each'
     )

@@ -42,22 +42,22 @@ def curve_points(name: str) -> Array:
     """
     Return the points (20, 3) [m] of a curve of the paper.
 
-    Their sizes are lost with the figures. Here: radius or half side 0.25 and 0.2 m, at a height of
-    0.85 m, so that the arm of 1 m bends by up to half its reach and no muscle meets its limits.
+    Their sizes are lost with the figures. Here, at a height of 0.9 m, a circle of radius 0.2 m and
+    curves about as wide: muscles of 22.8 N carry 0.5 N at the tip there, and not much lower.
     """
     t = np.linspace(0.0, 2.0 * math.pi, POINTS, endpoint=False)
     if name == 'circle':
-        x, y = 0.25 * np.cos(t), 0.25 * np.sin(t)
+        x, y = 0.2 * np.cos(t), 0.2 * np.sin(t)
     elif name == 'square':
         u = 4.0 * t / (2.0 * math.pi)
-        x = 0.2 * np.interp(u, [0, 1, 2, 3, 4], [1, -1, -1, 1, 1])
-        y = 0.2 * np.interp(u, [0, 1, 2, 3, 4], [1, 1, -1, -1, 1])
+        x = 0.16 * np.interp(u, [0, 1, 2, 3, 4], [1, -1, -1, 1, 1])
+        y = 0.16 * np.interp(u, [0, 1, 2, 3, 4], [1, 1, -1, -1, 1])
     elif name == 'cardioid':
-        x = 0.125 * (2.0 * np.cos(t) - np.cos(2.0 * t))
-        y = 0.125 * (2.0 * np.sin(t) - np.sin(2.0 * t))
+        x = 0.1 * (2.0 * np.cos(t) - np.cos(2.0 * t))
+        y = 0.1 * (2.0 * np.sin(t) - np.sin(2.0 * t))
     else:
         raise ValueError(f'unknown curve {name!r}; there are {", ".join(CURVES)}')
-    return np.column_stack([x, y, np.full(POINTS, 0.85)])
+    return np.column_stack([x, y, np.full(POINTS, 0.9)])
 
 
 def accuracy(intervals: int) -> tuple[float, float]:
@@ -75,7 +75,7 @@ def accuracy(intervals: int) -> tuple[float, float]:
 
 
 def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
-    """Solve a curve from the first point on: every point cold and warm, there and back."""
+    """Solve a curve: every point cold and warm, held at the tip and by muscles."""
     config = ParallelModulesConfig()
     arm = MinimumEnergyArm(BackboneConfig(), config, intervals)
     force = (0.0, 0.0, load_N)

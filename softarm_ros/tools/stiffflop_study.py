@@ -39,7 +39,7 @@ YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends 
 KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
-_TURNS = 100
+_TURNS, _RELAXATION = 100, 0.3
 SETTLING_S, STEADY_PA = 1.0, 3e3
 
 
@@ -136,7 +136,12 @@ def identify(recording: Recording, knots_Pa: Array = KNOTS_PA) -> Identified:
     return Identified(best.curves, best.radius, best.yaw, best.base, best.tip, rms)
 
 
-def module(found: Identified, mount: MountConfig | None, tip_mass_kg: float) -> PneumaticArm:
+def module(
+    found: Identified,
+    mount: MountConfig | None = None,
+    tip_mass_kg: float = 0.0,
+    bend_per_moment: float = 0.0,
+) -> PneumaticArm:
     """Return the identified module, hanging; its own mass is in the curves already."""
     section = ChamberSectionConfig(
         name='module',
@@ -144,6 +149,7 @@ def module(found: Identified, mount: MountConfig | None, tip_mass_kg: float) -> 
         rigid_length_m=TIP_LENGTH_M,
         chamber_radius_m=found.radius,
         mass_kg=0.0,
+        bend_per_moment_rad_N_m=bend_per_moment,
         curves=found.curves,
     )
     return PneumaticArm([section], mount, tip_mass_kg=tip_mass_kg)
@@ -193,9 +199,10 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
     rest = noload.tip[0]
     straight = identify(noload, KNOTS_PA[[0, -1]])
     found = identify(noload)
-    plain = module(found, None, 0.0)
-    mount = mount_of_compliance(compliance_of_curves(found))
-    soft, heavy = module(found, mount, 0.0), module(found, mount, TIP_MASS_KG)
+    compliance = compliance_of_curves(found)
+    mount = mount_of_compliance(compliance)
+    plain, soft, heavy = module(found), module(found, mount), module(found, mount, TIP_MASS_KG)
+    spread = module(found, bend_per_moment=compliance)
     fitted = _predict(found, noload.pressures)
     rows = [
         row(
@@ -213,9 +220,9 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
             'angle correction, measured force', fitted, _simulate(soft, found, load1, load1.force)
         ),
         row(
-            'bending spread along the arc, measured force',
+            'give along the arc, measured force',
             fitted,
-            _simulate_spread(plain, found, load1),
+            _simulate(spread, found, load1, load1.force),
         ),
         row(
             'angle correction, weight of the sensor', fitted, _simulate(heavy, found, load1, none)
@@ -284,54 +291,24 @@ def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force:
     yaw = Rotation.from_euler('z', found.yaw).as_matrix()
     tips = np.full_like(recording.tip, np.nan)
     for i, pressures in enumerate(recording.pressures):
-        turn, before = np.eye(3), np.full((3, 3), np.inf)
+        turn, before = arm.forward(pressures).tip[:3, :3], np.full((3, 3), np.inf)
         for _ in range(_TURNS):
-            load = turn @ force[i] if arm.mount is not None else np.zeros(3)
+            load = turn @ force[i] if arm.gives else np.zeros(3)
             try:
                 pose = arm.forward(pressures, load).tip
             except ModelError:
                 break
-            # Half a step: a force that follows the tip may swing about its equilibrium.
-            before, turn = turn, _halfway(turn, pose[:3, :3])
+            # Short steps: a force that follows the tip may swing about its equilibrium.
+            before, turn = turn, _toward(turn, pose[:3, :3])
             if np.abs(turn - before).max() < 1e-6:
                 tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
                 break
     return tips
 
 
-def _simulate_spread(plain: PneumaticArm, found: Identified, recording: Recording) -> Array:
-    """
-    Return tip positions (m, 3) [m] with the force bending the arc itself, still to one curvature.
-
-    For comparison: the moment in the middle of the arc times L / (E I) adds to the bend.
-    """
-    if recording.force is None:
-        raise ValueError('the recording has no force')
-    yaw = Rotation.from_euler('z', found.yaw).as_matrix()
-    compliance = compliance_of_curves(found)
-    tips = np.full_like(recording.tip, np.nan)
-    for i, pressures in enumerate(recording.pressures):
-        free = plain.configuration_of(pressures)
-        bent, before = free.copy(), np.full(3, np.inf)
-        for _ in range(_TURNS):
-            shape = plain.shape_of(bent)
-            half = plain.shape_of(bent * 0.5).tip
-            middle = half[:3, 3] - TIP_LENGTH_M * half[:3, 2]
-            force = shape.tip[:3, :3] @ recording.force[i]
-            moment = half[:3, :3].T @ np.cross(shape.tip[:3, 3] - middle, force)
-            before = bent.copy()
-            # The arc turns about (-b_y, b_x); half a step as in `_simulate`.
-            bend = free[:2] + compliance * np.array([moment[1], -moment[0]])
-            bent[:2] = 0.5 * (bent[:2] + bend)
-            if np.abs(bent - before).max() < 1e-6:
-                tips[i] = yaw @ (shape.tip[:3, 3] + shape.tip[:3, :3] @ found.tip) + found.base
-                break
-    return tips
-
-
-def _halfway(first: Array, second: Array) -> Array:
-    """Return the rotation halfway from one to another."""
-    return exp_so3(0.5 * log_so3(second @ first.T)) @ first
+def _toward(first: Array, second: Array) -> Array:
+    """Return the rotation a part of the way from one to another."""
+    return exp_so3(_RELAXATION * log_so3(second @ first.T)) @ first
 
 
 def _rms(difference: Array) -> float:

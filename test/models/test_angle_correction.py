@@ -175,6 +175,86 @@ def test_turning_everything_about_gravity_turns_the_pose(turn, bends):
     np.testing.assert_allclose(turned[:3, :3], about @ tip[:3, :3] @ about.T, atol=1e-11)
 
 
+def test_an_arc_that_gives_bends_as_a_cantilever():
+    # A light force across a straight section: an end moment turns it by C M, exactly as a beam;
+    # a force by C F times its lever to the middle of the arc.
+    section = ChamberSectionConfig(
+        name='only', curves=(placeholder_curve(),), mass_kg=0.0, bend_per_moment_rad_N_m=30.0
+    )
+    model = PneumaticArm([section])
+    assert model.name == 'angle_correction'
+    straight = [0.0, 0.0, REST]
+    bent = model.sagged_pose(straight, tip_moment=(0.0, 2e-3, 0.0))
+    np.testing.assert_allclose(bent.bends[0], [30.0 * 2e-3, 0.0, REST], atol=1e-12)
+    pushed = model.sagged_pose(straight, (0.0, 1e-5, 0.0))
+    lever = 0.5 * REST + 0.020
+    np.testing.assert_allclose(
+        pushed.bends[0, :2], [0.0, 30.0 * 1e-5 * lever], rtol=1e-4, atol=1e-12
+    )
+    beam = 30.0 * (lever**2 + REST**2 / 12.0)
+    deflection = pushed.section_tips[0, 1, 3] / 1e-5
+    assert deflection == pytest.approx(beam, rel=0.2)  # one curvature does not make a cubic
+
+
+def test_give_of_mounts_and_arcs_together_balances():
+    sections = [
+        ChamberSectionConfig(name=n, curves=(placeholder_curve(),), bend_per_moment_rad_N_m=1.5)
+        for n in ('upper', 'lower')
+    ]
+    model = PneumaticArm(sections, MountConfig())
+    plain = PneumaticArm(sections[:1])
+    configuration = np.array([0.4, -0.2, 0.09, 0.5, 0.3, 0.085])
+    state = model.sagged_pose(configuration, (0.2, 0.1, -0.1))
+    assert state.residual < 1e-10 and plain.gives
+    give = state.bends[:, :2] - configuration.reshape(2, 3)[:, :2]
+    assert np.all(np.linalg.norm(give, axis=1) > 1e-3)
+    # Given the bends it ended with, the same arm with stiff arcs tilts alike.
+    stiff = arm().sagged_pose(state.bends.ravel(), (0.2, 0.1, -0.1))
+    np.testing.assert_allclose(stiff.tilts, state.tilts, atol=1e-11)
+    np.testing.assert_allclose(stiff.section_tips, state.section_tips, atol=1e-11)
+
+
+@given(st.integers(0, 10_000))
+@quick
+def test_random_arms_are_in_equilibrium_or_refused(seed):
+    rng = np.random.default_rng(seed)
+    sections = [
+        ChamberSectionConfig(
+            name=f'section_{k}',
+            bending_length_m=rng.uniform(0.03, 0.15),
+            rigid_length_m=rng.uniform(0.0, 0.04),
+            chamber_radius_m=rng.uniform(0.008, 0.03),
+            mass_kg=rng.uniform(0.0, 0.4),
+            bend_per_moment_rad_N_m=float(rng.choice([0.0, 3.0])),
+            curves=(placeholder_curve(),),
+        )
+        for k in range(rng.integers(1, 4))
+    ]
+    mount = MountConfig(deforming_length_m=rng.uniform(0.002, 0.03))
+    model = PneumaticArm(sections, mount, gravity=9.81 * _direction(rng))
+    configuration = np.concatenate(
+        [[*rng.uniform(-1.0, 1.0, 2), s.bending_length_m] for s in sections]
+    )
+    force = 0.3 * rng.normal(size=3)
+    try:
+        state = model.sagged_pose(configuration, force)
+    except ModelError as error:
+        assert 'no stable equilibrium' in str(error)
+        return
+    assert state.residual < 1e-10
+    for k, mounted in enumerate(state.mounts):
+        local = mounted[:3, :3].T @ state.moments[k]
+        across = float(np.hypot(local[0], local[1]))
+        material = np.array([0.034, mount.deforming_length_m, 0.11e6, 0.02e6])
+        expected = tilt_per_moment(across, material) * local[:2]
+        np.testing.assert_allclose(state.tilts[k], expected, atol=1e-10)
+
+
+def _direction(rng):
+    vector = rng.normal(size=3)
+    return vector / np.linalg.norm(vector)
+
+
 def test_any_direction_of_gravity():
     configuration = np.array([0.5, 0.2, 0.09, 0.3, -0.1, 0.085])
     plain = arm(corrected=False).shape_of(configuration).tip[:3, 3]
@@ -223,6 +303,16 @@ def test_inverse_then_forward(corrected):
         np.testing.assert_allclose(posed.shape.tip, target, atol=1e-7)
         # At most two chambers of a section carry pressure.
         assert np.all(np.sort(solution.actuation.reshape(2, 3), axis=1)[:, 0] < 1.0)
+
+
+@pytest.mark.parametrize('single', [[0, 0, 5e4, 0, 4e4, 0], [0, 0, 0, 0, 4e4, 0], 6 * [0.0]])
+def test_inverse_where_the_passive_chamber_changes(single):
+    # With one chamber filled the other two are both at rest: a kink of the two-chamber rule.
+    model = arm()
+    target = model.forward(single).tip[:3, 3]
+    for guess in (None, np.add(single, 100.0)):
+        solution = model.inverse(target, guess=guess)
+        assert solution.converged and solution.residual < 2e-6
 
 
 @pytest.mark.parametrize('corrected', [True, False])

@@ -288,6 +288,34 @@ def test_any_target_within_reach_of_the_hanging_arm_is_met_or_reported(direction
         assert 'no equilibrium' in solution.message
 
 
+def test_a_hundred_random_rods_of_any_size_stiffness_and_gravity():
+    rng = np.random.default_rng(0)
+    for k in range(100):
+        length = rng.uniform(0.1, 2.0)
+        diameter, young = length * rng.uniform(0.001, 0.02), 10.0 ** rng.uniform(5, 11)
+        down = rng.normal(size=3)
+        config = BackboneConfig(
+            length_m=length,
+            diameter_m=diameter,
+            youngs_modulus_Pa=young,
+            shear_modulus_Pa=young / rng.uniform(2.0, 3.0),
+        )
+        # Weight times L^3 / EI from 0.01 to 50: from a stiff rod to a limp one.
+        weight = 10.0 ** rng.uniform(-2.0, 1.7) * config.bending_stiffness_N_m2 / length**3
+        config = config.model_copy(update={'mass_per_length_kg_m': weight / 9.81})
+        frame = MinimumEnergyRod(config, 30, 9.81 * down / np.linalg.norm(down))
+        target = rng.normal(size=3)
+        target *= length * rng.uniform(0.05, 0.95) / np.linalg.norm(target)
+        attitude = exp_so3(rng.normal(size=3)) if k % 2 else None
+        if attitude is not None:
+            target *= 0.9
+        solution = frame.reach(target, attitude)
+        assert solution.stable, solution.message
+        np.testing.assert_allclose(solution.positions[-1], target, atol=1e-11)
+        if attitude is not None:
+            np.testing.assert_allclose(solution.tip[:3, :3], attitude, atol=1e-10)
+
+
 def test_on_the_axis_some_plane_is_chosen():
     solution = rod().reach([0.0, 0.0, 0.8])
     assert solution.stable

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_ros.models.pneumatic_config import PressureCurveConfig
 from softarm_ros.tools.stiffflop_study import (
     KNOTS_PA,
     Identified,
@@ -62,4 +63,5 @@ def test_the_measured_module():
     assert all(math.isfinite(row.load1_m) for row in rows)
     # The measured force helps where the module is pressed; elsewhere creep is left.
     assert corrected.pressed_m < 0.8 * plain.pressed_m
+    assert error['give along the arc, measured force'].pressed_m < 0.35 * plain.pressed_m
     assert corrected.load1_m < plain.load1_m < 0.4 * error['tip stays at rest'].load1_m
