@@ -268,6 +268,10 @@ def _outward(
             )
             fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
             mx, my, mz = mx + m[0], my + m[1], mz + m[2]
+        if loads.node_damping.shape[0] > 0:
+            f, m = _damping_wrench(loads.node_damping[k], (w0, w1, w2), (u0, u1, u2))
+            fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
+            mx, my, mz = mx + m[0], my + m[1], mz + m[2]
         if body.has_connector[k]:
             fx, fy, fz = turn(body.turn[k], fx, fy, fz)
             mx, my, mz = turn(body.turn[k], mx, my, mz)
@@ -370,6 +374,22 @@ def _fluid_wrench(A: Array, w: Triple, u: Triple, b: Triple, a: Triple) -> tuple
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def _damping_wrench(D: Array, w: Triple, u: Triple) -> tuple[Triple, Triple]:
+    """Return D (u, w) of a node."""
+    a, b, c = u
+    x, y, z = w
+    return (
+        D[0, 0] * a + D[0, 1] * b + D[0, 2] * c + D[0, 3] * x + D[0, 4] * y + D[0, 5] * z,
+        D[1, 0] * a + D[1, 1] * b + D[1, 2] * c + D[1, 3] * x + D[1, 4] * y + D[1, 5] * z,
+        D[2, 0] * a + D[2, 1] * b + D[2, 2] * c + D[2, 3] * x + D[2, 4] * y + D[2, 5] * z,
+    ), (
+        D[3, 0] * a + D[3, 1] * b + D[3, 2] * c + D[3, 3] * x + D[3, 4] * y + D[3, 5] * z,
+        D[4, 0] * a + D[4, 1] * b + D[4, 2] * c + D[4, 3] * x + D[4, 4] * y + D[4, 5] * z,
+        D[5, 0] * a + D[5, 1] * b + D[5, 2] * c + D[5, 3] * x + D[5, 4] * y + D[5, 5] * z,
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def energies(
     body: Body, loads: Loads, q: Array, v: Array, scratch: Scratch
 ) -> tuple[float, float, float, float]:
@@ -428,6 +448,11 @@ def energies(
             for i in range(6):
                 for j in range(6):
                     kinetic += 0.5 * loads.added_mass[k, i, j] * twist[i] * twist[j]
+        if loads.node_damping.shape[0] > 0:
+            twist = (u0, u1, u2, w0, w1, w2)
+            for i in range(6):
+                for j in range(6):
+                    loss += loads.node_damping[k, i, j] * twist[i] * twist[j]
     return kinetic, elastic, weight, loss
 
 

@@ -75,7 +75,10 @@ def test_equations_are_lagranges(seed):
     arm = full_arm(seed)
     q, v = random_state(arm, seed, 0.5)
     a = np.random.default_rng(seed).normal(size=q.shape) * [5.0, 300.0, 300.0, 300.0]
-    free = arm.loads((1.0, -5.0, 8.0), added_mass=random_loads(arm, seed).added_mass)
+    fluid = random_loads(arm, seed)
+    free = arm.loads(
+        (1.0, -5.0, 8.0), added_mass=fluid.added_mass, node_damping=fluid.node_damping
+    )
     h = 1e-5
 
     def momentum(t):
