@@ -154,3 +154,35 @@ def test_failures_are_reported():
         run.advance(run.start(loads), loads, 0.0)
     with pytest.raises(ModelError, match='increase'):
         run.simulate(run.start(loads), loads, [0.0, 0.0])
+
+
+def _drag_loads(arm, state, coefficient):
+    """Return weight and quadratic drag of every node, linearised about the present twists."""
+    velocity = arm.node_twists(state.strains, state.rates)[:, :3]
+    speed = np.linalg.norm(velocity, axis=1)[:, None, None]
+    along = velocity[:, :, None] * velocity[:, None, :] / np.maximum(speed, 1e-12)
+    slope = coefficient * (speed * np.eye(3) + along)
+    force = -coefficient * speed[:, 0] * velocity
+    wrench, damping = np.zeros((arm.segments, 6)), np.zeros((arm.segments, 6, 6))
+    wrench[:, :3] = force + np.einsum('kij,kj->ki', slope, velocity)
+    turn = arm.node_poses(state.strains)[1:, :3, :3]
+    damping[:, :3, :3] = np.einsum('kji,kjl,klm->kim', turn, slope, turn)
+    damping = 0.5 * (damping + damping.transpose(0, 2, 1))
+    return arm.loads(SIDEWAYS, node_wrenches=wrench, node_damping=damping)
+
+
+def test_stiff_quadratic_drag_through_node_damping():
+    """Heavy drag given by value and slope: coarse coupling agrees with fine coupling."""
+    arm = cantilever(10)
+    tips = []
+    for interval in (1e-2, 2e-3):
+        run = ArmIntegrator(arm)
+        state = run.start(arm.loads(SIDEWAYS))
+        path = []
+        for i in range(round(0.4 / interval)):
+            state = run.advance(state, _drag_loads(arm, state, 2.0), interval).state
+            if (i + 1) % round(1e-2 / interval) == 0:
+                path.append(arm.node_poses(state.strains)[-1, :3, 3])
+        tips.append(np.array(path))
+    assert tips[1][-1, 0] > 0.05
+    assert np.linalg.norm(tips[0] - tips[1], axis=1).max() < 1e-3
