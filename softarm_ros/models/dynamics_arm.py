@@ -17,14 +17,10 @@ from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Shape, Vector
 from softarm_ros.models.dynamics_articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics_body import build_body
 from softarm_ros.models.dynamics_config import DynamicSectionConfig, RigidBodyConfig
+from softarm_ros.models.dynamics_energy_kernels import energies, node_twists
 from softarm_ros.models.dynamics_integrator_kernels import accelerations_into
 from softarm_ros.models.dynamics_layout import Body, Loads, Scratch, allocate_scratch
-from softarm_ros.models.dynamics_recursion_kernels import (
-    energies,
-    node_twists,
-    place_arm,
-    residual,
-)
+from softarm_ros.models.dynamics_recursion_kernels import place_arm, residual
 from softarm_ros.models.dynamics_segment_kernels import place_segment
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)

@@ -18,8 +18,9 @@ from numba import njit
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_articulated_kernels import factorise, solve
+from softarm_ros.models.dynamics_energy_kernels import node_twists
 from softarm_ros.models.dynamics_layout import Body, Loads, Scratch
-from softarm_ros.models.dynamics_recursion_kernels import node_twists, place_arm, residual
+from softarm_ros.models.dynamics_recursion_kernels import place_arm, residual
 
 REACHED, TOO_SMALL, TOO_MANY = 0, 1, 2
 MAX_ITERATIONS = 8
