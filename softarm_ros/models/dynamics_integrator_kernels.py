@@ -18,8 +18,9 @@ from numba import njit
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_articulated_kernels import factorise, solve
+from softarm_ros.models.dynamics_energy_kernels import node_twists
 from softarm_ros.models.dynamics_layout import Body, Loads, Scratch
-from softarm_ros.models.dynamics_recursion_kernels import node_twists, place_arm, residual
+from softarm_ros.models.dynamics_recursion_kernels import place_arm, residual
 
 REACHED, TOO_SMALL, TOO_MANY = 0, 1, 2
 MAX_ITERATIONS = 8
@@ -225,8 +226,8 @@ def advance(
         time += h
         steps += 1
         age += 1
-        # A step of the filter is biased by (alpha_m - alpha_f) h jerk: follow a change of h.
-        step = max(h * min(ratio, 2.0), min(step, h)) if ratio >= 1.0 else h * max(ratio, 0.5)
+        # At most doubled, but a step cut short by the end of the interval is not held against it.
+        step = max(h * min(max(ratio, 0.5), 2.0), min(step, h * ratio))
     return REACHED, time, step, contraction if known else -1.0, steps, rejected, iterations
 
 
