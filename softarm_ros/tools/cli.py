@@ -203,12 +203,16 @@ def workspace(
         typer.echo(f'picture: {draw_workspace(arm, found, image)}')
 
 
-@app.command()
-def bench() -> None:
-    """Time the compiled kernels beside plain numpy in the same run."""
+@app.command(epilog='Examples:  softarm bench   |   softarm bench cosserat dynamics')
+def bench(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All without one.')
+    ] = None,
+) -> None:
+    """Time the compiled models beside references in the same run."""
     from softarm_ros.tools.bench import main as run_benchmark
 
-    run_benchmark()
+    run_benchmark(topics or ())
 
 
 @app.command(

@@ -2,13 +2,14 @@
 
 import pytest
 
-from softarm_ros.tools import bench
+from softarm_ros.tools import bench, bench_cable_arm
 from softarm_ros.tools.bench_rows import BenchRow
+from softarm_ros.tools.cli_errors import UsageError
 
 
 @pytest.fixture(scope='module')
 def rows():
-    return bench.run_bench(repeats=3)
+    return bench.run_bench(['cable_arm'], repeats=3)
 
 
 def test_every_row_is_measured(rows):
@@ -27,12 +28,17 @@ def test_verdict_follows_the_bar():
 
 
 def test_disagreement_voids_the_comparison(monkeypatch):
-    monkeypatch.setattr(bench, 'numpy_damped_step', lambda bend, target: bend)
+    monkeypatch.setattr(bench_cable_arm, 'numpy_damped_step', lambda bend, target: bend)
     with pytest.raises(AssertionError, match='differ by'):
-        bench.run_bench(repeats=1)
+        bench.run_bench(['cable_arm'], repeats=1)
 
 
 def test_main_prints_the_table(capsys, monkeypatch, rows):
-    monkeypatch.setattr(bench, 'run_bench', lambda: rows)
+    monkeypatch.setattr(bench, 'run_bench', lambda topics: rows)
     bench.main()
     assert 'constant-curvatu' in capsys.readouterr().out
+
+
+def test_unknown_topic_is_named():
+    with pytest.raises(UsageError, match="no benchmark 'kosserat'; there are cable_arm"):
+        bench.run_bench(['kosserat'])
