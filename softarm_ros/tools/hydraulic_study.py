@@ -20,6 +20,7 @@ from softarm_ros.models.dynamics_arm import ArmDynamics
 from softarm_ros.models.dynamics_simulation import ArmIntegrator
 from softarm_ros.models.dynamics_tangents import equilibrium
 from softarm_ros.models.hydraulic_arm import HydraulicArm
+from softarm_ros.models.water_hydraulics import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 from softarm_ros.tools.hydraulic_arm_set import (
     HANGING,
@@ -295,7 +296,8 @@ def main() -> None:
 
 
 def _span(pressure: Array) -> str:
-    return f'{pressure.min() / 1e6:.2f}..{pressure.max() / 1e6:.2f}'
+    void = ' (void)' if pressure.min() < VAPOUR_PA - ATMOSPHERE_PA else ''
+    return f'{pressure.min() / 1e6:.2f}..{pressure.max() / 1e6:.2f}{void}'
 
 
 def _coupled(
