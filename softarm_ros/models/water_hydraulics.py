@@ -83,6 +83,7 @@ class WaterHydraulics:
         self.width = int(self.last.max()) + 1
         self.force_per_torque = np.array([axis.force_per_torque for axis in axes])
         self._rows = np.arange(len(axes))
+        self._is_pressure = self._capacities() > 0.0
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ class WaterHydraulics:
 
     def cavitated(self, state: Array) -> np.ndarray:
         """Return which axes (m,) have an absolute pressure below the vapour pressure."""
-        lowest = np.array([row[kernels.P0 : n + 1 : 2].min() for row, n in zip(state, self.last)])
+        lowest = np.where(self._is_pressure, state, np.inf).min(axis=1)
         return np.asarray(lowest + ATMOSPHERE_PA < VAPOUR_PA)
 
     def step(

@@ -68,8 +68,8 @@ class Settling:
     Settling after the last change of the command, and how much the tip swings.
 
     Curvatures: within 5 % of the larger final one; tip of section 2: within 5 % of its
-    displacement. `overshoot` is the largest excursion of a curvature beyond its end value,
-    relative to the larger end value; `tip_speed` the largest of the whole run [m/s].
+    displacement. `overshoot` is the largest excursion of a curvature beyond its end value once
+    the command rests, relative to the larger end value; `tip_speed` the largest of the run [m/s].
     """
 
     curvature_s: tuple[float, float]
@@ -194,7 +194,8 @@ def settling(record: Record, experiment: Experiment) -> Settling:
     away = np.linalg.norm(tip - tip[-1], axis=1)
     moved = float(np.linalg.norm(tip[first] - tip[-1]))
     way = np.sign(final - record.curvature[first])
-    beyond = float(((record.curvature[start:] - final) * way).max())
+    rests = int(np.searchsorted(record.time, experiment.ends_s + 1e-9))
+    beyond = float(((record.curvature[rests:] - final) * way).max())
     speed = np.linalg.norm(np.diff(tip, axis=0), axis=1).max() / (record.time[1] - record.time[0])
     return Settling(
         (bends[0], bends[1]),
@@ -233,7 +234,7 @@ def simulate_in_turn(values: ArmSet, experiment: Experiment, dt_s: float) -> Rec
 
 def main() -> None:
     """Print the tables."""
-    console = Console(width=140)
+    console = Console(width=170)
     sets = {n: identify(n) for n in (1, 5)}
 
     table = Table(title='set B, identified; limit poses of one hanging section at 1 MPa')
