@@ -25,8 +25,9 @@ REACHED, TOO_SMALL, TOO_MANY = 0, 1, 2
 MAX_ITERATIONS = 8
 # Steps after which the contraction of the iterations is measured again.
 MAX_AGE = 8
-# Newton corrections stop this far below the error tolerance.
-NEWTON_SHARE = 0.03
+# Newton corrections stop this far below the error tolerance. An error of a correction enters the
+# velocity too and then grows over a swing, so the share must be well below omega h.
+NEWTON_SHARE = 0.01
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -121,7 +122,7 @@ def advance(
     _restart(body, loads, state, tolerance, frozen, r, delta, twists, step)
     time, steps, rejected, iterations = 0.0, 0, 0, 0
     smallest = 1e-9 * duration
-    known, age = contraction >= 0.0, 0
+    known, age = contraction >= 0.0, MAX_AGE
     while duration - time > smallest:
         if steps + rejected >= max_steps:
             return (

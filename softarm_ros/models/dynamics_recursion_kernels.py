@@ -8,14 +8,18 @@ complex arguments too, so that complex steps differentiate them to rounding.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics_segment_kernels import place_segment, segment_rates
 
 Triple = tuple[float, float, float]
+Numbers = NDArray[Any]  # real or complex
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
@@ -45,7 +49,7 @@ def cross(a: float, b: float, c: float, x: float, y: float, z: float) -> Triple:
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def place_arm(body: Body, q: Array, scratch: Scratch) -> None:
+def place_arm(body: Body, q: Numbers, scratch: Scratch) -> None:
     """Write poses and strain maps of every segment for strains `q` (n, 4)."""
     rotation, origin = scratch.rotation, scratch.origin
     turned, end = scratch.turned, scratch.end
@@ -91,7 +95,7 @@ def _pass_connector(offset: Array, turn_: Array, R: Array, r: Array) -> None:
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def residual(
-    body: Body, loads: Loads, q: Array, v: Array, a: Array, scratch: Scratch, out: Array
+    body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch, out: Numbers
 ) -> None:
     """
     Write what strains `q`, rates `v`, accelerations `a` need beyond the loads, all (n, 4).
@@ -145,7 +149,7 @@ def residual(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-def _add_material(body: Body, loads: Loads, q: Array, v: Array, k: int, out: Array) -> None:
+def _add_material(body: Body, loads: Loads, q: Numbers, v: Numbers, k: int, out: Numbers) -> None:
     """Add elastic, viscous and drive resultants of segment k to out[k]."""
     length, K, D, rest = body.length[k], body.stiffness[k], body.damping[k], body.rest[k]
     e0, e1, e2, e3 = q[k, 0] - rest[0], q[k, 1] - rest[1], q[k, 2] - rest[2], q[k, 3] - rest[3]
@@ -176,7 +180,9 @@ def _add_material(body: Body, loads: Loads, q: Array, v: Array, k: int, out: Arr
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _outward(body: Body, loads: Loads, q: Array, v: Array, a: Array, scratch: Scratch) -> None:
+def _outward(
+    body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch
+) -> None:
     """Write the wrenches the pieces and the bodies on the distal frames need."""
     zero = q[0, 0] * 0.0
     w0, w1, w2, u0, u1, u2 = zero, zero, zero, zero, zero, zero

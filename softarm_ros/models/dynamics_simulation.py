@@ -87,7 +87,7 @@ class ArmIntegrator:
     ----------
     tolerance_m : float
         Largest displacement error of any node that one step may make. The error of a whole motion
-        is larger, about 30 times for a swing of a sagging cantilever (docs/models_dynamics.md).
+        is larger, about 50 times for a fall of a sagging cantilever (docs/models_dynamics.md).
     spectral_radius : float
         How much of a fast vibration a step leaves: 1 conserves energy, 0 removes what the step
         cannot resolve.
@@ -106,7 +106,7 @@ class ArmIntegrator:
         arm: ArmDynamics,
         *,
         tolerance_m: float = 1e-5,
-        spectral_radius: float = 0.9,
+        spectral_radius: float = 0.8,
         max_step_s: float = 0.05,
         max_steps: int = 1_000_000,
     ) -> None:

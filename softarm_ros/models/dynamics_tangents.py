@@ -214,9 +214,11 @@ def _newton(
     still = np.zeros_like(q)
     zero = np.zeros((n, 4), np.complex128)
     scratch, column = allocate_scratch(n, np.complex128), zero.copy()
-    K = np.empty((4 * n, 4 * n))
+    K = np.eye(4 * n)
     r = arm.inverse_dynamics(q, still, still, loads)
     left = float(np.abs(r * scale).max())
+    if not (q[:, 0] > -1.0).all():
+        return False, q, left, 0, K
     for iteration in range(limit + 1):
         complex_q = q.astype(np.complex128)
         _strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)

@@ -1,0 +1,232 @@
+"""
+Benchmark of the arm dynamics: one second of motion, beside pyelastica where it is importable.
+
+The arm is the released cantilever of the package's bar: two sections of ten segments, 0.2 m, r 10
+mm, E 1 MPa, G = E/3, 1000 kg/m^3, weight sideways, drag of 3 /s per mass. `accuracy` compares tips
+with converged solutions. Run as `python -m softarm_ros.tools.bench_dynamics`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.dynamics_arm import ArmDynamics
+from softarm_ros.models.dynamics_config import round_section
+from softarm_ros.models.dynamics_simulation import ArmIntegrator
+from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
+
+LENGTH, RADIUS, YOUNG, DENSITY, DRAG = 0.2, 0.01, 1e6, 1000.0, 3.0
+WEIGHT = (9.81, 0.0, 0.0)
+SECONDS = 2.0
+# Tips are compared at these times, the integrator steps over 0.1 s as it likes.
+TIMES = np.linspace(0.0, SECONDS, 21)
+TOLERANCE = 7e-6  # m a step
+REAL_TIME_BAR = 100.0
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How one solver did: speed, worst and last tip error [m], against which solution."""
+
+    name: str
+    times_real_time: float
+    worst_error_m: float
+    last_error_m: float
+    against: str
+
+
+def cantilever(segments: int) -> ArmDynamics:
+    """Return the benchmark arm with `segments` in all."""
+    section = round_section(
+        length_m=LENGTH / 2.0,
+        radius_m=RADIUS,
+        youngs_modulus_Pa=YOUNG,
+        density_kg_m3=DENSITY,
+        segments=segments // 2,
+        air_drag_1_s=DRAG,
+    )
+    return ArmDynamics([section, section])
+
+
+def motion(segments: int, tolerance_m: float) -> Array:
+    """Return tips (t, 3) at `TIMES` of the arm released straight."""
+    arm = cantilever(segments)
+    loads = arm.loads(WEIGHT)
+    run = ArmIntegrator(arm, tolerance_m=tolerance_m)
+    result = run.simulate(run.start(loads), loads, TIMES)
+    if not result.converged:
+        raise AssertionError(result.message)
+    return result.tips[:, :3, 3]
+
+
+def elastica_motion(elements: int, step: float) -> Array | None:
+    """Return tips (t, 3) of the same arm by pyelastica, or None where it is not installed."""
+    try:
+        import elastica as ea  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+
+    class Simulator(ea.BaseSystemCollection, ea.Constraints, ea.Forcing, ea.Damping):
+        pass
+
+    simulator = Simulator()
+    rod = ea.CosseratRod.straight_rod(
+        elements,
+        np.zeros(3),
+        np.array([0.0, 0.0, 1.0]),
+        np.array([1.0, 0.0, 0.0]),
+        LENGTH,
+        RADIUS,
+        DENSITY,
+        youngs_modulus=YOUNG,
+        shear_modulus=YOUNG / 3.0,
+    )
+    simulator.append(rod)
+    simulator.constrain(rod).using(
+        ea.OneEndFixedBC, constrained_position_idx=(0,), constrained_director_idx=(0,)
+    )
+    simulator.add_forcing_to(rod).using(ea.GravityForces, acc_gravity=np.array(WEIGHT))
+    simulator.dampen(rod).using(
+        ea.AnalyticalLinearDamper, uniform_damping_constant=DRAG, time_step=step
+    )
+    simulator.finalize()
+    stepper = ea.PositionVerlet()
+    tips, now = [rod.position_collection[:, -1].copy()], 0.0
+    for begin, end in pairwise(TIMES):
+        for _ in range(round((end - begin) / step)):
+            now = stepper.step(simulator, now, step)
+        tips.append(rod.position_collection[:, -1].copy())
+    return np.array(tips)
+
+
+def accuracy() -> list[Accuracy]:
+    """Return speed and tip errors of this package's solver and of pyelastica."""
+    exact = motion(160, 1e-8)
+    table = []
+    for segments, tolerance in ((20, TOLERANCE), (20, 1e-6), (40, 1e-6), (10, TOLERANCE)):
+        seconds, tips = _timed(partial(motion, segments, tolerance), 5)
+        table.append(
+            _row(
+                f'{segments} segments, {tolerance:g} m a step',
+                seconds,
+                tips,
+                exact,
+                'its own solution, 160 segments, 1e-8 m',
+            )
+        )
+    finest = elastica_motion(160, 2e-5)
+    if finest is None:
+        return table
+    for elements, step in ((20, 1e-4), (20, 2e-4), (40, 1e-4), (80, 5e-5)):
+        seconds, found = _timed(partial(_elastica, elements, step), 1)
+        name = f'pyelastica, {elements} elements, {step:g} s'
+        table.append(_row(name, seconds, found, finest, 'its own solution, 160 elements, 2e-5 s'))
+    table.append(
+        _row('pyelastica, 160 elements', np.nan, finest, exact, "this package's, without shear")
+    )
+    return table
+
+
+def _timed(work: Callable[[], Array], repeats: int) -> tuple[float, Array]:
+    """Return the median time [s] and the result, after one call to compile."""
+    result, seconds = work(), []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds)), result
+
+
+def _row(name: str, seconds: float, tips: Array, exact: Array, against: str) -> Accuracy:
+    error = np.linalg.norm(tips - exact, axis=1)
+    return Accuracy(name, SECONDS / seconds, float(error.max()), float(error[-1]), against)
+
+
+def rows(repeats: int) -> list[BenchRow]:
+    """Return the rows of the benchmark; times of one second of motion, and of single calls."""
+    return [
+        _one_second(repeats),
+        *[_forward_dynamics(repeats, segments) for segments in (20, 80)],
+        _equilibrium(repeats),
+    ]
+
+
+def _one_second(repeats: int) -> BenchRow:
+    ours = median_us(lambda: motion(20, TOLERANCE), repeats) / SECONDS
+    reference, note = float('nan'), 'pyelastica is not installed here'
+    if elastica_motion(20, 2e-4) is not None:
+        seconds, _ = _timed(partial(_elastica, 20, 2e-4), 1)
+        reference, note = 1e6 * seconds / SECONDS, 'pyelastica, 20 elements, 0.2 ms'
+    return BenchRow(
+        'dynamics: 1 s of a falling arm, 20 segments', ours, reference, note, 1e6 / REAL_TIME_BAR
+    )
+
+
+def _elastica(elements: int, step: float) -> Array:
+    tips = elastica_motion(elements, step)
+    if tips is None:
+        raise AssertionError('pyelastica is not installed')
+    return tips
+
+
+def _forward_dynamics(repeats: int, segments: int) -> BenchRow:
+    arm = cantilever(segments)
+    loads = arm.loads(WEIGHT)
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(segments, 4)) * [0.02, 3.0, 3.0, 3.0]
+    v = rng.normal(size=(segments, 4))
+
+    def dense() -> Array:
+        bias = arm.inverse_dynamics(q, v, 0.0 * v, loads)
+        return np.asarray(np.linalg.solve(arm.mass_matrix(q), -bias.ravel())).reshape(q.shape)
+
+    fast = arm.forward_dynamics(q, v, loads)
+    require_equal('forward dynamics', fast, dense(), 1e-5 * float(np.abs(fast).max()))
+    return BenchRow(
+        f'dynamics: accelerations, {segments} segments',
+        median_us(lambda: arm.forward_dynamics(q, v, loads), repeats),
+        median_us(dense, repeats),
+        'mass matrix by columns, numpy solve',
+    )
+
+
+def _equilibrium(repeats: int) -> BenchRow:
+    arm = cantilever(20)
+    loads = arm.loads(WEIGHT)
+    found = equilibrium(arm, loads)
+    nearby = equilibrium(arm, arm.loads((9.0, 0.5, 0.0)))
+    return BenchRow(
+        'dynamics: equilibrium, 20 segments, warm',
+        median_us(lambda: equilibrium(arm, loads, nearby.strains), repeats),
+        median_us(lambda: equilibrium(arm, loads), repeats),
+        f'from the straight arm, {found.iterations} iterations',
+    )
+
+
+def main() -> None:
+    """Print accuracy and rows."""
+    print('released cantilever, 2 s of motion: tip errors at 21 times')
+    for row in accuracy():
+        print(
+            f'  {row.name:36s} {row.times_real_time:7.1f} x real time  worst '
+            f'{1e3 * row.worst_error_m:7.3f} mm  last {1e3 * row.last_error_m:7.3f} mm  '
+            f'against {row.against}'
+        )
+    for bench in rows(9):
+        bar = '' if bench.bar_us is None else f'bar {bench.bar_us:.0f} us: {bench.verdict}'
+        print(
+            f'  {bench.name:46s} {bench.compiled_us:10.1f} us, {bench.reference}: '
+            f'{bench.reference_us:10.1f} us  {bar}'
+        )
+
+
+if __name__ == '__main__':
+    main()
