@@ -8,13 +8,14 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from softarm_ros.models.arm_model import Array
+from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2 as HANGING
 from softarm_ros.models.hydrodynamics import Hydrodynamics, PieceMotion, WaterConfig
 from softarm_ros.models.hydrodynamics_kernels import added_mass_into, drag_into
 from softarm_ros.models.water_hydraulics import WaterHydraulics, linear_system
 from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 from softarm_ros.models.water_hydraulics_kernels import GAMMA, axes_step_into
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
-from softarm_ros.tools.hydraulic_arm_set import HANGING, ArmSet, build_hydraulic_arm
+from softarm_ros.tools.hydraulic_arm_set import ArmSet, build_hydraulic_arm
 
 # Set B for one segment per section, as `identify(1)` of hydraulic_arm_set finds it.
 SET_B = ArmSet(1, 0.39702, 0.39689, 1.00834)

@@ -17,13 +17,13 @@ from rich.table import Table
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_arm import ArmDynamics
+from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2 as HANGING
 from softarm_ros.models.dynamics_simulation import ArmIntegrator
 from softarm_ros.models.dynamics_tangents import equilibrium
 from softarm_ros.models.hydraulic_arm import HydraulicArm
 from softarm_ros.models.water_hydraulics import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 from softarm_ros.tools.hydraulic_arm_set import (
-    HANGING,
     ArmSet,
     build_arm,
     build_drive,
@@ -100,6 +100,14 @@ def experiments() -> list[Experiment]:
             7.0,
             10.0,
             'calmer',
+        ),
+        Experiment(
+            '(3.2.3 as steps)',
+            lambda t: _on(5, 6) * (t >= 2.0) + _on(1) * (t >= 6.0),
+            6.0,
+            6.0,
+            10.0,
+            '-',
         ),
         Experiment(
             '4.3.1 steps 4, 1',
