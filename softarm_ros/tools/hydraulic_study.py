@@ -31,6 +31,7 @@ from softarm_ros.tools.hydraulic_arm_set import (
     identify,
     section_pose,
 )
+from softarm_ros.tools.hydraulic_axis_study import print_axis
 
 Torques = Callable[[float], Array]
 SETTLED = 0.05
@@ -302,6 +303,7 @@ def main() -> None:
     console.print(table)
 
     _print_steps(console, sets[1])
+    print_axis(console)
 
 
 def _span(pressure: Array) -> str:
