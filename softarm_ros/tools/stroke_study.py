@@ -317,6 +317,16 @@ def main() -> None:
             f'{forces:.2f}', f'{torques:.2f}', f'{rms:.2f}',
         )  # fmt: skip
     console.print(summary)
+    for frequency in (0.3, 0.5):
+        small, large = MEASURED[frequency, 0.05], MEASURED[frequency, 0.20]
+        if small[0] is None or large[0] is None:
+            continue
+        left = small[0] - (large[0] - small[0]) / 0.15 * 0.05
+        console.print(
+            f'{frequency:g} Hz, measured: {large[0] / small[0]:.1f} times the force for 4 times the '
+            f'stroke; a line through both leaves {left:.2f} N at stroke 0; levers '
+            f'{small[1] / small[0]:.3f} and {large[1] / large[0]:.3f} m'
+        )
 
 
 if __name__ == '__main__':
