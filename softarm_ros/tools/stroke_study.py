@@ -323,8 +323,8 @@ def main() -> None:
             continue
         left = small[0] - (large[0] - small[0]) / 0.15 * 0.05
         console.print(
-            f'{frequency:g} Hz, measured: {large[0] / small[0]:.1f} times the force for 4 times the '
-            f'stroke; a line through both leaves {left:.2f} N at stroke 0; levers '
+            f'{frequency:g} Hz, measured: {large[0] / small[0]:.1f} times the force for 4 times '
+            f'the stroke; a line through both leaves {left:.2f} N at stroke 0; levers '
             f'{small[1] / small[0]:.3f} and {large[1] / large[0]:.3f} m'
         )
 
