@@ -143,7 +143,7 @@ class WaterHydraulics:
 
         """
         m = len(self.axes)
-        state, torque = np.array(state, float), np.asarray(torque, float)
+        state, torque = np.asarray(state, float), np.asarray(torque, float)
         flow = np.zeros(m) if chamber_flow is None else np.asarray(chamber_flow, float)
         checks = (('state', state, (m, self.width)), ('torque', torque, (m,)))
         for name, value, shape in (*checks, ('chamber_flow', flow, (m,))):
@@ -153,8 +153,9 @@ class WaterHydraulics:
             raise ModelError(f'dt_s = {dt_s:g} s: must be above 0 and at most {_MAX_STEP_S:g} s')
         work, chain = self.scratch()
         relieved = np.zeros(m)
+        moved = state.copy()
         failed = kernels.axes_step_into(
-            state,
+            moved,
             dt_s,
             self.force_per_torque * torque,
             flow,
@@ -163,6 +164,8 @@ class WaterHydraulics:
             chain,
             relieved,
         )
+        if failed < 0:
+            state = moved
         cavitated = self.cavitated(state)
         message = ''
         if failed >= 0:

@@ -8,9 +8,13 @@ import pytest
 from softarm_ros.models.arm_in_water import ArmInWater
 from softarm_ros.models.dynamics_arm import ArmDynamics
 from softarm_ros.models.dynamics_config import round_section
+from softarm_ros.models.dynamics_hydraulic_arm import hydraulic_arm
 from softarm_ros.models.dynamics_simulation import ArmIntegrator
 from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.models.hydraulic_arm import HydraulicArm
 from softarm_ros.models.hydrodynamics import WaterConfig
+from softarm_ros.models.water_hydraulics import WaterHydraulics
+from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 
 WATER = WaterConfig(drag_along=0.02, added_mass_along=0.1)
 
@@ -89,3 +93,28 @@ def test_current_bends_the_arm_downstream(arm, immersed):
     tip = arm.node_poses(q)[-1, :3, 3]
     # Loads sit at 8 nodes, bending is constant within a segment: some per cent from the beam.
     assert tip[0] == pytest.approx(load * length**4 / (8.0 * stiffness), rel=0.03)
+
+
+def test_hydraulic_arm_under_water():
+    """The same torque, in air and immersed: the same rest, a slower way there."""
+    body, drive = hydraulic_arm()
+    axes = [HydraulicAxisConfig(name=f'a{i}', chamber_compliance_m3_Pa=0.0) for i in range(6)]
+    system = HydraulicArm(drive, WaterHydraulics(axes))
+    around = ArmInWater(body, WATER, 0.09)
+    air = body.loads((0.0, 0.0, 9.81))
+    torque, dt = np.array([1.0, 0, 0, 0, 0.5, 0.5]), 5e-3
+    ends, speeds = [], []
+    for wet in (False, True):
+        state, fastest = system.rest_state(), 0.0
+        for _ in range(1200):
+            q, v = state.strains, state.rates
+            loads = around.immersed(air, q, v) if wet else air
+            step = system.step(state, torque, dt, loads)
+            assert step.converged, step.message
+            state = step.state
+            velocity = body.node_twists(state.strains, state.rates)[-1, :3]
+            fastest = max(fastest, float(np.linalg.norm(velocity)))
+        ends.append(state.strains)
+        speeds.append(fastest)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-2, atol=1e-3)
+    assert speeds[1] < 0.5 * speeds[0]
