@@ -99,6 +99,7 @@ class ArmDynamics:
         tip_moment: Vector3 = ZERO3,
         node_wrenches: ArrayLike | None = None,
         added_mass: ArrayLike | None = None,
+        node_damping: ArrayLike | None = None,
         cable_offset_m: ArrayLike | None = None,
         cable_tension_N: ArrayLike | None = None,
     ) -> Loads:
@@ -118,6 +119,10 @@ class ArmDynamics:
             Force and moment at every node (far end of a segment and its connector) [N, N m].
         added_mass : (n, 6, 6), optional
             Fluid inertia at every node, its axes, linear rows first; symmetric, not negative.
+        node_damping : (n, 6, 6), optional
+            Resistance at every node per its twist, its axes, linear rows first; symmetric. With
+            the drag at the present twist in `node_wrenches`, plus this times that twist, quadratic
+            drag is integrated implicitly.
         cable_offset_m : (n, m, 2), optional
             Where m cables cross the section of each segment [m].
         cable_tension_N : (n, m), optional
@@ -139,20 +144,25 @@ class ArmDynamics:
         tension = checked('cable_tension_N', cable_tension_N, (n, cables))
         if tension.size and tension.min() < 0.0:
             raise ModelError(f'cable_tension_N {tension.min():.4g} must not be below 0')
-        fluid = np.zeros((0, 6, 6))
-        if added_mass is not None:
-            fluid = checked('added_mass', added_mass, (n, 6, 6))
-            asymmetry = np.abs(fluid - fluid.transpose(0, 2, 1)).max()
-            if asymmetry > 1e-9 * np.abs(fluid).max():
-                raise ModelError(f'added_mass is not symmetric, difference {asymmetry:.3g}')
         return Loads(
             gravity=checked('gravity_m_s2', gravity_m_s2, (3,)),
             drive=checked('drive', drive, (n, 4)),
             wrench=wrench,
-            added_mass=fluid,
+            added_mass=self._node_matrices('added_mass', added_mass),
+            node_damping=self._node_matrices('node_damping', node_damping),
             cable_offset=checked('cable_offset_m', cable_offset_m, (n, cables, 2)),
             cable_tension=tension,
         )
+
+    def _node_matrices(self, name: str, value: ArrayLike | None) -> Array:
+        """Return symmetric (n, 6, 6), or (0, 6, 6) for None, which the kernels skip."""
+        if value is None:
+            return np.zeros((0, 6, 6))
+        matrices = checked(name, value, (self.segments, 6, 6))
+        asymmetry = float(np.abs(matrices - matrices.transpose(0, 2, 1)).max())
+        if asymmetry > 1e-9 * float(np.abs(matrices).max()):
+            raise ModelError(f'{name} is not symmetric, difference {asymmetry:.3g}')
+        return matrices
 
     def inverse_dynamics(
         self, strains: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, loads: Loads

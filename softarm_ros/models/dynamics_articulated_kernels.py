@@ -45,6 +45,13 @@ def factorise(
                     ll[i, j] += A[i, j]
                     la[i, j] += A[i, j + 3]
                     aa[i, j] += A[i + 3, j + 3]
+        if loads.node_damping.shape[0] > 0:
+            B = loads.node_damping[k]
+            for i in range(3):
+                for j in range(3):
+                    ll[i, j] += drag_time * B[i, j]
+                    la[i, j] += drag_time * B[i, j + 3]
+                    aa[i, j] += drag_time * B[i + 3, j + 3]
         if body.has_connector[k]:
             _turn_inertia(body.turn[k], ll, la, aa, work)
             _shift_inertia(body.connector[k], ll, la, aa, work)

@@ -88,13 +88,14 @@ def _fill_piece(body: Body, k: int, section: DynamicSectionConfig) -> None:
     # A straight piece turns about its centre with m l^2 / 12. The same again is a correction:
     # piecewise constant curvature stiffens a mode of wave number k by (k l)^2 / 12 (Ritz), the
     # doubled inertia makes it heavier by as much, so frequencies converge with l^4 instead of l^2.
-    square = length * length
-    body.rotary[k] = slices + mass * square / 6.0 * np.array([1.0, 1.0, 0.0])
+    own = (2.0 if section.matched_inertia else 1.0) * length * length / 12.0
+    body.rotary[k] = slices + mass * own * np.array([1.0, 1.0, 0.0])
     # Motion inside a piece: stretching and twisting (doubled likewise); bending without turning.
-    body.inner[k, 0] = mass * square / 6.0
+    square = length * length
+    body.inner[k, 0] = mass * own
     body.inner[k, 1] = mass * square * square / 720.0 + slices[0] * square / 12.0
     body.inner[k, 2] = mass * square * square / 720.0 + slices[1] * square / 12.0
-    body.inner[k, 3] = slices[2] * square / 6.0
+    body.inner[k, 3] = slices[2] * own
 
 
 def _add_body(body: Body, k: int, rigid: RigidBodyConfig, offset: Array, turn: Array) -> None:

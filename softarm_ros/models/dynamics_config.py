@@ -67,6 +67,10 @@ class DynamicSectionConfig(ConfigBlock):
         default='piece',
         description='mass along each segment, or lumped at its top as in Chen et al.',
     )
+    matched_inertia: bool = Field(
+        default=True,
+        description="count each piece's own inertia twice: frequencies converge with length^4",
+    )
     body: RigidBodyConfig = RigidBodyConfig()
     connector: ConnectorConfig = ConnectorConfig()
 

@@ -87,6 +87,8 @@ class Loads(NamedTuple):
         Force [N] and moment [N m] at each node (beyond the connector), base axes.
     added_mass : (n, 6, 6) or (0, 6, 6)
         Fluid inertia at each node, linear rows first, node axes.
+    node_damping : (n, 6, 6) or (0, 6, 6)
+        Wrench against the node's twist per twist, linear rows first, node axes.
     cable_offset : (n, m, 2)
         Where m cables cross the section [m].
     cable_tension : (n, m)
@@ -98,6 +100,7 @@ class Loads(NamedTuple):
     drive: Array
     wrench: Array
     added_mass: Array
+    node_damping: Array
     cable_offset: Array
     cable_tension: Array
 

@@ -258,13 +258,45 @@ def _outward(
             w0, w1, w2 = turn_back(T, w0, w1, w2)
             b0, b1, b2 = turn_back(T, b0, b1, b2)
             g0, g1, g2 = turn_back(T, g0, g1, g2)
-        _node_loads(
-            body, loads, k, scratch.rotation[k + 1], (w0, w1, w2), (u0, u1, u2),
-            (b0, b1, b2), (a0, a1, a2), force, moment,
-        )  # fmt: skip
+        # Whole tuples of arrays are not passed on: that costs more than the rest of the pass.
+        R, F = scratch.rotation, loads.wrench
+        fx, fy, fz = _turn_back_at(R, k + 1, -F[k, 0], -F[k, 1], -F[k, 2])
+        mx, my, mz = _turn_back_at(R, k + 1, -F[k, 3], -F[k, 4], -F[k, 5])
+        if loads.added_mass.shape[0] > 0:
+            f, m = _fluid_wrench(
+                loads.added_mass[k], (w0, w1, w2), (u0, u1, u2), (b0, b1, b2), (a0, a1, a2)
+            )
+            fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
+            mx, my, mz = mx + m[0], my + m[1], mz + m[2]
+        if loads.node_damping.shape[0] > 0:
+            f, m = _damping_wrench(loads.node_damping[k], (w0, w1, w2), (u0, u1, u2))
+            fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
+            mx, my, mz = mx + m[0], my + m[1], mz + m[2]
+        if body.has_connector[k]:
+            fx, fy, fz = turn(body.turn[k], fx, fy, fz)
+            mx, my, mz = turn(body.turn[k], mx, my, mz)
+            c = body.connector[k]
+            x, y, z = cross(c[0], c[1], c[2], fx, fy, fz)
+            mx, my, mz = mx + x, my + y, mz + z
+        force[0] += fx
+        force[1] += fy
+        force[2] += fz
+        moment[0] += mx
+        moment[1] += my
+        moment[2] += mz
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+def _turn_back_at(R: Array, k: int, x: float, y: float, z: float) -> Triple:
+    """Return R[k]^T (x, y, z)."""
+    return (
+        R[k, 0, 0] * x + R[k, 1, 0] * y + R[k, 2, 0] * z,
+        R[k, 0, 1] * x + R[k, 1, 1] * y + R[k, 2, 1] * z,
+        R[k, 0, 2] * x + R[k, 1, 2] * y + R[k, 2, 2] * z,
+    )
+
+
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
 def _distal_body(
     body: Body,
     k: int,
@@ -303,69 +335,58 @@ def _distal_body(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _node_loads(
-    body: Body,
-    loads: Loads,
-    k: int,
-    R: Array,
-    w: Triple,
-    u: Triple,
-    b: Triple,
-    a: Triple,
-    force: Array,
-    moment: Array,
-) -> None:
-    """Add the loads at the node behind the connector to what the distal frame needs."""
-    F = loads.wrench[k]
-    f0, f1, f2 = turn_back(R, -F[0], -F[1], -F[2])
-    m0, m1, m2 = turn_back(R, -F[3], -F[4], -F[5])
-    if loads.added_mass.shape[0] > 0:
-        # Spatial momentum h = A (u, w) and A (u', w'), u' the rate of the node-axes velocity.
-        A = loads.added_mass[k]
-        x, y, z = cross(w[0], w[1], w[2], u[0], u[1], u[2])
-        ax, ay, az = a[0] - x, a[1] - y, a[2] - z
-        h0 = A[0, 0] * u[0] + A[0, 1] * u[1] + A[0, 2] * u[2]
-        h0 += A[0, 3] * w[0] + A[0, 4] * w[1] + A[0, 5] * w[2]
-        h1 = A[1, 0] * u[0] + A[1, 1] * u[1] + A[1, 2] * u[2]
-        h1 += A[1, 3] * w[0] + A[1, 4] * w[1] + A[1, 5] * w[2]
-        h2 = A[2, 0] * u[0] + A[2, 1] * u[1] + A[2, 2] * u[2]
-        h2 += A[2, 3] * w[0] + A[2, 4] * w[1] + A[2, 5] * w[2]
-        l0 = A[3, 0] * u[0] + A[3, 1] * u[1] + A[3, 2] * u[2]
-        l0 += A[3, 3] * w[0] + A[3, 4] * w[1] + A[3, 5] * w[2]
-        l1 = A[4, 0] * u[0] + A[4, 1] * u[1] + A[4, 2] * u[2]
-        l1 += A[4, 3] * w[0] + A[4, 4] * w[1] + A[4, 5] * w[2]
-        l2 = A[5, 0] * u[0] + A[5, 1] * u[1] + A[5, 2] * u[2]
-        l2 += A[5, 3] * w[0] + A[5, 4] * w[1] + A[5, 5] * w[2]
-        x, y, z = cross(w[0], w[1], w[2], h0, h1, h2)
-        f0, f1, f2 = f0 + x, f1 + y, f2 + z
-        x, y, z = cross(w[0], w[1], w[2], l0, l1, l2)
-        m0, m1, m2 = m0 + x, m1 + y, m2 + z
-        x, y, z = cross(u[0], u[1], u[2], h0, h1, h2)
-        m0, m1, m2 = m0 + x, m1 + y, m2 + z
-        f0 += A[0, 0] * ax + A[0, 1] * ay + A[0, 2] * az
-        f0 += A[0, 3] * b[0] + A[0, 4] * b[1] + A[0, 5] * b[2]
-        f1 += A[1, 0] * ax + A[1, 1] * ay + A[1, 2] * az
-        f1 += A[1, 3] * b[0] + A[1, 4] * b[1] + A[1, 5] * b[2]
-        f2 += A[2, 0] * ax + A[2, 1] * ay + A[2, 2] * az
-        f2 += A[2, 3] * b[0] + A[2, 4] * b[1] + A[2, 5] * b[2]
-        m0 += A[3, 0] * ax + A[3, 1] * ay + A[3, 2] * az
-        m0 += A[3, 3] * b[0] + A[3, 4] * b[1] + A[3, 5] * b[2]
-        m1 += A[4, 0] * ax + A[4, 1] * ay + A[4, 2] * az
-        m1 += A[4, 3] * b[0] + A[4, 4] * b[1] + A[4, 5] * b[2]
-        m2 += A[5, 0] * ax + A[5, 1] * ay + A[5, 2] * az
-        m2 += A[5, 3] * b[0] + A[5, 4] * b[1] + A[5, 5] * b[2]
-    if body.has_connector[k]:
-        f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
-        m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
-        c = body.connector[k]
-        x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
-        m0, m1, m2 = m0 + x, m1 + y, m2 + z
-    force[0] += f0
-    force[1] += f1
-    force[2] += f2
-    moment[0] += m0
-    moment[1] += m1
-    moment[2] += m2
+def _fluid_wrench(A: Array, w: Triple, u: Triple, b: Triple, a: Triple) -> tuple[Triple, Triple]:
+    """Return force and moment that accelerate the fluid of a node, added mass A (6, 6)."""
+    # Spatial momentum h = A (u, w) and A (u', w'), u' the rate of the node-axes velocity.
+    x, y, z = cross(w[0], w[1], w[2], u[0], u[1], u[2])
+    ax, ay, az = a[0] - x, a[1] - y, a[2] - z
+    h0 = A[0, 0] * u[0] + A[0, 1] * u[1] + A[0, 2] * u[2]
+    h0 += A[0, 3] * w[0] + A[0, 4] * w[1] + A[0, 5] * w[2]
+    h1 = A[1, 0] * u[0] + A[1, 1] * u[1] + A[1, 2] * u[2]
+    h1 += A[1, 3] * w[0] + A[1, 4] * w[1] + A[1, 5] * w[2]
+    h2 = A[2, 0] * u[0] + A[2, 1] * u[1] + A[2, 2] * u[2]
+    h2 += A[2, 3] * w[0] + A[2, 4] * w[1] + A[2, 5] * w[2]
+    l0 = A[3, 0] * u[0] + A[3, 1] * u[1] + A[3, 2] * u[2]
+    l0 += A[3, 3] * w[0] + A[3, 4] * w[1] + A[3, 5] * w[2]
+    l1 = A[4, 0] * u[0] + A[4, 1] * u[1] + A[4, 2] * u[2]
+    l1 += A[4, 3] * w[0] + A[4, 4] * w[1] + A[4, 5] * w[2]
+    l2 = A[5, 0] * u[0] + A[5, 1] * u[1] + A[5, 2] * u[2]
+    l2 += A[5, 3] * w[0] + A[5, 4] * w[1] + A[5, 5] * w[2]
+    x, y, z = cross(w[0], w[1], w[2], h0, h1, h2)
+    f0, f1, f2 = x, y, z
+    x, y, z = cross(w[0], w[1], w[2], l0, l1, l2)
+    m0, m1, m2 = x, y, z
+    x, y, z = cross(u[0], u[1], u[2], h0, h1, h2)
+    m0, m1, m2 = m0 + x, m1 + y, m2 + z
+    f0 += A[0, 0] * ax + A[0, 1] * ay + A[0, 2] * az
+    f0 += A[0, 3] * b[0] + A[0, 4] * b[1] + A[0, 5] * b[2]
+    f1 += A[1, 0] * ax + A[1, 1] * ay + A[1, 2] * az
+    f1 += A[1, 3] * b[0] + A[1, 4] * b[1] + A[1, 5] * b[2]
+    f2 += A[2, 0] * ax + A[2, 1] * ay + A[2, 2] * az
+    f2 += A[2, 3] * b[0] + A[2, 4] * b[1] + A[2, 5] * b[2]
+    m0 += A[3, 0] * ax + A[3, 1] * ay + A[3, 2] * az
+    m0 += A[3, 3] * b[0] + A[3, 4] * b[1] + A[3, 5] * b[2]
+    m1 += A[4, 0] * ax + A[4, 1] * ay + A[4, 2] * az
+    m1 += A[4, 3] * b[0] + A[4, 4] * b[1] + A[4, 5] * b[2]
+    m2 += A[5, 0] * ax + A[5, 1] * ay + A[5, 2] * az
+    m2 += A[5, 3] * b[0] + A[5, 4] * b[1] + A[5, 5] * b[2]
+    return (f0, f1, f2), (m0, m1, m2)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _damping_wrench(D: Array, w: Triple, u: Triple) -> tuple[Triple, Triple]:
+    """Return D (u, w) of a node."""
+    a, b, c = u
+    x, y, z = w
+    return (
+        D[0, 0] * a + D[0, 1] * b + D[0, 2] * c + D[0, 3] * x + D[0, 4] * y + D[0, 5] * z,
+        D[1, 0] * a + D[1, 1] * b + D[1, 2] * c + D[1, 3] * x + D[1, 4] * y + D[1, 5] * z,
+        D[2, 0] * a + D[2, 1] * b + D[2, 2] * c + D[2, 3] * x + D[2, 4] * y + D[2, 5] * z,
+    ), (
+        D[3, 0] * a + D[3, 1] * b + D[3, 2] * c + D[3, 3] * x + D[3, 4] * y + D[3, 5] * z,
+        D[4, 0] * a + D[4, 1] * b + D[4, 2] * c + D[4, 3] * x + D[4, 4] * y + D[4, 5] * z,
+        D[5, 0] * a + D[5, 1] * b + D[5, 2] * c + D[5, 3] * x + D[5, 4] * y + D[5, 5] * z,
+    )
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -427,6 +448,11 @@ def energies(
             for i in range(6):
                 for j in range(6):
                     kinetic += 0.5 * loads.added_mass[k, i, j] * twist[i] * twist[j]
+        if loads.node_damping.shape[0] > 0:
+            twist = (u0, u1, u2, w0, w1, w2)
+            for i in range(6):
+                for j in range(6):
+                    loss += loads.node_damping[k, i, j] * twist[i] * twist[j]
     return kinetic, elastic, weight, loss
 
 

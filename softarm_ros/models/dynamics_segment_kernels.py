@@ -65,7 +65,7 @@ def _stumpff_of_large(u: float) -> tuple[float, ...]:
     return c1, c2, c3, c4, c5, c6, (1.0 / 120.0 - c5) / u, (1.0 / 720.0 - c6) / u
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@njit(cache=True, fastmath=False, error_model='numpy')
 def _point(
     x: float,
     y: float,
@@ -100,7 +100,7 @@ def _point(
     map_[k, 2, 3] = s * (2.0 * z * uz + 2.0 * c * z)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@njit(cache=True, fastmath=False, error_model='numpy')
 def _turning(
     x: float, y: float, z: float, c1: float, c2: float, c3: float, s: float, map_: Array, k: int
 ) -> None:
@@ -116,7 +116,7 @@ def _turning(
     map_[k, 2, 1] = s * (c3 * y * z + c2 * x)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
 def place_segment(
     length: float,
     rotary: Array,
@@ -173,7 +173,7 @@ def place_segment(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@njit(cache=True, fastmath=False, error_model='numpy')
 def _point_drift(
     x: float,
     y: float,
@@ -206,7 +206,7 @@ def _point_drift(
     return rate_x, rate_y, rate_z, drift_x, drift_y, drift_z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@njit(cache=True, fastmath=False, error_model='numpy')
 def _turning_drift(
     x: float,
     y: float,
@@ -238,7 +238,7 @@ def _turning_drift(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@njit(cache=True, fastmath=False, error_model='numpy')
 def segment_rates(length: float, q: Array, v: Array, k: int) -> tuple[tuple[float, ...], ...]:
     """
     Return velocities and unforced accelerations of a segment's frames, local axes.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh, solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.dynamics_arm import ArmDynamics, checked
@@ -219,18 +219,23 @@ def _newton(
     left = float(np.abs(r * scale).max())
     if not (q[:, 0] > -1.0).all():
         return False, q, left, 0, K
+    fresh, slow = False, False
     for iteration in range(limit + 1):
-        complex_q = q.astype(np.complex128)
-        _strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
+        # A stiffness serves on as long as its steps contract well: it costs more than they do.
+        if not fresh and (iteration == 0 or slow or left <= tolerance):
+            complex_q = q.astype(np.complex128)
+            _strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
+            fresh = True
+            try:
+                inverse = np.linalg.inv(K)
+            except LinAlgError:
+                break
         if left <= tolerance:
             return True, q, left, iteration, K
         if iteration == limit:
             break
-        try:
-            change = solve(K, -r.ravel()).reshape(n, 4)
-        except (LinAlgError, ValueError):
-            break
-        factor = 1.0
+        change = -(inverse @ r.ravel()).reshape(n, 4)
+        factor, new = 1.0, np.inf
         for _ in range(6):
             trial = q + factor * change
             if (trial[:, 0] > -1.0).all():
@@ -240,8 +245,12 @@ def _newton(
                     break
             factor *= 0.5
         else:
-            break
-        q, r, left = trial, r_trial, new
+            if fresh:
+                break
+            slow = True
+            continue
+        slow = new > 0.1 * left
+        q, r, left, fresh = trial, r_trial, new, False
     return False, q, left, limit, K
 
 

@@ -3,7 +3,8 @@ Benchmark of the arm dynamics: one second of motion, beside pyelastica where it 
 
 The arm is the released cantilever of the package's bar: two sections of ten segments, 0.2 m, r 10
 mm, E 1 MPa, G = E/3, 1000 kg/m^3, weight sideways, drag of 3 /s per mass. `accuracy` compares tips
-with converged solutions. Run as `python -m softarm_ros.tools.bench_dynamics`.
+with converged solutions, `main` prints the other
+figures of the documentation too. Run as `python -m softarm_ros.tools.bench_dynamics`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import block_diag, eigh
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_arm import ArmDynamics
@@ -150,6 +152,63 @@ def _row(name: str, seconds: float, tips: Array, exact: Array, against: str) -> 
     return Accuracy(name, SECONDS / seconds, float(error.max()), float(error[-1]), against)
 
 
+def frequency_errors(segments: int) -> Array:
+    """Return the relative errors of the first three bending frequencies of a thin clamped rod."""
+    radius = LENGTH / 400.0
+    section = round_section(
+        length_m=LENGTH,
+        radius_m=radius,
+        youngs_modulus_Pa=YOUNG,
+        density_kg_m3=DENSITY,
+        segments=segments,
+    )
+    arm = ArmDynamics([section])
+    stiffness = block_diag(*(arm.body.length[:, None, None] * arm.body.stiffness))
+    squares = eigh(stiffness, arm.mass_matrix(arm.straight), eigvals_only=True)
+    unit = np.sqrt(YOUNG * radius**2 / 4.0 / DENSITY) / LENGTH**2
+    exact = unit * np.array([1.8751040687, 4.6940911330, 7.8547574382]) ** 2
+    return np.asarray(np.sqrt(squares[:6:2]) / exact - 1.0)
+
+
+def energy_drift(tolerance_m: float, seconds: float = 10.0) -> tuple[float, float]:
+    """Return the drift of the undamped benchmark arm over its kinetic energy, and its speed."""
+    section = round_section(
+        length_m=LENGTH / 2.0,
+        radius_m=RADIUS,
+        youngs_modulus_Pa=YOUNG,
+        density_kg_m3=DENSITY,
+        segments=10,
+    )
+    arm = ArmDynamics([section, section])
+    loads = arm.loads(WEIGHT)
+    run = ArmIntegrator(arm, tolerance_m=tolerance_m, spectral_radius=1.0)
+    state = run.start(loads)
+    begin = arm.energy(state.strains, state.rates, loads).total
+    drift, kinetic, clock = 0.0, 0.0, time.perf_counter()
+    for _ in range(round(10.0 * seconds)):
+        state = run.advance(state, loads, 0.1).state
+        energy = arm.energy(state.strains, state.rates, loads)
+        drift = max(drift, abs(energy.total - begin))
+        kinetic = max(kinetic, energy.kinetic)
+    return drift / kinetic, seconds / (time.perf_counter() - clock)
+
+
+def growth(repeats: int) -> list[tuple[int, float, float]]:
+    """Return segments and median times [us] of accelerations and of one second of motion."""
+    table = []
+    for segments in (10, 20, 40, 80, 160, 320):
+        arm = cantilever(segments)
+        loads = arm.loads(WEIGHT)
+        q = arm.straight
+        call = median_us(partial(arm.forward_dynamics, q, q, loads), repeats)
+        run = ArmIntegrator(arm, tolerance_m=TOLERANCE, max_step_s=5e-3)
+        start = run.start(loads)
+        result = run.advance(start, loads, 0.5)
+        moving = median_us(partial(run.advance, start, loads, 0.5), 3) / result.iterations
+        table.append((segments, call, moving))
+    return table
+
+
 def rows(repeats: int) -> list[BenchRow]:
     """Return the rows of the benchmark; times of one second of motion, and of single calls."""
     return [
@@ -219,6 +278,22 @@ def main() -> None:
             f'  {row.name:36s} {row.times_real_time:7.1f} x real time  worst '
             f'{1e3 * row.worst_error_m:7.3f} mm  last {1e3 * row.last_error_m:7.3f} mm  '
             f'against {row.against}'
+        )
+    for segments in (10, 20, 40):
+        errors = ', '.join(f'{100.0 * x:.4f}' for x in frequency_errors(segments))
+        print(
+            f'first three frequencies of a thin clamped rod, {segments} segments: {errors} % off'
+        )
+    for tolerance in (1e-6, 3e-7, 1e-7):
+        drift, speed = energy_drift(tolerance)
+        print(
+            f'undamped, 10 s, {tolerance:g} m a step: energy drift {100.0 * drift:.3f} % of the '
+            f'largest kinetic energy, {speed:.1f} x real time'
+        )
+    for segments, call, iteration in growth(9):
+        print(
+            f'{segments:4d} segments: accelerations {call:7.1f} us, one integrator iteration '
+            f'{iteration:7.1f} us'
         )
     for bench in rows(9):
         bar = '' if bench.bar_us is None else f'bar {bench.bar_us:.0f} us: {bench.verdict}'

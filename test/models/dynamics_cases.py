@@ -89,6 +89,7 @@ def random_loads(arm, seed=0):
         tip_moment=rng.normal(scale=0.01, size=3),
         node_wrenches=rng.normal(size=(n, 6)) * [0.1, 0.1, 0.1, 0.01, 0.01, 0.01],
         added_mass=np.einsum('kij,kil->kjl', factor, factor),
+        node_damping=np.einsum('kji,kli->kjl', factor, factor),
         cable_offset_m=np.tile([[0.01, 0.0], [-0.003, 0.008]], (n, 1, 1)),
         cable_tension_N=np.tile([1.0, 0.5], (n, 1)),
     )

@@ -75,7 +75,10 @@ def test_equations_are_lagranges(seed):
     arm = full_arm(seed)
     q, v = random_state(arm, seed, 0.5)
     a = np.random.default_rng(seed).normal(size=q.shape) * [5.0, 300.0, 300.0, 300.0]
-    free = arm.loads((1.0, -5.0, 8.0), added_mass=random_loads(arm, seed).added_mass)
+    fluid = random_loads(arm, seed)
+    free = arm.loads(
+        (1.0, -5.0, 8.0), added_mass=fluid.added_mass, node_damping=fluid.node_damping
+    )
     h = 1e-5
 
     def momentum(t):
@@ -151,26 +154,37 @@ def test_turning_arm_and_loads_turns_nothing_inside(seed, angle_deg):
     assert np.allclose(turned(a), b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
 
 
-def test_pieces_weigh_and_turn_like_the_rod():
-    """Mass matrix of one straight and one bent segment against fine division of the same rod."""
-    coarse, fine = cantilever(1, 1), cantilever(400, 1)
-    for curvature in (0.0, 5.0, 10.0):
-        q = np.array([[0.0, curvature, 0.0, 0.0]])
-        v = np.array([[0.0, 1.0, 0.0, 0.0]])
-        energies = []
-        for arm in (coarse, fine):
-            loads = arm.loads((0.0, 1.0, 1.0))
-            energies.append(
-                arm.energy(np.tile(q, (arm.segments, 1)), np.tile(v, (arm.segments, 1)), loads)
-            )
-        assert energies[0].weight == pytest.approx(energies[1].weight, rel=1e-4)
-        if curvature == 0.0:
-            mass = DENSITY * np.pi * RADIUS**2 * LENGTH
-            # The correction for piecewise constant curvature: m l^2/12 about the middle, twice.
-            true = mass * LENGTH**4 / 20.0 + mass * RADIUS**2 / 4.0 * LENGTH**2 / 3.0
-            assert energies[1].kinetic == pytest.approx(0.5 * true, rel=1e-4)
-            more = mass * LENGTH**4 / 48.0
-            assert energies[0].kinetic == pytest.approx(0.5 * (true + more), rel=1e-12)
+@pytest.mark.parametrize(
+    ('angle_deg', 'segments', 'inertia'),
+    [(0.0, 1, 1e-4), (90.0, 1, 0.08), (168.0, 1, 0.3), (168.0, 4, 0.025), (168.0, 16, 0.002)],
+)
+def test_pieces_weigh_and_turn_like_the_rod(angle_deg, segments, inertia):
+    """Weight of bent pieces exact, inertia near, against fine division of the same circle."""
+    energies = []
+    for count in (segments, 400):
+        section = round_section(
+            length_m=LENGTH,
+            radius_m=RADIUS,
+            youngs_modulus_Pa=1e6,
+            density_kg_m3=DENSITY,
+            segments=count,
+        ).model_copy(update={'matched_inertia': False})
+        arm = ArmDynamics([section])
+        q = np.tile([0.0, np.radians(angle_deg) / LENGTH, 0.0, 0.0], (count, 1))
+        v = np.tile([0.0, 1.0, 0.0, 0.0], (count, 1))
+        energies.append(arm.energy(q, v, arm.loads((0.0, 1.0, 1.0))))
+    assert energies[0].weight == pytest.approx(energies[1].weight, rel=1e-9)
+    assert energies[0].kinetic == pytest.approx(energies[1].kinetic, rel=inertia)
+
+
+def test_straight_piece_has_the_rods_inertia():
+    """Bending rate of one piece: m l^4/20 and the slices', matched by m l^4/48 more."""
+    mass = DENSITY * np.pi * RADIUS**2 * LENGTH
+    rod = mass * LENGTH**4 / 20.0 + mass * RADIUS**2 / 4.0 * LENGTH**2 / 3.0
+    base = cantilever(1, 1).sections[0]
+    for matched, expected in ((False, rod), (True, rod + mass * LENGTH**4 / 48.0)):
+        arm = ArmDynamics([base.model_copy(update={'matched_inertia': matched})])
+        assert arm.mass_matrix(arm.straight)[1, 1] == pytest.approx(expected, rel=1e-12)
 
 
 def test_lumped_mass_is_the_papers():

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from dynamics_cases import SIDEWAYS, cantilever, full_arm
-from scipy.integrate import solve_ivp
+from dynamics_cases import SIDEWAYS, cantilever, full_arm, random_loads
+from scipy.integrate import solve_ivp, trapezoid
 
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics_integrator_kernels import advance
@@ -88,6 +88,19 @@ def test_tighter_tolerance_is_more_accurate():
     assert tight < 1.5e-4
 
 
+@pytest.mark.parametrize('seed', range(6))
+def test_random_arms_keep_the_accuracy(seed):
+    """Everything at once, suddenly loaded: default tolerance within 0.5 mm of a tight one."""
+    arm = full_arm(seed, segments=3)
+    loads, times, tips = random_loads(arm, seed), np.linspace(0.0, 1.0, 11), []
+    for tolerance in (1e-5, 1e-8):
+        run = ArmIntegrator(arm, tolerance_m=tolerance)
+        motion = run.simulate(run.start(arm.loads((0.0, 0.0, 0.0))), loads, times)
+        assert motion.converged
+        tips.append(motion.tips[:, :3, 3])
+    assert np.linalg.norm(tips[0] - tips[1], axis=1).max() < 5e-4
+
+
 def test_damped_motion_ends_in_equilibrium():
     """After long enough the arm rests where the statics says, with drive, added mass, body."""
     arm = full_arm(3)
@@ -116,7 +129,7 @@ def test_losses_account_for_the_energy():
     energies = [arm.energy(q, v, loads) for q, v in zip(motion.strains, motion.rates)]
     power = np.array([e.loss_W for e in energies])
     lost = energies[0].total - energies[-1].total
-    assert lost == pytest.approx(np.trapezoid(power, times), rel=2e-3)
+    assert lost == pytest.approx(trapezoid(power, times), rel=2e-3)
     assert lost > 1e-3
 
 
@@ -154,3 +167,35 @@ def test_failures_are_reported():
         run.advance(run.start(loads), loads, 0.0)
     with pytest.raises(ModelError, match='increase'):
         run.simulate(run.start(loads), loads, [0.0, 0.0])
+
+
+def _drag_loads(arm, state, coefficient):
+    """Return weight and quadratic drag of every node, linearised about the present twists."""
+    velocity = arm.node_twists(state.strains, state.rates)[:, :3]
+    speed = np.linalg.norm(velocity, axis=1)[:, None, None]
+    along = velocity[:, :, None] * velocity[:, None, :] / np.maximum(speed, 1e-12)
+    slope = coefficient * (speed * np.eye(3) + along)
+    force = -coefficient * speed[:, 0] * velocity
+    wrench, damping = np.zeros((arm.segments, 6)), np.zeros((arm.segments, 6, 6))
+    wrench[:, :3] = force + np.einsum('kij,kj->ki', slope, velocity)
+    turn = arm.node_poses(state.strains)[1:, :3, :3]
+    damping[:, :3, :3] = np.einsum('kji,kjl,klm->kim', turn, slope, turn)
+    damping = 0.5 * (damping + damping.transpose(0, 2, 1))
+    return arm.loads(SIDEWAYS, node_wrenches=wrench, node_damping=damping)
+
+
+def test_stiff_quadratic_drag_through_node_damping():
+    """Heavy drag given by value and slope: coarse coupling agrees with fine coupling."""
+    arm = cantilever(10)
+    tips = []
+    for interval in (1e-2, 2e-3):
+        run = ArmIntegrator(arm)
+        state = run.start(arm.loads(SIDEWAYS))
+        path = []
+        for i in range(round(0.4 / interval)):
+            state = run.advance(state, _drag_loads(arm, state, 2.0), interval).state
+            if (i + 1) % round(1e-2 / interval) == 0:
+                path.append(arm.node_poses(state.strains)[-1, :3, 3])
+        tips.append(np.array(path))
+    assert tips[1][-1, 0] > 0.05
+    assert np.linalg.norm(tips[0] - tips[1], axis=1).max() < 1e-3
