@@ -22,8 +22,8 @@ class ArmInWater:
     Loads of still or steadily moving water on an `ArmDynamics`.
 
     Each node (far end of a segment) stands for half of the segments next to it. The added mass
-    enters the arm's mass matrix; drag is a wrench at the nodes that the caller refreshes as the
-    arm moves. Buoyancy is not here: the sections' `displaced_fluid_kg_m` has it.
+    enters the arm's mass matrix; drag acts at the nodes, linearised about a state the caller
+    refreshes as the arm moves. Buoyancy is not here: the sections' `displaced_fluid_kg_m` has it.
 
     Parameters
     ----------
@@ -63,14 +63,22 @@ class ArmInWater:
         self, loads: Loads, strains: ArrayLike, rates: ArrayLike, current: Vector3 = ZERO3
     ) -> Loads:
         """
-        Return `loads` with the water's drag at a state and its added mass.
+        Return `loads` with the water's drag about a state, and its added mass.
 
-        `current` is steady and uniform [m/s]. The dynamics carry the added mass's inertia of the
-        arm's own motion; that of a current past a turning arm (Munk's moment) is left out.
+        The drag is linearised in the nodes' velocities (wrench and node damping), so an implicit
+        integrator may hold it over an interval without losing stability. `current` is steady and
+        uniform [m/s]. The dynamics carry the added mass's inertia of the arm's own motion; Munk's
+        moment of a current past a turning arm is left out.
         """
-        wrench = loads.wrench.copy()
-        wrench[:, :3] += self.water_loads(strains, rates, current).drag
-        return loads._replace(wrench=wrench, added_mass=self.added_mass)
+        water = self.water_loads(strains, rates, current)
+        velocity = self.arm.node_twists(strains, rates)[:, :3]
+        turned = self.arm.node_poses(strains)[1:, :3, :3]
+        wrench, damping = loads.wrench.copy(), np.zeros((self.arm.segments, 6, 6))
+        wrench[:, :3] += water.drag + np.einsum('kij,kj->ki', water.damping, velocity)
+        damping[:, :3, :3] = turned.transpose(0, 2, 1) @ water.damping @ turned
+        if len(loads.node_damping):
+            damping += loads.node_damping
+        return loads._replace(wrench=wrench, added_mass=self.added_mass, node_damping=damping)
 
     def mass_matrix(self, strains: ArrayLike) -> Array:
         """Return the mass matrix (4 n, 4 n) with the added mass."""

@@ -79,6 +79,20 @@ def test_water_takes_energy(arm, immersed):
     assert energy(state) == pytest.approx(start - lost, abs=0.02 * start)
 
 
+def test_long_intervals_are_stable(arm, immersed):
+    """Drag held over 0.1 s, twice the time in which it stops a node at 1 m/s: it comes to rest."""
+    still = arm.loads((0.0, 0.0, 0.0))
+    run = ArmIntegrator(arm, tolerance_m=1e-4)
+    q = np.zeros((8, 4))
+    q[:, 2] = 12.0
+    state = run.start(still, q)
+    for _ in range(100):
+        loads = immersed.immersed(still, state.strains, state.rates)
+        state = run.advance(state, loads, 0.1).state
+        assert np.abs(state.strains[:, 1:]).max() < 30.0
+    assert np.abs(state.strains[:, 1:]).max() < 0.5
+
+
 def test_current_bends_the_arm_downstream(arm, immersed):
     """A weak current: the tip deflects as a cantilever under uniform load, q L^4 / (8 E I)."""
     speed, length = 0.02, 0.27
