@@ -330,7 +330,7 @@ def _print_steps(console: Console, values: ArmSet) -> None:
     for heading in ('step ms', 'tip error mm', 'x real time', 'tip error in turn mm'):
         table.add_column(heading, justify='right')
     loads = system.arm.loads(HANGING)
-    for dt in (2e-2, 1e-2, 5e-3, 2.5e-3, 1e-3, 5e-4):
+    for dt in (2e-2, 1e-2, 5e-3, 2.5e-3, 2e-3, 1e-3, 5e-4):
         state = system.rest_state(equilibrium(system.arm, loads).strains)
         begin = time.perf_counter()
         for _ in range(round(1.0 / dt)):
