@@ -38,7 +38,9 @@ from softarm_ros.models.water_hydraulics_kernels import (
     stage_into,
 )
 
-ITERATION_LIMIT = 30
+ITERATION_LIMIT = 60
+# Newton iterations before the slopes of the axes are averaged with those before.
+BRANCH_ITERATIONS = 8
 # Newton corrections stop below this displacement of the arm [m].
 CORRECTION_M = 1e-10
 
@@ -122,7 +124,9 @@ def _stage(
             )
             if not solved:
                 return False
-            small[i, m] = -slope
+            # Iterates that hop between branches of an axis: a slope in between lets them settle.
+            settling = iteration >= BRANCH_ITERATIONS
+            small[i, m] = 0.5 * (small[i, m] - slope) if settling else -slope
             pressure = y[i, P0 + 2 * int(par[i, CELLS])]
             for k in range(n):
                 for j in range(4):
@@ -151,7 +155,9 @@ def _stage(
                 v[k, j] -= h * delta[k, j]
                 q[k, j] -= h * h * delta[k, j]
                 scale = body.length[k] if j == 0 else body.length[k] * arm_length
-                moved = max(moved, scale * h * h * abs(delta[k, j]))
+                shift = scale * h * h * abs(delta[k, j])
+                if not shift <= moved:  # NaN passes on
+                    moved = shift
         if not math.isfinite(moved):
             return False
         if moved <= CORRECTION_M:

@@ -83,6 +83,7 @@ class WaterHydraulics:
         self.width = int(self.last.max()) + 1
         self.force_per_torque = np.array([axis.force_per_torque for axis in axes])
         self._rows = np.arange(len(axes))
+        self._is_pressure = self._capacities() > 0.0
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ class WaterHydraulics:
 
     def cavitated(self, state: Array) -> np.ndarray:
         """Return which axes (m,) have an absolute pressure below the vapour pressure."""
-        lowest = np.array([row[kernels.P0 : n + 1 : 2].min() for row, n in zip(state, self.last)])
+        lowest = np.where(self._is_pressure, state, np.inf).min(axis=1)
         return np.asarray(lowest + ATMOSPHERE_PA < VAPOUR_PA)
 
     def step(
@@ -142,7 +143,7 @@ class WaterHydraulics:
 
         """
         m = len(self.axes)
-        state, torque = np.array(state, float), np.asarray(torque, float)
+        state, torque = np.asarray(state, float), np.asarray(torque, float)
         flow = np.zeros(m) if chamber_flow is None else np.asarray(chamber_flow, float)
         checks = (('state', state, (m, self.width)), ('torque', torque, (m,)))
         for name, value, shape in (*checks, ('chamber_flow', flow, (m,))):
@@ -152,8 +153,9 @@ class WaterHydraulics:
             raise ModelError(f'dt_s = {dt_s:g} s: must be above 0 and at most {_MAX_STEP_S:g} s')
         work, chain = self.scratch()
         relieved = np.zeros(m)
+        moved = state.copy()
         failed = kernels.axes_step_into(
-            state,
+            moved,
             dt_s,
             self.force_per_torque * torque,
             flow,
@@ -162,6 +164,8 @@ class WaterHydraulics:
             chain,
             relieved,
         )
+        if failed < 0:
+            state = moved
         cavitated = self.cavitated(state)
         message = ''
         if failed >= 0:

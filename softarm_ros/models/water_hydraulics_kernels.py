@@ -155,6 +155,8 @@ def stage_into(
             pressure = chain[k, 0] + chain[k, 1] * flow
             pressure_rate = chain[k, 2] + chain[k, 1] * flow_rate
             out[P0 + 2 * k - 1], out[P0 + 2 * k] = flow, pressure
+        if not math.isfinite(pressure):
+            return pressure_rate, False
         linear = par[REYNOLDS] <= 0.0
         same_side = (before > par[RELIEF]) == (out[P0] > par[RELIEF])
         if same_side and (linear or change <= NEWTON_TOLERANCE * largest):

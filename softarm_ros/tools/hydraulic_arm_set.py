@@ -1,9 +1,9 @@
 """
-The hydraulic arm of Chen et al. 2022 in numbers: set B, and its identification.
+The hydraulic arm of Chen et al. 2022 on its six axes: set B for any number of segments.
 
-Their table of parameters is lost. What they print besides fixes part of it; docs/models_hydraulics
-gives the reason for every number here. Stiffness, rest length and the excess of actuator 1 are
-identified so that one hanging section takes the two limit poses they report.
+The assumed numbers are those of `dynamics_hydraulic_arm`. Rest length, bending stiffness and the
+excess of actuator 1 are identified here, for one or several segments a section with the mass at
+their tops, so that one hanging section takes the limit poses of the paper.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import root
 
+from softarm_ros.models import dynamics_hydraulic_arm as body
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.dynamics_arm import ArmDynamics
 from softarm_ros.models.dynamics_config import DynamicSectionConfig, diagonal4
@@ -23,13 +24,6 @@ from softarm_ros.models.hydraulic_arm import HydraulicArm
 from softarm_ros.models.water_hydraulics import WaterHydraulics
 from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 
-HANGING = (0.0, 0.0, 9.81)  # base z along the resting arm, downward [m/s^2]
-BORE_AREA_M2 = 1.131e-4
-PITCH_RADIUS_M = 0.030
-AXIAL_STIFFNESS_N = 3.0 * 7540.0
-SECTION_MASS_KG = 0.35
-RADIUS_M = 0.045
-AXIAL_DAMPER_N_S_M = 200.0
 LIMIT_PRESSURE_PA = 1e6
 
 # Reported limit poses of one section: two actuators at 1 MPa, and one.
@@ -45,22 +39,22 @@ class ArmSet:
     length_m: float
     bending_stiffness_N_m2: float
     excess: float
-    drag_N_s_m: float = 2.0
-    turning_drag_N_m_s: float = 0.05
+    drag_N_s_m: float = body.DRAG_N_S_M
+    turning_drag_N_m_s: float = body.TURNING_DRAG_N_M_S
 
 
 def build_arm(values: ArmSet, sections: int = 2) -> ArmDynamics:
     """Return the arm; section 2 is turned by 180 degrees through its chambers' angles."""
     length = values.length_m
     bending = values.bending_stiffness_N_m2
-    disc = SECTION_MASS_KG / length * RADIUS_M**2
+    disc = body.MASS_KG / length * body.RADIUS_M**2
     section = DynamicSectionConfig(
         length_m=length,
         segments=values.segments,
-        mass_per_length_kg_m=SECTION_MASS_KG / length,
+        mass_per_length_kg_m=body.MASS_KG / length,
         slice_inertia_kg_m=(disc / 4.0, disc / 4.0, disc / 2.0),
-        stiffness=diagonal4((AXIAL_STIFFNESS_N, bending, bending, bending)),
-        damping=diagonal4((AXIAL_DAMPER_N_S_M * length, 0.0, 0.0, 0.0)),
+        stiffness=diagonal4((body.AXIAL_STIFFNESS_N, bending, bending, 2.0 / 3.0 * bending)),
+        damping=diagonal4((body.AXIAL_DAMPER_N_S_M * length, 0.0, 0.0, 0.0)),
         drag_N_s_m2=values.drag_N_s_m / length,
         turning_drag_N_s=values.turning_drag_N_m_s / length,
         mass_at='top',
@@ -73,8 +67,8 @@ def build_drive(arm: ArmDynamics, values: ArmSet) -> ChamberDrive:
     chambers = [
         Chamber(
             section,
-            BORE_AREA_M2,
-            PITCH_RADIUS_M * (values.excess if j == 0 else 1.0),
+            body.CHAMBER_AREA_M2,
+            body.PITCH_RADIUS_M * (values.excess if j == 0 else 1.0),
             120.0 * j + 180.0 * (section % 2),
         )
         for section in range(len(arm.sections))
@@ -97,7 +91,7 @@ def section_pose(
         If no equilibrium is found.
 
     """
-    loads = arm.loads(HANGING, drive=drive.drive(pressures_Pa))
+    loads = arm.loads(body.GRAVITY_M_S2, drive=drive.drive(pressures_Pa))
     rest = equilibrium(arm, loads)
     if not rest.converged:
         raise ModelError(f'no equilibrium at {pressures_Pa} Pa: {rest.message}')
@@ -153,7 +147,7 @@ def build_hydraulic_arm(values: ArmSet, axis: HydraulicAxisConfig | None = None)
     """
     arm = build_arm(values)
     base = axis or HydraulicAxisConfig()
-    volume = BORE_AREA_M2 * values.length_m
+    volume = body.CHAMBER_AREA_M2 * values.length_m
     axes = [
         base.model_copy(
             update={

@@ -17,12 +17,13 @@ from rich.table import Table
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics_arm import ArmDynamics
+from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2 as HANGING
 from softarm_ros.models.dynamics_simulation import ArmIntegrator
 from softarm_ros.models.dynamics_tangents import equilibrium
 from softarm_ros.models.hydraulic_arm import HydraulicArm
+from softarm_ros.models.water_hydraulics import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
 from softarm_ros.tools.hydraulic_arm_set import (
-    HANGING,
     ArmSet,
     build_arm,
     build_drive,
@@ -30,6 +31,7 @@ from softarm_ros.tools.hydraulic_arm_set import (
     identify,
     section_pose,
 )
+from softarm_ros.tools.hydraulic_axis_study import print_axis
 
 Torques = Callable[[float], Array]
 SETTLED = 0.05
@@ -67,8 +69,8 @@ class Settling:
     Settling after the last change of the command, and how much the tip swings.
 
     Curvatures: within 5 % of the larger final one; tip of section 2: within 5 % of its
-    displacement. `overshoot` is the largest excursion of a curvature beyond its end value,
-    relative to the larger end value; `tip_speed` the largest of the whole run [m/s].
+    displacement. `overshoot` is the largest excursion of a curvature beyond its end value once
+    the command rests, relative to the larger end value; `tip_speed` the largest of the run [m/s].
     """
 
     curvature_s: tuple[float, float]
@@ -99,6 +101,14 @@ def experiments() -> list[Experiment]:
             7.0,
             10.0,
             'calmer',
+        ),
+        Experiment(
+            '(3.2.3 as steps)',
+            lambda t: _on(5, 6) * (t >= 2.0) + _on(1) * (t >= 6.0),
+            6.0,
+            6.0,
+            10.0,
+            '-',
         ),
         Experiment(
             '4.3.1 steps 4, 1',
@@ -193,7 +203,8 @@ def settling(record: Record, experiment: Experiment) -> Settling:
     away = np.linalg.norm(tip - tip[-1], axis=1)
     moved = float(np.linalg.norm(tip[first] - tip[-1]))
     way = np.sign(final - record.curvature[first])
-    beyond = float(((record.curvature[start:] - final) * way).max())
+    rests = int(np.searchsorted(record.time, experiment.ends_s + 1e-9))
+    beyond = float(((record.curvature[rests:] - final) * way).max())
     speed = np.linalg.norm(np.diff(tip, axis=0), axis=1).max() / (record.time[1] - record.time[0])
     return Settling(
         (bends[0], bends[1]),
@@ -232,7 +243,7 @@ def simulate_in_turn(values: ArmSet, experiment: Experiment, dt_s: float) -> Rec
 
 def main() -> None:
     """Print the tables."""
-    console = Console(width=140)
+    console = Console(width=170)
     sets = {n: identify(n) for n in (1, 5)}
 
     table = Table(title='set B, identified; limit poses of one hanging section at 1 MPa')
@@ -292,10 +303,12 @@ def main() -> None:
     console.print(table)
 
     _print_steps(console, sets[1])
+    print_axis(console)
 
 
 def _span(pressure: Array) -> str:
-    return f'{pressure.min() / 1e6:.2f}..{pressure.max() / 1e6:.2f}'
+    void = ' (void)' if pressure.min() < VAPOUR_PA - ATMOSPHERE_PA else ''
+    return f'{pressure.min() / 1e6:.2f}..{pressure.max() / 1e6:.2f}{void}'
 
 
 def _coupled(
@@ -317,7 +330,7 @@ def _print_steps(console: Console, values: ArmSet) -> None:
     for heading in ('step ms', 'tip error mm', 'x real time', 'tip error in turn mm'):
         table.add_column(heading, justify='right')
     loads = system.arm.loads(HANGING)
-    for dt in (2e-2, 1e-2, 5e-3, 2.5e-3, 1e-3, 5e-4):
+    for dt in (2e-2, 1e-2, 5e-3, 2.5e-3, 2e-3, 1e-3, 5e-4):
         state = system.rest_state(equilibrium(system.arm, loads).strains)
         begin = time.perf_counter()
         for _ in range(round(1.0 / dt)):

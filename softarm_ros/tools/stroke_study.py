@@ -173,37 +173,27 @@ def _angle_of(bending: Bending, side_m: float) -> float:
 def _arc(bending: Bending, s: Array, angle: float) -> tuple[Array, Array, Array, Array]:
     """Return points, tangents, first and second derivative of the points by the angle."""
     start, end = bending
-    # Gauss points along every stretch from the base: exact to rounding for these smooth arcs.
-    nodes, weights = np.polynomial.legendre.leggauss(12)
     share = np.clip((s - start) / (end - start), 0.0, 1.0)
-    out = [np.zeros((len(s), 3)) for _ in range(4)]
-    out[1][:, 0], out[1][:, 2] = np.sin(angle * share), np.cos(angle * share)
-    arc = share * (end - start)
-    for node, weight in zip(nodes, weights):
-        part = 0.5 * (1.0 + node) * share
-        w = 0.5 * weight * arc
-        sine_, cosine = np.sin(angle * part), np.cos(angle * part)
-        for k, (x, z) in enumerate(
-            (
-                (sine_, cosine),
-                (part * cosine, -part * sine_),
-                (-(part**2) * sine_, -(part**2) * cosine),
-            )
-        ):
-            target = out[(0, 2, 3)[k]]
-            target[:, 0] += w * x
-            target[:, 2] += w * z
-    out[0][:, 2] += np.minimum(s, start)
-    beyond = np.maximum(s - end, 0.0)
-    sine_, cosine = math.sin(angle), math.cos(angle)
-    for target, x, z in (
-        (out[0], sine_, cosine),
-        (out[2], cosine, -sine_),
-        (out[3], -sine_, -cosine),
-    ):
-        target[:, 0] += beyond * x
-        target[:, 2] += beyond * z
-    return out[0], out[1], out[2], out[3]
+    arc, beyond = share * (end - start), np.maximum(s - end, 0.0)
+    straight = np.minimum(s, start)
+    # With sigma the share of the arc up to a point, its tangent is (sin, 0, cos)(angle sigma);
+    # points and derivatives are integrals over the arc, and the end's direction beyond it.
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    out = np.zeros((3, len(s), 3))
+    for node, weight in (*zip(0.5 + 0.5 * nodes, 0.5 * weights), (1.0, None)):
+        length = beyond if weight is None else weight * arc
+        sigma = node * share
+        sine_, cosine = np.sin(angle * sigma), np.cos(angle * sigma)
+        out[0, :, 0] += length * sine_
+        out[0, :, 2] += length * cosine
+        out[1, :, 0] += length * sigma * cosine
+        out[1, :, 2] -= length * sigma * sine_
+        out[2, :, 0] -= length * sigma**2 * sine_
+        out[2, :, 2] -= length * sigma**2 * cosine
+    out[0, :, 2] += straight
+    tangent = np.zeros((len(s), 3))
+    tangent[:, 0], tangent[:, 2] = np.sin(angle * share), np.cos(angle * share)
+    return out[0], tangent, out[1], out[2]
 
 
 def peaks(model: StrokeModel, frequency_hz: float, stroke_m: float) -> Peaks:
@@ -327,6 +317,16 @@ def main() -> None:
             f'{forces:.2f}', f'{torques:.2f}', f'{rms:.2f}',
         )  # fmt: skip
     console.print(summary)
+    for frequency in (0.3, 0.5):
+        small, large = MEASURED[frequency, 0.05], MEASURED[frequency, 0.20]
+        if small[0] is None or large[0] is None:
+            continue
+        left = small[0] - (large[0] - small[0]) / 0.15 * 0.05
+        console.print(
+            f'{frequency:g} Hz, measured: {large[0] / small[0]:.1f} times the force for 4 times '
+            f'the stroke; a line through both leaves {left:.2f} N at stroke 0; levers '
+            f'{small[1] / small[0]:.3f} and {large[1] / large[0]:.3f} m'
+        )
 
 
 if __name__ == '__main__':

@@ -183,6 +183,40 @@ def test_large_steps_are_stable():
     np.testing.assert_allclose(coarse.strains, fine.strains, rtol=1e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize('seed', range(12))
+def test_random_arms_converge_and_are_passive(seed):
+    """Torques that jump, seals, valves, end stops, steps from 0.1 to 100 ms: every step solved."""
+    rng = np.random.default_rng(seed)
+    friction = float(rng.choice([0.0, 20.0, 300.0]))
+    sections = int(rng.integers(1, 3))
+    system = build(
+        int(rng.integers(1, 4)),
+        sections,
+        coulomb_friction_N=friction,
+        static_friction_N=friction + float(rng.choice([0.0, 50.0])),
+        line_cells=int(rng.integers(0, 4)),
+        turbulent_line=bool(rng.integers(0, 2)),
+        relief_pressure_Pa=(None, 0.5e6)[int(rng.integers(0, 2))],
+        stroke_min_m=-0.003,
+        stroke_max_m=0.003,
+    )
+    loads = system.arm.loads(HANGING)
+    dt, state = float(10.0 ** rng.uniform(-4.0, -1.0)), system.rest_state()
+    for k in range(60):
+        if k % 15 == 0:
+            torque = rng.uniform(0.0, 2.5, 3 * sections) * (rng.random(3 * sections) < 0.5)
+        step = system.step(state, torque, dt, loads)
+        assert step.converged, step.message
+        state = step.state
+        assert np.isfinite(state.strains).all() and np.isfinite(state.axes).all()
+    energy = system.energy(state, loads)
+    for _ in range(30):
+        state = system.step(state, np.zeros(3 * sections), dt, loads).state
+        after = system.energy(state, loads)
+        assert after <= energy + 1e-5 * (1.0 + abs(energy))
+        energy = after
+
+
 def test_bad_input_is_refused():
     system = build()
     with pytest.raises(ModelError, match='torque of shape'):
