@@ -140,7 +140,10 @@ class RigidConnector(ConfigBlock):
     """Rigid piece behind a segment: it goes on along the tangent, then turns."""
 
     length_m: NonNegative = 0.0
-    mass_kg: NonNegative = Field(default=0.0, description='acts halfway along the length')
+    mass_kg: NonNegative = 0.0
+    centre_of_mass_m: Finite | None = Field(
+        default=None, description='along the length, from the proximal face; default halfway'
+    )
     rotation_vector_deg: FiniteVector = (0.0, 0.0, 0.0)
 
 

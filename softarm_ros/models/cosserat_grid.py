@@ -45,7 +45,7 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
                 row[place : place + 6] = route.offset(fraction, segment.length_m)
     active = np.zeros((len(segments), max(len(cables), 1)), dtype=np.int64)
     n_active = np.zeros(len(segments), dtype=np.int64)
-    connectors = np.zeros((len(segments), 15))
+    connectors = np.zeros((len(segments), 16))
     for k, segment in enumerate(segments):
         present = [c for c, of_segment in enumerate(by_segment) if k in of_segment]
         active[k, : len(present)] = present
@@ -57,6 +57,9 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
             connector.length_m,
             *rotation.ravel(),
             *quaternion_from_matrix(rotation.T),
+            0.5 * connector.length_m
+            if connector.centre_of_mass_m is None
+            else connector.centre_of_mass_m,
         ]
     return Grid(
         segment_of_step,

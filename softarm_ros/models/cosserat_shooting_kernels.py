@@ -72,7 +72,7 @@ class Grid(NamedTuple):
     active: IntArray  # (segments, cables)
     n_active: IntArray  # (segments,)
     segment_mass: Array  # (segments,) [kg]
-    connectors: Array  # (segments, 15): mass [kg], length [m], rotation (9), its inverse (4)
+    connectors: Array  # (segments, 16): mass, length, rotation (9), inverse quaternion, centre
     n_strains: int
     curvature_scale: float
 
@@ -230,12 +230,15 @@ def _cross_connector(
             for k in range(3):
                 value += r_distal[i, k] * relative[j, k]
             r_proximal[i, j] = value
-    # The load of the connector acts on its distal face, its weight halfway.
+    # The load of the connector acts on its distal face, its weight at its centre of mass; `f` is
+    # the force at the distal face that has the same moment about the proximal one.
+    share = connector[15] / length if length > 0.0 else 0.0
     f = np.empty(3)
     for i in range(3):
         moment[i] += load[3 + i]
-        f[i] = force[i] + load[i] + 0.5 * mass * weight[i]
-        force[i] += load[i] + mass * weight[i]
+        force[i] += load[i]
+        f[i] = force[i] + share * mass * weight[i]
+        force[i] += mass * weight[i]
     a = r_proximal[:, 2] * length
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
