@@ -526,9 +526,19 @@ def shoot(
                 for c in range(3):
                     before[i, c] = var[i, c]
         end += 1
-        # The last stage stands at the end of the step, to the order of its strain.
         for i in range(3):
             stage_force[i] = force[i] + mass_beyond[j, 4] * gravity[i]
+        if j + 1 == steps or segment_of_step[j + 1] != segment:
+            # Within a segment the next step finds the strain here.
+            _matrix_into(q[0], q[1], q[2], q[3], r)
+            for i in range(3):
+                work[WRENCH + i] = r[0, i] * moment[0] + r[1, i] * moment[1] + r[2, i] * moment[2]
+                work[WRENCH + 3 + i] = (
+                    r[0, i] * stage_force[0] + r[1, i] * stage_force[1] + r[2, i] * stage_force[2]
+                )
+            status = local_strain(table[j, 4], work, n_active, n, curvature_scale)
+            if status != OK:
+                return status, regular
         _leave_end(trace, end, q, moment, stage_force, point, work)
     for a in range(n_active):
         trace.cable_lengths[active[segment_before, a]] += lengths[a]

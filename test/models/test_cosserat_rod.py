@@ -75,7 +75,7 @@ def winding_arm(steps=12, extensible=True, turn_deg=(0.0, 0.0, 0.0)):
 
 
 def test_agrees_with_the_independent_formulation():
-    config = winding_arm()
+    config = winding_arm(steps=24)
     tensions = np.array([2.0, 3.0, 1.5])
     point, rotation, _ = reference_tip(config, tensions, (0.05, -0.1, 0.02), (1e-3, 2e-3, -1e-3))
     state = CosseratRod(config).solve(tensions, (0.05, -0.1, 0.02), (1e-3, 2e-3, -1e-3))
@@ -233,7 +233,7 @@ def test_derivatives_against_differences(extensible):
 def test_reciprocity_without_a_tip_moment(arm):
     arm.rod.solve(TENSIONS, FORCE)
     found = arm.rod.derivatives()
-    assert found.compliance == pytest.approx(found.compliance.T, rel=1e-6, abs=1e-6)
+    assert found.compliance == pytest.approx(found.compliance.T, rel=1e-5, abs=1e-5)
     assert found.contraction_by_wrench == pytest.approx(found.tip_by_tension.T, rel=1e-5, abs=1e-8)
     assert np.linalg.eigvalsh(found.compliance).min() > 0.0
 
