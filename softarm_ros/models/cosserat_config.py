@@ -87,9 +87,7 @@ class RectangularProfile(_Elastic):
         """Saint-Venant's constant J [m^4] by the exact series (Timoshenko & Goodier)."""
         b = max(self.width_m, self.height_m)
         h = min(self.width_m, self.height_m)
-        series = sum(
-            math.tanh(k * math.pi * b / (2.0 * h)) / k**5 for k in range(1, 40, 2)
-        )
+        series = sum(math.tanh(k * math.pi * b / (2.0 * h)) / k**5 for k in range(1, 40, 2))
         return b * h**3 * (1.0 / 3.0 - 64.0 * h / (math.pi**5 * b) * series)
 
     def stiffness(self, fraction: float) -> Array:
@@ -209,7 +207,7 @@ class CosseratConfig(ConfigBlock):
     cables: tuple[RodCableConfig, ...] = ()
     gravity_m_s2: FiniteVector = (0.0, 0.0, 0.0)
     extensible: bool = True
-    steps: int = Field(default=5, ge=1, le=10000)
+    steps: int = Field(default=4, ge=1, le=10000)
 
     @model_validator(mode='after')
     def _fits_together(self) -> CosseratConfig:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat_config import CosseratConfig, RodSegmentConfig
 from softarm_ros.models.cosserat_shooting_kernels import NODES, Grid
 from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
@@ -25,9 +24,7 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
     mass_beyond = np.zeros((total, 5))
     step_length = np.zeros(total)
     segment_of_step = np.zeros(total, dtype=np.int64)
-    by_segment = [
-        {index[route.segment]: route for route in cable.routes} for cable in cables
-    ]
+    by_segment = [{index[route.segment]: route for route in cable.routes} for cable in cables]
     for j in range(total):
         k = len(segments) - 1 - j // steps
         segment = segments[k]
@@ -81,4 +78,3 @@ def _mass_beyond(segment: RodSegmentConfig, fraction: float) -> float:
     points = fraction + half * (1.0 + _GAUSS_POINTS)
     per_length = [segment.profile.mass_per_length(point) for point in points]
     return math.fsum(_GAUSS_WEIGHTS * per_length) * half * segment.length_m
-

@@ -137,8 +137,16 @@ class CosseratRod:
                 f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
             )
 
-    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-8) -> tuple[int, float, bool, int, float]:
-        """Run the compiled solver on the loads set; the result stays in the work space."""
+    def equilibrate(
+        self, warm: bool = True, tolerance_rad: float = 1e-7
+    ) -> tuple[int, float, bool, int, float]:
+        """
+        Run the compiled solver on the loads set; the result stays in the work space.
+
+        Returns status (0 where solved), rotation [rad] by which the base is missed (times the
+        length: the error of the tip), whether the equilibrium was stable when last looked at,
+        the number of shots and the share of the loads reached.
+        """
         result = equilibrate(
             self._fine,
             self._coarse,

@@ -254,16 +254,11 @@ def _cross_connector(
         for i in range(3):
             variation[i, c] = d_theta[i]
             # d(R e_z) = R (dtheta x e_z) = R (dtheta_y, -dtheta_x, 0)
-            d_arm[i] = length * (
-                r_proximal[i, 0] * d_theta[1] - r_proximal[i, 1] * d_theta[0]
-            )
+            d_arm[i] = length * (r_proximal[i, 0] * d_theta[1] - r_proximal[i, 1] * d_theta[0])
         for i in range(3):
             j, k = (i + 1) % 3, (i + 2) % 3
             variation[3 + i, c] += (
-                d_arm[j] * f[k]
-                - d_arm[k] * f[j]
-                + a[j] * d_force[k, c]
-                - a[k] * d_force[j, c]
+                d_arm[j] * f[k] - d_arm[k] * f[j] + a[j] * d_force[k, c] - a[k] * d_force[j, c]
             )
             if with_points:
                 variation[6 + i, c] -= d_arm[i]
@@ -389,7 +384,9 @@ def shoot(
             _matrix_into(stage_q[0], stage_q[1], stage_q[2], stage_q[3], r)
             for i in range(3):
                 work[WRENCH + i] = (
-                    r[0, i] * stage_moment[0] + r[1, i] * stage_moment[1] + r[2, i] * stage_moment[2]
+                    r[0, i] * stage_moment[0]
+                    + r[1, i] * stage_moment[1]
+                    + r[2, i] * stage_moment[2]
                 )
                 work[WRENCH + 3 + i] = (
                     r[0, i] * stage_force[0] + r[1, i] * stage_force[1] + r[2, i] * stage_force[2]
@@ -586,9 +583,7 @@ def newton(
     failure = TOO_MANY_ITERATIONS
     integrate = True
     for shot in range(max_shots):
-        status, regular = shoot(
-            grid, loads, trial, 3 if integrate else 0, False, fresh, trace
-        )
+        status, regular = shoot(grid, loads, trial, 3 if integrate else 0, False, fresh, trace)
         fresh = status != OK
         size = math.inf
         if status == OK:

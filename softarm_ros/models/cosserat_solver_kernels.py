@@ -48,14 +48,18 @@ def equilibrate(
     """
     shots = 0
     if warm:
-        status, error, regular, shots = newton(fine, loads, tip_rotation, tolerance, 16, False, trace)
+        status, error, regular, shots = newton(
+            fine, loads, tip_rotation, tolerance, 16, False, trace
+        )
         if status == OK:
             return status, error, regular, shots, 1.0
     tip_rotation[:] = rest_rotation
     status, _, regular, _ = newton(coarse, loads, tip_rotation, HAND_OVER, 25, True, coarse_trace)
     # A start that is unstable on the coarse grid may be another branch: walk there in load steps.
     if status == OK and regular:
-        status, error, regular, count = newton(fine, loads, tip_rotation, tolerance, 16, True, trace)
+        status, error, regular, count = newton(
+            fine, loads, tip_rotation, tolerance, 16, True, trace
+        )
         shots += count
         if status == OK:
             return status, error, regular, shots, 1.0
@@ -67,7 +71,9 @@ def equilibrate(
         share = min(1.0, reached + share_step)
         _scale_loads(loads, share, partial)
         before[:] = tip_rotation
-        status, error, regular, count = newton(fine, partial, tip_rotation, tolerance, 16, fresh, trace)
+        status, error, regular, count = newton(
+            fine, partial, tip_rotation, tolerance, 16, fresh, trace
+        )
         shots += count
         fresh = status != OK
         if status == OK:
