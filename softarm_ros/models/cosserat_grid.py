@@ -8,8 +8,8 @@ import numpy as np
 
 from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
 from softarm_ros.models.cosserat_config import CosseratConfig, RodSegmentConfig
-from softarm_ros.models.cosserat_shooting_kernels import NODES, Grid
 from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
+from softarm_ros.models.cosserat_tables import NODES, Grid
 
 # Gauss-Legendre: exact for every profile offered (mass per length at most quadratic in s).
 _GAUSS_POINTS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(4)

@@ -46,14 +46,20 @@ def tensions_of_pose(
 
     Parameters
     ----------
+    rod
+        The arm.
     position : (3,)
         Wanted tip [m], base frame.
     orientation : (3, 3)
         Wanted attitude; without it any is good.
     guess : (cables,)
         Tensions to start from.
+    tip_force, tip_moment : (3,)
+        Load at the tip, base frame [N, N m].
     tolerance_m : float
         Miss of the tip [m] (attitude: tolerance over half the arm's length, [rad]).
+    max_iterations : int
+        Steps of Levenberg-Marquardt.
 
     """
     limits = np.array([cable.max_tension_N for cable in rod.config.cables])

@@ -12,19 +12,18 @@ from softarm_ros.geometry.rotations import matrix_from_quaternion
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
 from softarm_ros.models.cosserat_grid import build_grid
-from softarm_ros.models.cosserat_shooting_kernels import (
+from softarm_ros.models.cosserat_shooting_kernels import shoot
+from softarm_ros.models.cosserat_solver_kernels import (
     SINGULAR,
     TOO_MANY_ITERATIONS,
-    Loads,
-    Trace,
-    new_trace,
-    shoot,
+    equilibrate,
 )
-from softarm_ros.models.cosserat_solver_kernels import equilibrate
 from softarm_ros.models.cosserat_state import RodState
 from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
+from softarm_ros.models.cosserat_tables import Loads, Trace, new_trace
 
 COARSE_STEPS = 2
+BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
     CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
@@ -173,10 +172,15 @@ class CosseratRod:
         tolerance_rad: float = 1e-11,
     ) -> RodState:
         """
-        Return the equilibrium under tensions (cables,) [N] and loads.
+        Return the equilibrium under tensions and loads.
+
+        If the equilibrium found is unstable, a stable one beside it is looked for and its message
+        then says so; if there is none, the unstable one is returned as such.
 
         Parameters
         ----------
+        tensions : (cables,)
+            Cable tensions [N].
         tip_force, tip_moment : (3,)
             At the tip, base frame [N, N m]; they keep their direction.
         connector_wrenches : (segments, 6)
@@ -191,12 +195,19 @@ class CosseratRod:
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
         status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
-        if status == OK:
-            # Stability at the solution itself; also leaves strains converged to rounding.
-            _, regular = shoot(
-                self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
-            )
-        message = '' if regular else UNSTABLE
+        regular = status == OK and self._is_stable()
+        message = ''
+        if status == OK and not regular:
+            message = UNSTABLE
+            unstable = self._tip_rotation.copy()
+            found = self._buckle(tolerance_rad)
+            if found:
+                message, regular, error = BUCKLED, True, found[0]
+                shots += found[1]
+            else:
+                self._tip_rotation[:] = unstable
+                status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
+                shots += count
         if status != OK:
             message = _REASONS[status]
             if reached > 0.0:
@@ -214,6 +225,36 @@ class CosseratRod:
             self._fine,
             Trace(*(array.copy() for array in self._trace)),
         )
+
+    def _is_stable(self) -> bool:
+        """Look at the solution itself; leaves its strains converged to rounding."""
+        _, regular = shoot(
+            self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
+        )
+        return bool(regular)
+
+    def _buckle(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """
+        Look for a stable neighbour of an unstable equilibrium: push sideways, load, let go.
+
+        Returns error and shots where one was found.
+        """
+        loads = self._loads
+        push = 0.02 * (
+            float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
+            + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
+            + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
+        )
+        for axis in (0, 1):
+            loads.tip[axis] += push
+            status = self.equilibrate(False, tolerance_rad)[0]
+            loads.tip[axis] -= push
+            if status != OK:
+                continue
+            status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
+            if status == OK and self._is_stable():
+                return error, shots
+        return None
 
     def tip_pose(self) -> Array:
         """Return the tip (4, 4) of the solution in the work space."""
@@ -265,8 +306,8 @@ class CosseratRod:
         t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
 
         def holds(factor: float, warm: bool) -> bool:
-            state = self.solve(factor * t, factor * f, factor * m, None, factor * weight, warm)
-            return state.stable
+            self.load(factor * t, factor * f, factor * m, None, factor * weight)
+            return self.equilibrate(warm, 1e-11)[0] == OK and self._is_stable()
 
         low = 0.0
         for k in range(intervals):

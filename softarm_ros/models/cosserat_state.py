@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from softarm_ros.geometry.poses import pose
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat_config import CosseratConfig
-from softarm_ros.models.cosserat_shooting_kernels import NODE_OF_STAGE, B, Grid, Trace
 from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
+from softarm_ros.models.cosserat_tables import NODE_OF_STAGE, B, Grid, Trace
 
 
 @dataclass(frozen=True)

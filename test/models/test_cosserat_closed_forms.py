@@ -185,11 +185,19 @@ def test_buckling_loads_of_columns():
     # A central cable compresses but never buckles its own rod straight: it bends along with it.
     central = rod(SOFT, 0.2, [cable('c', 0.0, 0.0)], steps=10)
     assert central.critical_load_factor([1.0], max_factor=20.0) == math.inf
-    # Greenhill's torque on a shaft free at its end; a dead moment about the axis.
-    beyond = column.solve([], (0.0, 0.0, -0.6), gravity=(0.0, 0.0, 0.0))
-    assert beyond.converged
-    assert not beyond.stable
-    assert 'not stable' in beyond.message
+
+
+@pytest.mark.parametrize('tip_deg', [20.0, 60.0, 120.0])
+def test_a_buckled_column_stands_where_the_elastica_does(tip_deg):
+    """Timoshenko & Gere: P = K(k)^2 EI / L^2, height 2 E/K - 1, deflection 2 k / K (over L)."""
+    k = math.sin(math.radians(0.5 * tip_deg))
+    big_k, big_e = ellipk(k * k), ellipe(k * k)
+    column = rod(SOFT, 0.2, steps=20)
+    state = column.solve([], (0.0, 0.0, -(big_k**2) * SOFT_EI / 0.04), gravity=(0, 0, 0))
+    assert state.stable
+    assert 'buckled' in state.message
+    assert state.tip[2, 3] == pytest.approx(0.2 * (2.0 * big_e / big_k - 1.0), rel=1e-7)
+    assert np.hypot(*state.tip[:2, 3]) == pytest.approx(0.2 * 2.0 * k / big_k, rel=1e-7)
 
 
 def test_three_helical_cables_twist_as_the_moment_balance_says():
