@@ -27,6 +27,7 @@ def matrix_into(x: float, y: float, z: float, w: float, r: Array) -> None:
 
 @njit(cache=True, fastmath=False, error_model='numpy')
 def quaternion_product(a: Array, b: Array, out: Array) -> None:
+    """Write the normalised product a b of quaternions (x, y, z, w); `out` may be a or b."""
     x = a[3] * b[0] + b[3] * a[0] + a[1] * b[2] - a[2] * b[1]
     y = a[3] * b[1] + b[3] * a[1] + a[2] * b[0] - a[0] * b[2]
     z = a[3] * b[2] + b[3] * a[2] + a[0] * b[1] - a[1] * b[0]

@@ -23,6 +23,7 @@ from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
 from softarm_ros.models.cosserat_tables import Loads, Trace, new_trace
 
 COARSE_STEPS = 2
+BUCKLING_STEPS = 40
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
@@ -245,12 +246,17 @@ class CosseratRod:
             + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
             + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
         )
+        full = [array.copy() for array in loads]
         for axis in (0, 1):
-            loads.tip[axis] += push
-            status = self.equilibrate(False, tolerance_rad)[0]
-            loads.tip[axis] -= push
-            if status != OK:
-                continue
+            self._warm = False
+            for share in np.linspace(0.0, 1.0, BUCKLING_STEPS + 1):
+                for array, whole in zip(loads, full):
+                    array[:] = share * whole
+                loads.tip[axis] += push
+                if self.equilibrate(True, tolerance_rad)[0] != OK:
+                    break
+            for array, whole in zip(loads, full):
+                array[:] = whole
             status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
             if status == OK and self._is_stable():
                 return error, shots

@@ -178,7 +178,7 @@ def shoot(
             if segment < segments:
                 for i in range(3):
                     force[i] += grid.segment_mass[segment] * gravity[i]
-            segment = segment_of_step[j]
+            segment = int(segment_of_step[j])
             _cross_connector(
                 grid.connectors[segment],
                 loads.gravity,
