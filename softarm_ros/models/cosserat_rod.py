@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import matrix_from_quaternion
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
+from softarm_ros.models.cosserat_frame_kernels import matrix_into
 from softarm_ros.models.cosserat_grid import build_grid
 from softarm_ros.models.cosserat_shooting_kernels import shoot
 from softarm_ros.models.cosserat_solver_kernels import (
@@ -264,7 +264,11 @@ class CosseratRod:
 
     def tip_pose(self) -> Array:
         """Return the tip (4, 4) of the solution in the work space."""
-        return pose(matrix_from_quaternion(self._tip_rotation), -self._trace.base_point)
+        x, y, z, w = self._tip_rotation
+        tip = np.eye(4)
+        matrix_into(x, y, z, w, tip)
+        tip[:3, 3] = -self._trace.base_point
+        return tip
 
     def derivatives(self) -> RodDerivatives:
         """
