@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.rotations import matrix_from_quaternion
+from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
 from softarm_ros.models.cosserat_frame_kernels import matrix_into
 from softarm_ros.models.cosserat_grid import build_grid
+from softarm_ros.models.cosserat_relaxation_kernels import MIDDLE, relax
 from softarm_ros.models.cosserat_shooting_kernels import shoot
 from softarm_ros.models.cosserat_solver_kernels import (
     SINGULAR,
@@ -19,11 +20,14 @@ from softarm_ros.models.cosserat_solver_kernels import (
     equilibrate,
 )
 from softarm_ros.models.cosserat_state import RodState
-from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
-from softarm_ros.models.cosserat_tables import Loads, Trace, new_trace
+from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
+from softarm_ros.models.cosserat_tables import NODE_OF_STAGE, Loads, Trace, new_trace
 
 COARSE_STEPS = 2
 BUCKLING_STEPS = 40
+RELAXATION_STEPS = 12
+RELAXATION_TRIES = 10
+SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
@@ -201,14 +205,20 @@ class CosseratRod:
         if status == OK and not regular:
             message = UNSTABLE
             unstable = self._tip_rotation.copy()
-            found = self._buckle(tolerance_rad)
+            found = self._buckle(tolerance_rad) or self._relax(tolerance_rad)
             if found:
                 message, regular, error = BUCKLED, True, found[0]
                 shots += found[1]
             else:
                 self._tip_rotation[:] = unstable
+                self._warm = True
                 status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
                 shots += count
+        elif status != OK:
+            found = self._relax(tolerance_rad)
+            if found:
+                message, regular, status, error = SNAPPED, True, OK, found[0]
+                shots += found[1]
         if status != OK:
             message = _REASONS[status]
             if reached > 0.0:
@@ -260,6 +270,31 @@ class CosseratRod:
             status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
             if status == OK and self._is_stable():
                 return error, shots
+        return None
+
+    def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Go downhill from the arm at rest; return error and shots if that ends in balance."""
+        grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
+        rest = grid.table[:, MIDDLE, REST:ROUTES]
+        gain = 0.2
+        while gain > 1e-3:
+            strains = rest.copy()
+            strains[:, :2] += 0.01 / self.rest_length_m  # off symmetry, which may be unstable
+            size = math.inf
+            for _ in range(RELAXATION_TRIES):
+                status, size, tip = relax(grid, self._loads, strains, gain, 400, 1e-6)
+                if status != OK or not size < 1e6:
+                    break
+                if size < 1.0:
+                    self._tip_rotation[:] = quaternion_from_matrix(tip)
+                    self._warm = True
+                    self._trace.strains[:] = self._fine.table[:, NODE_OF_STAGE, REST:ROUTES]
+                    result = self.equilibrate(True, tolerance_rad)
+                    if result[0] == OK and self._is_stable():
+                        return result[1], result[3]
+                if size < 1e-6:
+                    return None
+            gain *= 0.3
         return None
 
     def tip_pose(self) -> Array:

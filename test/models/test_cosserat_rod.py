@@ -347,6 +347,22 @@ def test_a_crushed_rod_is_reported(arm):
     assert state.converged  # a failure leaves nothing behind
 
 
+@pytest.mark.parametrize('upwards', [-9.81, 9.81])
+def test_loads_beyond_buckling_lead_to_stable_shapes(upwards):
+    """Standing soft arm, tensions to 10 N, 0.5 N, 0.02 N m: limit loads and several branches."""
+    config = two_segment_arm(5).model_copy(update={'gravity_m_s2': (0.0, 0.0, -upwards)})
+    rod = CosseratRod(config)
+    rng = np.random.default_rng(5)
+    stable = 0
+    for _ in range(40):
+        state = rod.solve(
+            rng.uniform(0, 10, 6), rng.uniform(-0.5, 0.5, 3), rng.uniform(-0.02, 0.02, 3)
+        )
+        stable += state.stable
+        assert state.stable or state.message
+    assert stable >= 39
+
+
 @settings(deadline=None, max_examples=25, derandomize=True)
 @given(
     st.integers(1, 3),
