@@ -12,16 +12,19 @@ from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
 from softarm_ros.models.cosserat_frame_kernels import matrix_into
 from softarm_ros.models.cosserat_grid import build_grid
+from softarm_ros.models.cosserat_multiple_shooting import MultipleShooting
 from softarm_ros.models.cosserat_relaxation_kernels import MIDDLE, relax
 from softarm_ros.models.cosserat_shooting_kernels import shoot
 from softarm_ros.models.cosserat_solver_kernels import (
+    MAX_SHOTS,
     SINGULAR,
     TOO_MANY_ITERATIONS,
     equilibrate,
+    newton,
 )
 from softarm_ros.models.cosserat_state import RodState
 from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
-from softarm_ros.models.cosserat_tables import NODE_OF_STAGE, Loads, Trace, new_trace
+from softarm_ros.models.cosserat_tables import Loads, Trace, new_trace
 
 COARSE_STEPS = 2
 BUCKLING_STEPS = 40
@@ -85,6 +88,7 @@ class CosseratRod:
         self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
         self._rest_rotation = self._tip_rotation.copy()
         self._warm = False
+        self._pieces: MultipleShooting | None = None
         self._rest_lengths = np.zeros(cables)
         self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
         # At rest the tip rotation is that of the base shot seen from the other end.
@@ -195,7 +199,8 @@ class CosseratRod:
         warm : bool
             Start from the last solution; else from the arm at rest.
         tolerance_rad : float
-            Rotation by which the base may be missed.
+            Rotation by which the base may be missed (1e-6 at least where the arm is so long and
+            heavy that it takes multiple shooting).
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
@@ -215,9 +220,12 @@ class CosseratRod:
                 status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
                 shots += count
         elif status != OK:
-            found = self._relax(tolerance_rad)
+            found = self._shoot_in_pieces(tolerance_rad)
+            if not found:
+                found = self._relax(tolerance_rad)
+                message = SNAPPED if found else ''
             if found:
-                message, regular, status, error = SNAPPED, True, OK, found[0]
+                regular, status, error = True, OK, found[0]
                 shots += found[1]
         if status != OK:
             message = _REASONS[status]
@@ -272,6 +280,29 @@ class CosseratRod:
                 return error, shots
         return None
 
+    def _polish(self, tip_rotation: Array, tolerance_rad: float) -> tuple[float, int] | None:
+        """Shoot from a rotation (4,) of the tip; return error and shots if stable there."""
+        self._tip_rotation[:] = tip_rotation
+        status, error, _, shots = newton(
+            self._fine,
+            self._loads,
+            self._tip_rotation,
+            tolerance_rad,
+            MAX_SHOTS,
+            True,
+            self._trace,
+        )
+        self._warm = status == OK
+        return (error, shots) if self._warm and self._is_stable() else None
+
+    def _shoot_in_pieces(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Solve by multiple shooting; return error and shots of the whole arm if stable."""
+        if self._pieces is None:
+            self._pieces = MultipleShooting(self._fine)
+        found = self._pieces.tip_rotation(self._loads, self._rest_rotation)
+        # Rounding at the tip grows on the way to the base of arms that need this.
+        return None if found is None else self._polish(found, max(tolerance_rad, 1e-6))
+
     def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
         """Go downhill from the arm at rest; return error and shots if that ends in balance."""
         grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
@@ -285,13 +316,9 @@ class CosseratRod:
                 status, size, tip = relax(grid, self._loads, strains, gain, 400, 1e-6)
                 if status != OK or not size < 1e6:
                     break
-                if size < 1.0:
-                    self._tip_rotation[:] = quaternion_from_matrix(tip)
-                    self._warm = True
-                    self._trace.strains[:] = self._fine.table[:, NODE_OF_STAGE, REST:ROUTES]
-                    result = self.equilibrate(True, tolerance_rad)
-                    if result[0] == OK and self._is_stable():
-                        return result[1], result[3]
+                found = self._polish(quaternion_from_matrix(tip), tolerance_rad)
+                if found:
+                    return found
                 if size < 1e-6:
                     return None
             gain *= 0.3

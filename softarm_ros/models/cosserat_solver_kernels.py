@@ -17,7 +17,7 @@ SINGULAR, TOO_MANY_ITERATIONS = 3, 4
 MAX_SHOTS = 16
 # Error [rad] at the base at which the coarse grid hands over: its own error is not smaller.
 HAND_OVER = 1e-3
-SMALLEST_LOAD_STEP = 1e-3
+SMALLEST_LOAD_STEP = 0.01
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

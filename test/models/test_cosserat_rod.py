@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import solve_bvp
 
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3, rotation_z
@@ -345,6 +346,35 @@ def test_a_crushed_rod_is_reported(arm):
         arm.forward([900.0] * 6)
     state = arm.rod.solve(TENSIONS, FORCE, MOMENT)
     assert state.converged  # a failure leaves nothing behind
+
+
+@pytest.mark.parametrize('length, force', [(0.8, 2.0), (1.2, 0.5)])
+def test_long_heavy_arms_need_pieces(length, force):
+    """Hanging, pulled aside: w L^3 / EI = 200 and 680; against the plane problem's collocation."""
+    profile = two_segment_arm().segments[0].profile
+    config = CosseratConfig(
+        segments=[RodSegmentConfig(name='a', length_m=length, profile=profile)],
+        gravity_m_s2=(0.0, 0.0, 9.81),
+        extensible=False,
+        steps=40,
+    )
+    state = CosseratRod(config).solve([], (force, 0.0, 0.0))
+    assert state.stable, state.message
+    weight = profile.mass_per_length(0.0) * 9.81
+    bending = profile.stiffness(0.0)[0, 0]
+
+    def beam(s, y):
+        pull = weight * (length - s)
+        turn = (pull * np.sin(y[0]) - force * np.cos(y[0])) / bending
+        return np.vstack([y[1], turn, np.sin(y[0]), np.cos(y[0])])
+
+    s = np.linspace(0.0, length, 400)
+    guess = np.vstack([0.8 * s / length, 0.8 / length + 0 * s, 0.4 * s, 0.9 * s])
+    plane = solve_bvp(
+        beam, lambda a, b: np.array([a[0], b[1], a[2], a[3]]), s, guess, tol=1e-9, max_nodes=50000
+    )
+    assert plane.status == 0
+    assert state.tip[[0, 2], 3] == pytest.approx(plane.y[2:, -1], abs=2e-6)
 
 
 @pytest.mark.parametrize('upwards', [-9.81, 9.81])
