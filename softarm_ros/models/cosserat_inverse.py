@@ -96,7 +96,7 @@ def tensions_of_pose(
                 method='bvls',
             ).x
             trial = np.clip(tensions + step, 0.0, limits)
-            candidate = rod.solve(trial, tip_force, tip_moment, warm=True)
+            candidate = rod.solve(trial, tip_force, tip_moment, warm=True, search=False)
             if candidate.stable:
                 miss = weights * displacement(candidate.tip, target)[:rows]
                 if miss @ miss + (norm**2) * trial @ trial < merit:
@@ -176,7 +176,7 @@ def tensions_of_lengths(
         for _ in range(10):
             trial = np.clip(tensions + fraction * step, 0.0, limits)
             trial[trial < 1e-12] = 0.0
-            candidate = rod.solve(trial, tip_force, tip_moment, warm=True)
+            candidate = rod.solve(trial, tip_force, tip_moment, warm=True, search=False)
             if candidate.stable:
                 new_excess, new_worst = violation(candidate)
                 # A cable going slack or taut changes the measure: allow it to rise a little.

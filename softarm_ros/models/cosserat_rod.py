@@ -179,6 +179,7 @@ class CosseratRod:
         gravity: Vector3 | None = None,
         warm: bool = False,
         tolerance_rad: float = 1e-11,
+        search: bool = True,
     ) -> RodState:
         """
         Return the equilibrium under tensions and loads.
@@ -201,6 +202,8 @@ class CosseratRod:
         tolerance_rad : float
             Rotation by which the base may be missed (1e-6 at least where the arm is so long and
             heavy that it takes multiple shooting).
+        search : bool
+            Look for another stable shape where the first attempt fails, which takes longer.
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
@@ -209,6 +212,7 @@ class CosseratRod:
         message = ''
         if status == OK and not regular:
             message = UNSTABLE
+        if status == OK and not regular and search:
             unstable = self._tip_rotation.copy()
             found = self._buckle(tolerance_rad) or self._relax(tolerance_rad)
             if found:
@@ -219,7 +223,7 @@ class CosseratRod:
                 self._warm = True
                 status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
                 shots += count
-        elif status != OK:
+        elif status != OK and search:
             found = self._shoot_in_pieces(tolerance_rad)
             if not found:
                 found = self._relax(tolerance_rad)
