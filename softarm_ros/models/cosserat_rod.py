@@ -208,7 +208,7 @@ class CosseratRod:
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
         status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
-        regular = status == OK and self._is_stable()
+        regular = status == OK and self.is_stable()
         message = ''
         if status == OK and not regular:
             message = UNSTABLE
@@ -249,7 +249,7 @@ class CosseratRod:
             Trace(*(array.copy() for array in self._trace)),
         )
 
-    def _is_stable(self) -> bool:
+    def is_stable(self) -> bool:
         """Look at the solution itself; leaves its strains converged to rounding."""
         _, regular = shoot(
             self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
@@ -280,7 +280,7 @@ class CosseratRod:
             for array, whole in zip(loads, full):
                 array[:] = whole
             status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
-            if status == OK and self._is_stable():
+            if status == OK and self.is_stable():
                 return error, shots
         return None
 
@@ -297,7 +297,7 @@ class CosseratRod:
             self._trace,
         )
         self._warm = status == OK
-        return (error, shots) if self._warm and self._is_stable() else None
+        return (error, shots) if self._warm and self.is_stable() else None
 
     def _shoot_in_pieces(self, tolerance_rad: float) -> tuple[float, int] | None:
         """Solve by multiple shooting; return error and shots of the whole arm if stable."""
@@ -362,45 +362,6 @@ class CosseratRod:
         return RodDerivatives(
             twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
         )
-
-    def critical_load_factor(
-        self,
-        tensions: Array,
-        tip_force: Vector3 = ZERO3,
-        tip_moment: Vector3 = ZERO3,
-        gravity: Vector3 | None = None,
-        max_factor: float = 10.0,
-        intervals: int = 40,
-    ) -> float:
-        """
-        Return the least factor on all loads at which the equilibrium grown from rest is lost.
-
-        There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
-        happens nowhere up to `max_factor`, which is searched in `intervals` steps.
-        """
-        weight = np.array(self.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
-        t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
-
-        def holds(factor: float, warm: bool) -> bool:
-            self.load(factor * t, factor * f, factor * m, None, factor * weight)
-            return self.equilibrate(warm, 1e-11)[0] == OK and self._is_stable()
-
-        low = 0.0
-        for k in range(intervals):
-            high = max_factor * (k + 1) / intervals
-            if not holds(high, k > 0):
-                break
-            low = high
-        else:
-            return math.inf
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            # From rest: on the far side of the critical load the warm start may be elsewhere.
-            if holds(middle, False):
-                low = middle
-            else:
-                high = middle
-        return 0.5 * (low + high)
 
 
 def _no_loads(segments: int, cables: int) -> Loads:

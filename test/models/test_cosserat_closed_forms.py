@@ -8,6 +8,7 @@ from scipy.integrate import solve_bvp
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
+from softarm_ros.models.cosserat_buckling import critical_load_factor
 from softarm_ros.models.cosserat_config import (
     CableRoute,
     CosseratConfig,
@@ -177,14 +178,14 @@ def test_hanging_rod_stretches_under_its_weight():
 def test_buckling_loads_of_columns():
     column = rod(SOFT, 0.2, steps=10)
     # Heavy column, Greenhill: w L^3 / EI = 9/4 j^2, j the first zero of J_(-1/3).
-    factor = column.critical_load_factor([], gravity=(0.0, 0.0, -G), max_factor=10.0)
+    factor = critical_load_factor(column, [], gravity=(0.0, 0.0, -G), max_factor=10.0)
     assert factor * SOFT_W * 0.2**3 / SOFT_EI == pytest.approx(7.837347, rel=1e-6)
     # Euler.
-    factor = column.critical_load_factor([], tip_force=(0.0, 0.0, -1.0), gravity=(0, 0, 0))
+    factor = critical_load_factor(column, [], tip_force=(0.0, 0.0, -1.0), gravity=(0, 0, 0))
     assert factor == pytest.approx(math.pi**2 * SOFT_EI / (4.0 * 0.2**2), rel=1e-6)
     # A central cable compresses but never buckles its own rod straight: it bends along with it.
     central = rod(SOFT, 0.2, [cable('c', 0.0, 0.0)], steps=10)
-    assert central.critical_load_factor([1.0], max_factor=20.0) == math.inf
+    assert critical_load_factor(central, [1.0], max_factor=20.0) == math.inf
 
 
 @pytest.mark.parametrize('tip_deg', [20.0, 60.0, 120.0])
