@@ -144,6 +144,14 @@ class RigidConnector(ConfigBlock):
     )
     rotation_vector_deg: FiniteVector = (0.0, 0.0, 0.0)
 
+    @model_validator(mode='after')
+    def _centre_is_on_it(self) -> RigidConnector:
+        if self.centre_of_mass_m is not None and self.length_m == 0.0 != self.centre_of_mass_m:
+            raise ValueError(
+                f'centre_of_mass_m {self.centre_of_mass_m}: must be 0 as length_m is 0'
+            )
+        return self
+
 
 class RodSegmentConfig(ConfigBlock):
     """One flexible piece and the rigid connector behind it."""

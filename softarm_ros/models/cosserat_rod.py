@@ -125,9 +125,15 @@ class CosseratRod:
                         f'{cable.max_tension_N} N'
                     )
         loads.tensions[:] = given
+        weight = self.config.gravity_m_s2 if gravity is None else gravity
+        if not len(tip_force) == len(tip_moment) == len(weight) == 3:
+            raise ValueError(
+                f'tip_force {tip_force}, tip_moment {tip_moment}, gravity {weight}: expected 3 '
+                'numbers each'
+            )
         loads.tip[:3] = tip_force
         loads.tip[3:] = tip_moment
-        loads.gravity[:] = self.config.gravity_m_s2 if gravity is None else gravity
+        loads.gravity[:] = weight
         if connector_wrenches is None:
             loads.connectors[:] = 0.0
         else:
@@ -231,6 +237,7 @@ class CosseratRod:
             if found:
                 regular, status, error = True, OK, found[0]
                 shots += found[1]
+        self._warm = status == OK
         if status != OK:
             message = _REASONS[status]
             if reached > 0.0:

@@ -327,6 +327,10 @@ def test_bad_input_names_field_value_and_limit(arm):
         arm.forward([1.0, 2.0])
     with pytest.raises(ValueError, match='not finite'):
         arm.forward(np.zeros(6), (math.inf, 0.0, 0.0))
+    with pytest.raises(ValueError, match='expected 3 numbers each'):
+        arm.forward(np.zeros(6), (1.0,))
+    with pytest.raises(ValueError, match='must be 0 as length_m is 0'):
+        RigidConnector(mass_kg=0.1, centre_of_mass_m=0.01)
     with pytest.raises(ValueError, match='not positive definite'):
         MatrixProfile(stiffness_matrix=np.diag([1.0, 1, 1, 1, 1, -1]).tolist())
     with pytest.raises(ValueError, match='neighbouring'):
@@ -346,6 +350,8 @@ def test_bad_input_names_field_value_and_limit(arm):
 def test_a_crushed_rod_is_reported(arm):
     with pytest.raises(ModelError, match=r'crush|carries|convergence|stable'):
         arm.forward([900.0] * 6)
+    with pytest.raises(ModelError, match='no solution'):
+        arm.rod.derivatives()
     state = arm.rod.solve(TENSIONS, FORCE, MOMENT)
     assert state.converged  # a failure leaves nothing behind
 
