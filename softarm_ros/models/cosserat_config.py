@@ -87,9 +87,7 @@ class RectangularProfile(_Elastic):
         """Saint-Venant's constant J [m^4] by the exact series (Timoshenko & Goodier)."""
         b = max(self.width_m, self.height_m)
         h = min(self.width_m, self.height_m)
-        series = sum(
-            math.tanh(k * math.pi * b / (2.0 * h)) / k**5 for k in range(1, 40, 2)
-        )
+        series = sum(math.tanh(k * math.pi * b / (2.0 * h)) / k**5 for k in range(1, 40, 2))
         return b * h**3 * (1.0 / 3.0 - 64.0 * h / (math.pi**5 * b) * series)
 
     def stiffness(self, fraction: float) -> Array:
@@ -140,8 +138,19 @@ class RigidConnector(ConfigBlock):
     """Rigid piece behind a segment: it goes on along the tangent, then turns."""
 
     length_m: NonNegative = 0.0
-    mass_kg: NonNegative = Field(default=0.0, description='acts halfway along the length')
+    mass_kg: NonNegative = 0.0
+    centre_of_mass_m: Finite | None = Field(
+        default=None, description='along the length, from the proximal face; default halfway'
+    )
     rotation_vector_deg: FiniteVector = (0.0, 0.0, 0.0)
+
+    @model_validator(mode='after')
+    def _centre_is_on_it(self) -> RigidConnector:
+        if self.centre_of_mass_m is not None and self.length_m == 0.0 != self.centre_of_mass_m:
+            raise ValueError(
+                f'centre_of_mass_m {self.centre_of_mass_m}: must be 0 as length_m is 0'
+            )
+        return self
 
 
 class RodSegmentConfig(ConfigBlock):
@@ -206,7 +215,7 @@ class CosseratConfig(ConfigBlock):
     cables: tuple[RodCableConfig, ...] = ()
     gravity_m_s2: FiniteVector = (0.0, 0.0, 0.0)
     extensible: bool = True
-    steps: int = Field(default=5, ge=1, le=10000)
+    steps: int = Field(default=4, ge=1, le=10000)
 
     @model_validator(mode='after')
     def _fits_together(self) -> CosseratConfig:

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat_config import CosseratConfig, RodSegmentConfig
-from softarm_ros.models.cosserat_shooting_kernels import NODES, Grid
 from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
+from softarm_ros.models.cosserat_tables import NODES, Grid
 
 # Gauss-Legendre: exact for every profile offered (mass per length at most quadratic in s).
 _GAUSS_POINTS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -25,9 +24,7 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
     mass_beyond = np.zeros((total, 5))
     step_length = np.zeros(total)
     segment_of_step = np.zeros(total, dtype=np.int64)
-    by_segment = [
-        {index[route.segment]: route for route in cable.routes} for cable in cables
-    ]
+    by_segment = [{index[route.segment]: route for route in cable.routes} for cable in cables]
     for j in range(total):
         k = len(segments) - 1 - j // steps
         segment = segments[k]
@@ -45,7 +42,7 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
                 row[place : place + 6] = route.offset(fraction, segment.length_m)
     active = np.zeros((len(segments), max(len(cables), 1)), dtype=np.int64)
     n_active = np.zeros(len(segments), dtype=np.int64)
-    connectors = np.zeros((len(segments), 15))
+    connectors = np.zeros((len(segments), 16))
     for k, segment in enumerate(segments):
         present = [c for c, of_segment in enumerate(by_segment) if k in of_segment]
         active[k, : len(present)] = present
@@ -57,6 +54,9 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
             connector.length_m,
             *rotation.ravel(),
             *quaternion_from_matrix(rotation.T),
+            0.5 * connector.length_m
+            if connector.centre_of_mass_m is None
+            else connector.centre_of_mass_m,
         ]
     return Grid(
         segment_of_step,
@@ -78,4 +78,3 @@ def _mass_beyond(segment: RodSegmentConfig, fraction: float) -> float:
     points = fraction + half * (1.0 + _GAUSS_POINTS)
     per_length = [segment.profile.mass_per_length(point) for point in points]
     return math.fsum(_GAUSS_WEIGHTS * per_length) * half * segment.length_m
-

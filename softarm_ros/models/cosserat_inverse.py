@@ -46,14 +46,20 @@ def tensions_of_pose(
 
     Parameters
     ----------
+    rod
+        The arm.
     position : (3,)
         Wanted tip [m], base frame.
     orientation : (3, 3)
         Wanted attitude; without it any is good.
     guess : (cables,)
         Tensions to start from.
+    tip_force, tip_moment : (3,)
+        Load at the tip, base frame [N, N m].
     tolerance_m : float
         Miss of the tip [m] (attitude: tolerance over half the arm's length, [rad]).
+    max_iterations : int
+        Steps of Levenberg-Marquardt.
 
     """
     limits = np.array([cable.max_tension_N for cable in rod.config.cables])
@@ -90,7 +96,7 @@ def tensions_of_pose(
                 method='bvls',
             ).x
             trial = np.clip(tensions + step, 0.0, limits)
-            candidate = rod.solve(trial, tip_force, tip_moment, warm=True)
+            candidate = rod.solve(trial, tip_force, tip_moment, warm=True, search=False)
             if candidate.stable:
                 miss = weights * displacement(candidate.tip, target)[:rows]
                 if miss @ miss + (norm**2) * trial @ trial < merit:
@@ -170,7 +176,7 @@ def tensions_of_lengths(
         for _ in range(10):
             trial = np.clip(tensions + fraction * step, 0.0, limits)
             trial[trial < 1e-12] = 0.0
-            candidate = rod.solve(trial, tip_force, tip_moment, warm=True)
+            candidate = rod.solve(trial, tip_force, tip_moment, warm=True, search=False)
             if candidate.stable:
                 new_excess, new_worst = violation(candidate)
                 # A cable going slack or taut changes the measure: allow it to rise a little.

@@ -7,24 +7,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.poses import pose
-from softarm_ros.geometry.rotations import matrix_from_quaternion
+from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.cosserat_config import CosseratConfig
+from softarm_ros.models.cosserat_frame_kernels import matrix_into
 from softarm_ros.models.cosserat_grid import build_grid
-from softarm_ros.models.cosserat_shooting_kernels import (
+from softarm_ros.models.cosserat_multiple_shooting import MultipleShooting
+from softarm_ros.models.cosserat_relaxation_kernels import MIDDLE, relax
+from softarm_ros.models.cosserat_shooting_kernels import shoot
+from softarm_ros.models.cosserat_solver_kernels import (
+    MAX_SHOTS,
     SINGULAR,
     TOO_MANY_ITERATIONS,
-    Loads,
-    Trace,
-    new_trace,
-    shoot,
+    equilibrate,
+    newton,
 )
-from softarm_ros.models.cosserat_solver_kernels import equilibrate
 from softarm_ros.models.cosserat_state import RodState
-from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK
+from softarm_ros.models.cosserat_strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
+from softarm_ros.models.cosserat_tables import Loads, Trace, new_trace
 
 COARSE_STEPS = 2
+BUCKLING_STEPS = 40
+RELAXATION_STEPS = 12
+RELAXATION_TRIES = 10
+SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
+BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
     CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
@@ -81,6 +88,7 @@ class CosseratRod:
         self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
         self._rest_rotation = self._tip_rotation.copy()
         self._warm = False
+        self._pieces: MultipleShooting | None = None
         self._rest_lengths = np.zeros(cables)
         self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
         # At rest the tip rotation is that of the base shot seen from the other end.
@@ -117,9 +125,15 @@ class CosseratRod:
                         f'{cable.max_tension_N} N'
                     )
         loads.tensions[:] = given
+        weight = self.config.gravity_m_s2 if gravity is None else gravity
+        if not len(tip_force) == len(tip_moment) == len(weight) == 3:
+            raise ValueError(
+                f'tip_force {tip_force}, tip_moment {tip_moment}, gravity {weight}: expected 3 '
+                'numbers each'
+            )
         loads.tip[:3] = tip_force
         loads.tip[3:] = tip_moment
-        loads.gravity[:] = self.config.gravity_m_s2 if gravity is None else gravity
+        loads.gravity[:] = weight
         if connector_wrenches is None:
             loads.connectors[:] = 0.0
         else:
@@ -137,8 +151,16 @@ class CosseratRod:
                 f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
             )
 
-    def equilibrate(self, warm: bool = True, tolerance_rad: float = 1e-8) -> tuple[int, float, bool, int, float]:
-        """Run the compiled solver on the loads set; the result stays in the work space."""
+    def equilibrate(
+        self, warm: bool = True, tolerance_rad: float = 1e-7
+    ) -> tuple[int, float, bool, int, float]:
+        """
+        Run the compiled solver on the loads set; the result stays in the work space.
+
+        Returns status (0 where solved), rotation [rad] by which the base is missed (times the
+        length: the error of the tip), whether the equilibrium was stable when last looked at,
+        the number of shots and the share of the loads reached.
+        """
         result = equilibrate(
             self._fine,
             self._coarse,
@@ -163,12 +185,18 @@ class CosseratRod:
         gravity: Vector3 | None = None,
         warm: bool = False,
         tolerance_rad: float = 1e-11,
+        search: bool = True,
     ) -> RodState:
         """
-        Return the equilibrium under tensions (cables,) [N] and loads.
+        Return the equilibrium under tensions and loads.
+
+        If the equilibrium found is unstable, a stable one beside it is looked for and its message
+        then says so; if there is none, the unstable one is returned as such.
 
         Parameters
         ----------
+        tensions : (cables,)
+            Cable tensions [N].
         tip_force, tip_moment : (3,)
             At the tip, base frame [N, N m]; they keep their direction.
         connector_wrenches : (segments, 6)
@@ -178,17 +206,38 @@ class CosseratRod:
         warm : bool
             Start from the last solution; else from the arm at rest.
         tolerance_rad : float
-            Rotation by which the base may be missed.
+            Rotation by which the base may be missed (1e-6 at least where the arm is so long and
+            heavy that it takes multiple shooting).
+        search : bool
+            Look for another stable shape where the first attempt fails, which takes longer.
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
         status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
-        if status == OK:
-            # Stability at the solution itself; also leaves strains converged to rounding.
-            _, regular = shoot(
-                self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
-            )
-        message = '' if regular else UNSTABLE
+        regular = status == OK and self.is_stable()
+        message = ''
+        if status == OK and not regular:
+            message = UNSTABLE
+        if status == OK and not regular and search:
+            unstable = self._tip_rotation.copy()
+            found = self._buckle(tolerance_rad) or self._relax(tolerance_rad)
+            if found:
+                message, regular, error = BUCKLED, True, found[0]
+                shots += found[1]
+            else:
+                self._tip_rotation[:] = unstable
+                self._warm = True
+                status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
+                shots += count
+        elif status != OK and search:
+            found = self._shoot_in_pieces(tolerance_rad)
+            if not found:
+                found = self._relax(tolerance_rad)
+                message = SNAPPED if found else ''
+            if found:
+                regular, status, error = True, OK, found[0]
+                shots += found[1]
+        self._warm = status == OK
         if status != OK:
             message = _REASONS[status]
             if reached > 0.0:
@@ -207,9 +256,92 @@ class CosseratRod:
             Trace(*(array.copy() for array in self._trace)),
         )
 
+    def is_stable(self) -> bool:
+        """Look at the solution itself; leaves its strains converged to rounding."""
+        _, regular = shoot(
+            self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
+        )
+        return bool(regular)
+
+    def _buckle(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """
+        Look for a stable neighbour of an unstable equilibrium: push sideways, load, let go.
+
+        Returns error and shots where one was found.
+        """
+        loads = self._loads
+        push = 0.02 * (
+            float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
+            + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
+            + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
+        )
+        full = [array.copy() for array in loads]
+        for axis in (0, 1):
+            self._warm = False
+            for share in np.linspace(0.0, 1.0, BUCKLING_STEPS + 1):
+                for array, whole in zip(loads, full):
+                    array[:] = share * whole
+                loads.tip[axis] += push
+                if self.equilibrate(True, tolerance_rad)[0] != OK:
+                    break
+            for array, whole in zip(loads, full):
+                array[:] = whole
+            status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
+            if status == OK and self.is_stable():
+                return error, shots
+        return None
+
+    def _polish(self, tip_rotation: Array, tolerance_rad: float) -> tuple[float, int] | None:
+        """Shoot from a rotation (4,) of the tip; return error and shots if stable there."""
+        self._tip_rotation[:] = tip_rotation
+        status, error, _, shots = newton(
+            self._fine,
+            self._loads,
+            self._tip_rotation,
+            tolerance_rad,
+            MAX_SHOTS,
+            True,
+            self._trace,
+        )
+        self._warm = status == OK
+        return (error, shots) if self._warm and self.is_stable() else None
+
+    def _shoot_in_pieces(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Solve by multiple shooting; return error and shots of the whole arm if stable."""
+        if self._pieces is None:
+            self._pieces = MultipleShooting(self._fine)
+        found = self._pieces.tip_rotation(self._loads, self._rest_rotation)
+        # Rounding at the tip grows on the way to the base of arms that need this.
+        return None if found is None else self._polish(found, max(tolerance_rad, 1e-6))
+
+    def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Go downhill from the arm at rest; return error and shots if that ends in balance."""
+        grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
+        rest = grid.table[:, MIDDLE, REST:ROUTES]
+        gain = 0.2
+        while gain > 1e-3:
+            strains = rest.copy()
+            strains[:, :2] += 0.01 / self.rest_length_m  # off symmetry, which may be unstable
+            size = math.inf
+            for _ in range(RELAXATION_TRIES):
+                status, size, tip = relax(grid, self._loads, strains, gain, 400, 1e-6)
+                if status != OK or not size < 1e6:
+                    break
+                found = self._polish(quaternion_from_matrix(tip), tolerance_rad)
+                if found:
+                    return found
+                if size < 1e-6:
+                    return None
+            gain *= 0.3
+        return None
+
     def tip_pose(self) -> Array:
         """Return the tip (4, 4) of the solution in the work space."""
-        return pose(matrix_from_quaternion(self._tip_rotation), -self._trace.base_point)
+        x, y, z, w = self._tip_rotation
+        tip = np.eye(4)
+        matrix_into(x, y, z, w, tip)
+        tip[:3, 3] = -self._trace.base_point
+        return tip
 
     def derivatives(self) -> RodDerivatives:
         """
@@ -237,45 +369,6 @@ class CosseratRod:
         return RodDerivatives(
             twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
         )
-
-    def critical_load_factor(
-        self,
-        tensions: Array,
-        tip_force: Vector3 = ZERO3,
-        tip_moment: Vector3 = ZERO3,
-        gravity: Vector3 | None = None,
-        max_factor: float = 10.0,
-        intervals: int = 40,
-    ) -> float:
-        """
-        Return the least factor on all loads at which the equilibrium grown from rest is lost.
-
-        There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
-        happens nowhere up to `max_factor`, which is searched in `intervals` steps.
-        """
-        weight = np.array(self.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
-        t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
-
-        def holds(factor: float, warm: bool) -> bool:
-            state = self.solve(factor * t, factor * f, factor * m, None, factor * weight, warm)
-            return state.stable
-
-        low = 0.0
-        for k in range(intervals):
-            high = max_factor * (k + 1) / intervals
-            if not holds(high, k > 0):
-                break
-            low = high
-        else:
-            return math.inf
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            # From rest: on the far side of the critical load the warm start may be elsewhere.
-            if holds(middle, False):
-                low = middle
-            else:
-                high = middle
-        return 0.5 * (low + high)
 
 
 def _no_loads(segments: int, cables: int) -> Loads:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.poses import pose
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat_config import CosseratConfig
-from softarm_ros.models.cosserat_shooting_kernels import NODE_OF_STAGE, B, Grid, Trace
 from softarm_ros.models.cosserat_strain_kernels import REST, ROUTES
+from softarm_ros.models.cosserat_tables import NODE_OF_STAGE, B, Grid, Trace
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class RodState:
         return pose(_matrices(self.tip_rotation[None])[0], -self.trace.base_point)
 
     @property
-    def slack(self) -> Array:
+    def slack(self) -> NDArray[np.bool_]:
         """Cables without tension (cables,) bool."""
         return self.tensions <= 0.0
 

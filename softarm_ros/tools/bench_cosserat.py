@@ -8,14 +8,19 @@ Run `python -m softarm_ros.tools.bench_cosserat` for speed, random cases, conver
 
 from __future__ import annotations
 
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
-from softarm_ros.geometry.rotations import exp_so3, hat
+from softarm_ros.geometry.rotations import hat
 from softarm_ros.models.arm_model import ZERO3, Vector3
-from softarm_ros.models.cosserat_arm import CosseratArm
 from softarm_ros.models.cosserat_config import (
     CableRoute,
     CosseratConfig,
@@ -24,7 +29,7 @@ from softarm_ros.models.cosserat_config import (
     RoundProfile,
 )
 from softarm_ros.models.cosserat_rod import CosseratRod
-from softarm_ros.tools.bench_rows import BenchRow, median_us
+from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 Array = NDArray[np.float64]
 TENSIONS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.0])
@@ -123,7 +128,7 @@ def reference_tip(
         wrench_local = np.concatenate([rotation.T @ m, rotation.T @ n])
         stretch = np.linalg.solve(stiffness, wrench_local)
         u = stretch[:3] + segment.rest_curvature_1_m
-        v = stretch[3:] + (0.0, 0.0, 1.0)
+        v = stretch[3:] + np.array([0.0, 0.0, 1.0])
         hat_u, hat_v = hat(u), hat(v)
         # Linear in (u', v'): derivative of the law, then balance with the cable loads.
         weight = rotation.T @ gravity * segment.profile.mass_per_length(fraction)
@@ -199,3 +204,174 @@ def reference_tip(
     if np.abs(miss / scale).max() > 1e-7:
         raise RuntimeError(f'reference: no convergence, misses by {np.abs(miss / scale).max()}')
     return y[:3], y[3:12].reshape(3, 3), found.x * scale
+
+
+def _tip_at(rod: CosseratRod, warm: bool, case: tuple[Array, Vector3, Vector3]) -> Array:
+    rod.load(*case)
+    status, _, stable, _, _ = rod.equilibrate(warm)
+    if status or not stable:
+        raise RuntimeError(f'no stable equilibrium for {case}')
+    return rod.tip_pose()
+
+
+def _once_us(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return 1e6 * (time.perf_counter() - start)
+
+
+def rows(repeats: int) -> list[BenchRow]:
+    """
+    Return the rows: statics cold and warm with a tip wrench, derivatives; 4 steps a segment.
+
+    Warm calls alternate between tensions 1 % apart, as in a loop. Raises `AssertionError` where
+    a tip is more than 1 um from the reference.
+    """
+    config = two_segment_arm(steps=4)
+    rod = CosseratRod(config)
+    wrench = (TIP_FORCE, TIP_MOMENT)
+    near = TENSIONS * 1.01
+    reactions: list[Array] = []
+
+    def reference(tensions: Array, guess: Array | None) -> Array:
+        tip, _, reaction = reference_tip(config, tensions, *wrench, 1e-7, guess)
+        reactions.append(reaction)
+        return tip
+
+    tips = np.empty((2, 3))
+    cold_reference = _once_us(lambda: tips.__setitem__(0, reference(TENSIONS, None)))
+    warm_reference = _once_us(lambda: tips.__setitem__(1, reference(near, reactions[0])))
+    cases = [(TENSIONS, *wrench), (near, *wrench)]
+    for warm in (False, True):
+        for case, tip in zip(cases, tips):
+            require_equal('Cosserat tip', _tip_at(rod, warm, case)[:3, 3], tip, 1e-6)
+    cold = median_us(lambda: _tip_at(rod, False, cases[0]), repeats)
+    turn = [0]
+
+    def warm_call() -> Array:
+        turn[0] ^= 1
+        return _tip_at(rod, True, cases[turn[0]])
+
+    warm_time = median_us(warm_call, repeats)
+    derivatives = median_us(rod.derivatives, repeats)
+
+    def differences() -> None:
+        for i in range(12):
+            change = np.zeros(12)
+            change[i] = 1e-5
+            for sign in (1.0, -1.0):
+                tensions = np.abs(TENSIONS + sign * change[:6])
+                _tip_at(rod, True, (tensions, TIP_FORCE + sign * change[6:9], TIP_MOMENT))
+
+    what = 'scipy solve_ivp + root'
+    return [
+        BenchRow('Cosserat statics, cold', cold, cold_reference, what, 250.0),
+        BenchRow('Cosserat statics, warm', warm_time, warm_reference, what, 150.0),
+        BenchRow(
+            'Cosserat Jacobian + compliance',
+            derivatives,
+            median_us(differences, max(repeats // 4, 1)),
+            'central differences, warm',
+        ),
+    ]
+
+
+def growth(repeats: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """
+    Return (segments, us) with 3 cables in all, and (cables a segment, us) for two segments.
+
+    One cold solution each, without weight; the loads fall with the length, so that all bend.
+    """
+
+    def measure(segments: int, cables: int, last_only: bool) -> float:
+        config = two_segment_arm(4, True, segments, cables)
+        config = config.model_copy(update={'gravity_m_s2': ZERO3})
+        if last_only:
+            config = config.model_copy(update={'cables': config.cables[-cables:]})
+        rod = CosseratRod(config)
+        tensions = np.zeros(len(config.cables))
+        tensions[0] = 1.0
+        case = (tensions, (0.05 / segments**2, 0.0, 0.0), ZERO3)
+        return median_us(lambda: _tip_at(rod, False, case), repeats)
+
+    by_segments = [(k, measure(k, 3, True)) for k in (1, 2, 4, 8, 16)]
+    by_cables = [(k, measure(2, k, False)) for k in (1, 2, 4, 8, 16)]
+    return by_segments, by_cables
+
+
+def growth_figure(
+    path: Path, by_segments: list[tuple[int, float]], by_cables: list[tuple[int, float]]
+) -> None:
+    """Draw the cost against segments and cables to a file."""
+    import matplotlib
+
+    matplotlib.use('Agg')
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(8.0, 3.2), layout='constrained')
+    for axis, points, label in zip(
+        axes, (by_segments, by_cables), ('segments of 0.2 m, 3 cables', 'cables a segment')
+    ):
+        x, y = np.array(points).T
+        axis.plot(x, y, 'o')
+        axis.plot(x, np.polyval(np.polyfit(x, y, 1), x), '-', linewidth=0.8)
+        axis.set_xlabel(label)
+        axis.set_ylabel('cold solution [us]')
+        axis.set_xlim(left=0.0)
+        axis.set_ylim(bottom=0.0)
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def accuracy_report() -> str:
+    """Return the table of 20 random cases and the convergence with the number of steps."""
+    coarse, fine = CosseratRod(two_segment_arm(5)), CosseratRod(two_segment_arm(80))
+    lines = ['20 random cases, cold: tensions [N], force [N], tip [m], 10 against 160 steps [um]']
+    solved = 0
+    for tensions, force, moment in random_cases(20, seed=20):
+        first, second = (rod.solve(tensions, force, moment) for rod in (coarse, fine))
+        solved += first.converged and first.stable
+        miss = 1e6 * np.linalg.norm(first.tip[:3, 3] - second.tip[:3, 3])
+        lines.append(
+            f'{np.array2string(tensions, precision=1):32}'
+            f'{np.array2string(force, precision=2):22}'
+            f'{np.array2string(first.tip[:3, 3], precision=4):28}{miss:9.5f}'
+        )
+    lines += [f'{solved} of 20 solved', 'steps in all, error of the tip [um], order']
+    exact = CosseratRod(two_segment_arm(160)).solve(TENSIONS, TIP_FORCE, TIP_MOMENT).tip[:3, 3]
+    before = 0.0
+    for steps in (2, 4, 8, 16, 32):
+        tip = CosseratRod(two_segment_arm(steps)).solve(TENSIONS, TIP_FORCE, TIP_MOMENT).tip
+        error = 1e6 * float(np.linalg.norm(tip[:3, 3] - exact))
+        order = f'{np.log2(before / error):.2f}' if before else ''
+        lines.append(f'{2 * steps:5d} {error:14.3g}   {order}')
+        before = error
+    return '\n'.join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print everything; with `--figure FILE` also draw the growth of the cost."""
+    parser = argparse.ArgumentParser(prog='python -m softarm_ros.tools.bench_cosserat')
+    parser.add_argument('--repeats', type=int, default=30)
+    parser.add_argument('--figure', type=Path)
+    options = parser.parse_args(arguments)
+    start = time.perf_counter()
+    CosseratRod(two_segment_arm()).solve(TENSIONS)
+    print(f'first solution, compiled or from the cache: {time.perf_counter() - start:.1f} s')
+    for row in rows(options.repeats):
+        bar = '' if row.bar_us is None else f'bar {row.bar_us:.0f} us, {row.verdict}'
+        print(
+            f'{row.name:32}{row.compiled_us:9.1f} us   {row.reference}: '
+            f'{row.reference_us:.0f} us   {bar}'
+        )
+    print(accuracy_report())
+    by_segments, by_cables = growth(options.repeats)
+    print('cold solution [us] by segments:', [(k, round(t)) for k, t in by_segments])
+    print('cold solution [us] by cables a segment:', [(k, round(t)) for k, t in by_cables])
+    if options.figure:
+        growth_figure(options.figure, by_segments, by_cables)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
