@@ -14,7 +14,7 @@ from softarm_ros.models.cosserat_state import RodState
 
 # Weight of the size of the tensions against the miss of the tip, relative to the largest gain:
 # small enough to move the tip by less than the tolerance, large enough to choose the least norm.
-NORM_WEIGHT = 1e-5
+NORM_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def tensions_of_pose(
     if not state.stable:
         return TensionSolution(tensions, state, np.inf, False, f'at the start: {state.message}')
     error = weights * displacement(state.tip, target)[:rows]
-    damping = 1e-3
+    damping = 0.0
     message = 'the tip does not get nearer: out of reach, or a limit of the tensions'
     for _ in range(max_iterations):
         jacobian = weights[:, None] * rod.derivatives().tip_by_tension[:rows]
@@ -110,7 +110,7 @@ def tensions_of_pose(
             break
         change = float(np.linalg.norm(trial - tensions))
         tensions, state, error = trial, candidate, miss
-        damping *= 0.05
+        damping = 0.05 * damping if damping > 1e-4 else 0.0
         if change < 1e-7 * max(1.0, float(np.linalg.norm(tensions))):
             break
     residual = float(np.linalg.norm(error))
