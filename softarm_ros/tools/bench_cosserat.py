@@ -292,8 +292,10 @@ def _inverse_row(config: CosseratConfig, repeats: int) -> BenchRow:
             np.maximum(TENSIONS, 1e-3),
             bounds=(0.0, 100.0),
             xtol=1e-12,
-            ftol=1e-16,
-            gtol=1e-10,
+            ftol=1e-15,
+            gtol=1e-12,
+            diff_step=1e-4,
+            x_scale=1.0,
         ).x
 
     require_equal('Cosserat inverse', arm.forward(plain(), TIP_FORCE).tip[:3, 3], target, 1e-6)
