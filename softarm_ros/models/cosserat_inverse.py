@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from softarm_ros.models.cosserat_state import RodState
 
 # Weight of the size of the tensions against the miss of the tip, relative to the largest gain:
 # small enough to move the tip by less than the tolerance, large enough to choose the least norm.
-NORM_WEIGHT = 1e-5
+NORM_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def tensions_of_pose(
     if not state.stable:
         return TensionSolution(tensions, state, np.inf, False, f'at the start: {state.message}')
     error = weights * displacement(state.tip, target)[:rows]
-    damping = 1e-3
+    damping = 0.0
     message = 'the tip does not get nearer: out of reach, or a limit of the tensions'
     for _ in range(max_iterations):
         jacobian = weights[:, None] * rod.derivatives().tip_by_tension[:rows]
@@ -110,13 +111,81 @@ def tensions_of_pose(
             break
         change = float(np.linalg.norm(trial - tensions))
         tensions, state, error = trial, candidate, miss
-        damping *= 0.05
+        damping = 0.05 * damping if damping > 1e-4 else 0.0
         if change < 1e-7 * max(1.0, float(np.linalg.norm(tensions))):
             break
+        if float(np.linalg.norm(error)) <= tolerance_m:
+            break
     residual = float(np.linalg.norm(error))
-    if residual <= tolerance_m:
-        return TensionSolution(tensions, state, residual, True)
-    return TensionSolution(tensions, state, residual, False, message)
+    if residual > tolerance_m:
+        return TensionSolution(tensions, state, residual, False, message)
+
+    def miss_of(state: RodState) -> Array:
+        return weights * displacement(state.tip, target)[:rows]
+
+    def solve(tensions: Array) -> RodState:
+        return rod.solve(tensions, tip_force, tip_moment, warm=True, search=False)
+
+    return _least_norm(rod, state, limits, weights, miss_of, solve, tolerance_m)
+
+
+def _bounded_step(
+    jacobian: Array, error: Array, towards: Array, room: tuple[Array, Array]
+) -> Array:
+    """Return the step (cables,) that removes `error` and else comes as near to `towards`."""
+    norm = NORM_WEIGHT * max(float(np.linalg.norm(jacobian, 2)), 1e-12)
+    return lsq_linear(
+        # Scaled so that the solver's tolerance sees the norm too.
+        np.vstack([jacobian / norm, np.eye(len(towards))]),
+        np.concatenate([error / norm, towards]),
+        bounds=(room[0] - 1e-15, room[1] + 1e-15),
+        method='bvls',
+    ).x
+
+
+def _least_norm(
+    rod: CosseratRod,
+    state: RodState,
+    limits: Array,
+    weights: Array,
+    miss_of: Callable[[RodState], Array],
+    solve: Callable[[Array], RodState],
+    tolerance_m: float,
+) -> TensionSolution:
+    """Slide along the tensions that hold the tip where it is, towards the least norm of them."""
+    rows = len(weights)
+
+    def gains() -> Array:
+        return weights[:, None] * rod.derivatives().tip_by_tension[:rows]
+
+    for _ in range(20):
+        tensions = state.tensions
+        slide = _bounded_step(gains(), miss_of(state), -tensions, (-tensions, limits - tensions))
+        size = float(np.linalg.norm(tensions))
+        if np.linalg.norm(slide) < 1e-6 * max(size, 1e-3):
+            break
+        fraction, better = 1.0, None
+        while fraction > 0.02 and better is None:
+            trial = np.clip(tensions + fraction * slide, 0.0, limits)
+            for _ in range(4):
+                # Back to the target by the smallest change.
+                candidate = solve(trial)
+                if not candidate.stable:
+                    break
+                miss = miss_of(candidate)
+                if np.linalg.norm(miss) <= tolerance_m:
+                    if np.linalg.norm(trial) < size * (1.0 - 1e-9):
+                        better = candidate
+                    break
+                back = _bounded_step(gains(), miss, 0.0 * trial, (-trial, limits - trial))
+                trial = np.clip(trial + back, 0.0, limits)
+            if better is None:
+                fraction *= 0.4
+                solve(tensions)
+        if better is None:
+            break
+        state = better
+    return TensionSolution(state.tensions, state, float(np.linalg.norm(miss_of(state))), True)
 
 
 def tensions_of_lengths(

@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from scipy.optimize import root
+from scipy.optimize import least_squares, root
 
 from softarm_ros.geometry.rotations import hat
 from softarm_ros.models.arm_model import ZERO3, Vector3
+from softarm_ros.models.cosserat_arm import CosseratArm
 from softarm_ros.models.cosserat_config import (
     CableRoute,
     CosseratConfig,
@@ -273,7 +274,37 @@ def rows(repeats: int) -> list[BenchRow]:
             median_us(differences, max(repeats // 4, 1)),
             'central differences, warm',
         ),
+        _inverse_row(config, repeats),
     ]
+
+
+def _inverse_row(config: CosseratConfig, repeats: int) -> BenchRow:
+    """Return the row of the inverse for a tip 1 mm beside that of the guess."""
+    arm = CosseratArm(config)
+    target = arm.forward(TENSIONS, TIP_FORCE).tip[:3, 3] + (0.001, 0.0, 0.0)
+    found = arm.inverse(target, guess=TENSIONS, tip_force=TIP_FORCE)
+    if not found.converged:
+        raise AssertionError(f'inverse: {found.message}')
+
+    def plain() -> Array:
+        return least_squares(
+            lambda t: _tip_at(arm.rod, True, (t, TIP_FORCE, ZERO3))[:3, 3] - target,
+            np.maximum(TENSIONS, 1e-3),
+            bounds=(0.0, 100.0),
+            xtol=1e-12,
+            ftol=1e-15,
+            gtol=1e-12,
+            diff_step=1e-4,
+            x_scale=1.0,
+        ).x
+
+    require_equal('Cosserat inverse', arm.forward(plain(), TIP_FORCE).tip[:3, 3], target, 1e-6)
+    return BenchRow(
+        'Cosserat inverse, least norm',
+        median_us(lambda: arm.inverse(target, guess=TENSIONS, tip_force=TIP_FORCE), repeats),
+        median_us(plain, max(repeats // 4, 1)),
+        'scipy least_squares, any norm',
+    )
 
 
 def growth(repeats: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:

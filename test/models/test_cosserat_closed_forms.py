@@ -291,4 +291,4 @@ def test_fishbone_module_meets_the_table():
             ours = 1e3 * tip[:3, 3][[2, 1, 0]]
             print(tensions, ours.round(3), point, (ours - point).round(4))
             worst = max(worst, float(np.abs(ours - point).max()))
-    assert worst < 0.01
+    assert worst < 0.001
