@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.models.arm_model import ArmModel
-from softarm_ros.models.cable_driven_arm import CableDrivenArm
-from softarm_ros.models.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.arm import CableDrivenArm
+from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.constant_curvature import (
+    ConstantCurvatureArm,
+    configuration_of_tips,
+)
 from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
-from softarm_ros.models.constant_curvature import ConstantCurvatureArm, configuration_of_tips
 
 _MODELS: dict[str, type[CableDrivenArm]] = {
     'constant_curvature': ConstantCurvatureArm,

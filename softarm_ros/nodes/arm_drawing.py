@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.models.constant_curvature_kernels import arc_pose_into
+from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from softarm_ros.models.constant_curvature import configuration_of_tips
+from softarm_ros.models.cable_driven.constant_curvature import configuration_of_tips
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,

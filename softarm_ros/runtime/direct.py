@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.constant_curvature import configuration_of_tips
+from softarm_ros.models.cable_driven.constant_curvature import configuration_of_tips
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
     build_control_loop,

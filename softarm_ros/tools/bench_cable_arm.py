@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, fsolve
 
-from softarm_ros.models.cable_equilibrium_kernels import equilibrium_into
-from softarm_ros.models.cable_statics import CableStaticsArm
-from softarm_ros.models.cable_statics_kernels import holding_contractions_into
+from softarm_ros.models.cable_driven.cable_equilibrium_kernels import equilibrium_into
+from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.cable_statics_kernels import holding_contractions_into
+from softarm_ros.models.cable_driven.constant_curvature_kernels import (
+    damped_step_into,
+    tip_jacobian_into,
+)
 from softarm_ros.models.config import CableConfig, SectionConfig
-from softarm_ros.models.constant_curvature_kernels import damped_step_into, tip_jacobian_into
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 Array = NDArray[np.float64]

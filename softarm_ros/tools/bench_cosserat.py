@@ -21,15 +21,15 @@ from scipy.optimize import least_squares, root
 
 from softarm_ros.geometry.rotations import hat
 from softarm_ros.models.arm_model import ZERO3, Vector3
-from softarm_ros.models.cosserat_arm import CosseratArm
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.arm import CosseratArm
+from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
     RodCableConfig,
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.cosserat_rod import CosseratRod
+from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 Array = NDArray[np.float64]

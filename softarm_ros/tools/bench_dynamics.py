@@ -19,10 +19,10 @@ import numpy as np
 from scipy.linalg import block_diag, eigh
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import round_section
-from softarm_ros.models.dynamics_simulation import ArmIntegrator
-from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import round_section
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 LENGTH, RADIUS, YOUNG, DENSITY, DRAG = 0.2, 0.01, 1e6, 1000.0, 3.0

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2 as HANGING
-from softarm_ros.models.hydrodynamics import Hydrodynamics, PieceMotion, WaterConfig
-from softarm_ros.models.hydrodynamics_kernels import added_mass_into, drag_into
-from softarm_ros.models.water_hydraulics import WaterHydraulics, linear_system
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
-from softarm_ros.models.water_hydraulics_kernels import GAMMA, axes_step_into
+from softarm_ros.models.dynamics.hydraulic_arm import GRAVITY_M_S2 as HANGING
+from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
+from softarm_ros.models.hydraulics.axes_kernels import GAMMA, axes_step_into
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, PieceMotion, WaterConfig
+from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, drag_into
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 from softarm_ros.tools.hydraulic_arm_set import ArmSet, build_hydraulic_arm
 

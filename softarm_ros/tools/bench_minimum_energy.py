@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.models.minimum_energy import MinimumEnergyRod
-from softarm_ros.models.minimum_energy_arm import MinimumEnergyArm
-from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy_least_squares import solve_least_squares
+from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.least_squares import solve_least_squares
+from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
 
 START = np.array([0.25, 0.10, 0.85])  # m

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import root
 
-from softarm_ros.models import dynamics_hydraulic_arm as body
 from softarm_ros.models.arm_model import Array, ModelError
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import DynamicSectionConfig, diagonal4
-from softarm_ros.models.dynamics_drive import Chamber, ChamberDrive
-from softarm_ros.models.dynamics_tangents import equilibrium
-from softarm_ros.models.hydraulic_arm import HydraulicArm
-from softarm_ros.models.water_hydraulics import WaterHydraulics
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.dynamics import hydraulic_arm as body
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
+from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm
+from softarm_ros.models.hydraulics.axes import WaterHydraulics
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 
 LIMIT_PRESSURE_PA = 1e6
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from scipy.linalg import expm
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.water_hydraulics import WaterHydraulics, linear_system
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 
 
 def print_axis(console: Console) -> None:

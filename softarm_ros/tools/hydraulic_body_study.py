@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_drive import ChamberDrive
-from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2, LENGTH_M, hydraulic_arm
-from softarm_ros.models.dynamics_layout import Loads
-from softarm_ros.models.dynamics_simulation import ArmIntegrator
-from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.drive import ChamberDrive
+from softarm_ros.models.dynamics.hydraulic_arm import GRAVITY_M_S2, LENGTH_M, hydraulic_arm
+from softarm_ros.models.dynamics.layout import Loads
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
 
 PRESSURE_PER_TORQUE = 0.4e6  # Pa per N m
 LAG_S = 0.020

@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.table import Table
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_hydraulic_arm import GRAVITY_M_S2 as HANGING
-from softarm_ros.models.dynamics_simulation import ArmIntegrator
-from softarm_ros.models.dynamics_tangents import equilibrium
-from softarm_ros.models.hydraulic_arm import HydraulicArm
-from softarm_ros.models.water_hydraulics import ATMOSPHERE_PA, VAPOUR_PA
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.hydraulic_arm import GRAVITY_M_S2 as HANGING
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm
+from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.tools.hydraulic_arm_set import (
     ArmSet,
     build_arm,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from softarm_ros.models.cable_statics import single_cable_inverse
+from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantCable
 from softarm_ros.rigs.schema import Rig

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.minimum_energy import MinimumEnergyRod
-from softarm_ros.models.minimum_energy_arm import MinimumEnergyArm
-from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy_least_squares import solve_least_squares
-from softarm_ros.models.minimum_energy_muscles import clamp_lengths, muscle_lengths
+from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.least_squares import solve_least_squares
+from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
+from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 
 EXAMPLE = np.array([0.25, 0.10, 0.85])  # m
 LOADS_N = (0.0, 0.2, 0.5)

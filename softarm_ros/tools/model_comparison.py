@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.config import CableConfig, ModelName, SectionConfig
-from softarm_ros.models.cosserat_arm import CosseratArm
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.arm import CosseratArm
+from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
     RodCableConfig,
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import round_section
-from softarm_ros.models.dynamics_drive import CableDrive
-from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import round_section
+from softarm_ros.models.dynamics.drive import CableDrive
+from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.factory import build_model
-from softarm_ros.models.minimum_energy import MinimumEnergyRod
-from softarm_ros.models.minimum_energy_config import BackboneConfig
+from softarm_ros.models.minimum_energy.config import BackboneConfig
+from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 from softarm_ros.tools.bench_rows import median_us
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from rich.table import Table
 from scipy.optimize import brentq, minimize, minimize_scalar
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.hydrodynamics import (
+from softarm_ros.models.hydrodynamics.morison import (
     Hydrodynamics,
     PieceMotion,
     WaterConfig,

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
     RodCableConfig,
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.cosserat_rod import CosseratRod
+from softarm_ros.models.cosserat.rod import CosseratRod
 
 Array = NDArray[np.float64]
 AUTHORS_RMS_MM = (11.3, 18.4, 19.2, 35.6)

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import (
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import (
     ConnectorConfig,
     RigidBodyConfig,
     round_section,

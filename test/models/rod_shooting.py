@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
-from softarm_ros.models.minimum_energy_config import BackboneConfig
+from softarm_ros.models.minimum_energy.config import BackboneConfig
 
 
 @dataclass(frozen=True)

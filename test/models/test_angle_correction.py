@@ -10,15 +10,15 @@ from scipy.optimize import brentq
 
 from softarm_ros.geometry.poses import displacement, pose
 from softarm_ros.geometry.rotations import exp_so3, rotation_y, rotation_z
-from softarm_ros.models.angle_correction import PneumaticArm
-from softarm_ros.models.angle_correction_kernels import tilt_per_moment, yeoh_stress
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.pneumatic_chambers import (
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.angle_correction_kernels import tilt_per_moment, yeoh_stress
+from softarm_ros.models.pneumatic.chambers import (
     bend_of_chambers,
     chambers_of_bend,
     passive_length,
 )
-from softarm_ros.models.pneumatic_config import (
+from softarm_ros.models.pneumatic.config import (
     ChamberSectionConfig,
     MountConfig,
     PressureCurveConfig,

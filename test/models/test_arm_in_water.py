@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from softarm_ros.models.arm_in_water import ArmInWater
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import round_section
-from softarm_ros.models.dynamics_hydraulic_arm import hydraulic_arm
-from softarm_ros.models.dynamics_simulation import ArmIntegrator
-from softarm_ros.models.dynamics_tangents import equilibrium
-from softarm_ros.models.hydraulic_arm import HydraulicArm
-from softarm_ros.models.hydrodynamics import WaterConfig
-from softarm_ros.models.water_hydraulics import WaterHydraulics
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import round_section
+from softarm_ros.models.dynamics.hydraulic_arm import hydraulic_arm
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm
+from softarm_ros.models.hydraulics.axes import WaterHydraulics
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
+from softarm_ros.models.hydrodynamics.morison import WaterConfig
 
 WATER = WaterConfig(drag_along=0.02, added_mass_along=0.1)
 

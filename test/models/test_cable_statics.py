@@ -22,13 +22,13 @@ from scipy.optimize import fsolve
 
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.cable_statics import (
+from softarm_ros.models.cable_driven.cable_statics import (
     CableSection,
     CableStaticsArm,
     single_cable_forward,
     single_cable_inverse,
 )
-from softarm_ros.models.constant_curvature import ConstantCurvatureArm
+from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
 
 quick = settings(deadline=None, max_examples=80)
 PARAMETERS = (LENGTH, RADIUS, BENDING, CUTTING)

@@ -13,7 +13,7 @@ from scipy.optimize import linprog, minimize
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import rotation_y, rotation_z
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.constant_curvature import (
+from softarm_ros.models.cable_driven.constant_curvature import (
     ConstantCurvatureArm,
     bending_vector,
     configuration_of_tips,

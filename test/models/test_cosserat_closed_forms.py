@@ -8,8 +8,8 @@ from scipy.integrate import solve_bvp
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
-from softarm_ros.models.cosserat_buckling import critical_load_factor
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.buckling import critical_load_factor
+from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
     RectangularProfile,
@@ -18,7 +18,7 @@ from softarm_ros.models.cosserat_config import (
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.cosserat_rod import CosseratRod
+from softarm_ros.models.cosserat.rod import CosseratRod
 
 G = 9.81
 STRIP = dict(young_modulus_Pa=210e9, poisson_ratio=0.3, width_m=0.023, height_m=0.0003)

@@ -11,8 +11,8 @@ from scipy.integrate import solve_bvp
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3, rotation_z
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.cosserat_arm import CosseratArm
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.arm import CosseratArm
+from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
     MatrixProfile,
@@ -21,8 +21,8 @@ from softarm_ros.models.cosserat_config import (
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.cosserat_inverse import tensions_of_lengths, tensions_of_pose
-from softarm_ros.models.cosserat_rod import CosseratRod
+from softarm_ros.models.cosserat.inverse import tensions_of_lengths, tensions_of_pose
+from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.tools.bench_cosserat import random_cases, reference_tip, two_segment_arm
 
 TENSIONS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.0])

@@ -8,10 +8,10 @@ from scipy.integrate import solve_bvp
 from scipy.linalg import block_diag, eigh
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import RigidBodyConfig, round_section
-from softarm_ros.models.dynamics_drive import CableDrive, Chamber, ChamberDrive
-from softarm_ros.models.dynamics_tangents import equilibrium, linearise, residual_tangents
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import RigidBodyConfig, round_section
+from softarm_ros.models.dynamics.drive import CableDrive, Chamber, ChamberDrive
+from softarm_ros.models.dynamics.tangents import equilibrium, linearise, residual_tangents
 
 AREA, SECOND = np.pi * RADIUS**2, np.pi * RADIUS**4 / 4.0
 

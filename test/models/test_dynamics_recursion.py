@@ -18,8 +18,8 @@ from dynamics_cases import (
 from hypothesis import given, settings
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import RigidBodyConfig, round_section
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import RigidBodyConfig, round_section
 
 quick = settings(deadline=None, max_examples=25)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
 
-from softarm_ros.models.dynamics_segment_kernels import segment_rates, stumpff_to_8
+from softarm_ros.models.dynamics.segment_kernels import segment_rates, stumpff_to_8
 
 quick = settings(deadline=None, max_examples=25)
 

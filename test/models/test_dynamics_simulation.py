@@ -8,9 +8,9 @@ from dynamics_cases import SIDEWAYS, cantilever, full_arm, random_loads
 from scipy.integrate import solve_ivp, trapezoid
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.dynamics_integrator_kernels import advance
-from softarm_ros.models.dynamics_simulation import ArmIntegrator
-from softarm_ros.models.dynamics_tangents import equilibrium
+from softarm_ros.models.dynamics.integrator_kernels import advance
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
 
 
 def test_undamped_arm_keeps_its_energy():

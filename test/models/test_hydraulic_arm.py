@@ -7,13 +7,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.dynamics_arm import ArmDynamics
-from softarm_ros.models.dynamics_config import DynamicSectionConfig, diagonal4
-from softarm_ros.models.dynamics_drive import Chamber, ChamberDrive
-from softarm_ros.models.dynamics_tangents import equilibrium
-from softarm_ros.models.hydraulic_arm import HydraulicArm, HydraulicArmState
-from softarm_ros.models.water_hydraulics import WaterHydraulics, linear_system
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
+from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
+from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 
 HANGING = (0.0, 0.0, 9.81)
 

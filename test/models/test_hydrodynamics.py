@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.hydrodynamics import (
+from softarm_ros.models.hydrodynamics.morison import (
     Hydrodynamics,
     PieceMotion,
     WaterConfig,

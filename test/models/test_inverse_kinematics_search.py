@@ -218,7 +218,10 @@ def test_unknown_model_is_refused():
 
 def test_warm_up_leaves_nothing_to_compile():
     warm_up()
-    from softarm_ros.models import cable_equilibrium_kernels, constant_curvature_kernels
+    from softarm_ros.models.cable_driven import (
+        cable_equilibrium_kernels,
+        constant_curvature_kernels,
+    )
 
     before = {
         kernel: len(kernel.signatures)

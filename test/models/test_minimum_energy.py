@@ -17,17 +17,17 @@ from softarm_ros.models.banded_kernels import (
     banded_solve_into,
     dense_ldl_solve_into,
 )
-from softarm_ros.models.minimum_energy import NO_ANCHORS, NO_LENGTHS, MinimumEnergyRod
-from softarm_ros.models.minimum_energy_config import BackboneConfig
-from softarm_ros.models.minimum_energy_kernels import retract_into
-from softarm_ros.models.minimum_energy_least_squares import TipSupport, solve_least_squares
-from softarm_ros.models.minimum_energy_newton_kernels import (
+from softarm_ros.models.minimum_energy.config import BackboneConfig
+from softarm_ros.models.minimum_energy.kernels import retract_into
+from softarm_ros.models.minimum_energy.least_squares import TipSupport, solve_least_squares
+from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
     UNSTABLE,
     constrained_newton,
     potential,
     system_into,
 )
+from softarm_ros.models.minimum_energy.rod import NO_ANCHORS, NO_LENGTHS, MinimumEnergyRod
 
 P = np.array([0.25, 0.10, 0.85])
 BACKBONE = BackboneConfig()

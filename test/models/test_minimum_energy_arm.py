@@ -8,15 +8,15 @@ import pytest
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.minimum_energy import MinimumEnergyRod
-from softarm_ros.models.minimum_energy_arm import MinimumEnergyArm
-from softarm_ros.models.minimum_energy_config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy_kernels import elastic_energy
-from softarm_ros.models.minimum_energy_muscles import (
+from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.kernels import elastic_energy
+from softarm_ros.models.minimum_energy.muscles import (
     clamp_lengths,
     muscle_anchors,
     muscle_lengths,
 )
+from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 from softarm_ros.tools.minimum_energy_study import accuracy, curve_points, follow_curve
 
 P = np.array([0.25, 0.10, 0.85])

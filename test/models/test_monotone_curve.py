@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.minimum_energy_valves import MuscleValves, exponential_valves
+from softarm_ros.models.minimum_energy.valves import MuscleValves, exponential_valves
 from softarm_ros.models.monotone_curve import MonotoneCurve
 
 steps = st.lists(st.floats(1e-3, 10.0), min_size=2, max_size=12)

@@ -14,9 +14,9 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.pipe_loss_kernels import loss_factor, pipe_loss
-from softarm_ros.models.water_hydraulics import WaterHydraulics, linear_system
-from softarm_ros.models.water_hydraulics_config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.pipe_loss_kernels import loss_factor, pipe_loss
 
 PAPER_DAMPING = HydraulicAxisConfig(piston_damping_N_s_m=400.0)
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from softarm_ros.models.cosserat_config import (
+from softarm_ros.models.cosserat.config import (
     CosseratConfig,
     RodSegmentConfig,
     RoundProfile,
 )
-from softarm_ros.models.cosserat_rod import CosseratRod
-from softarm_ros.models.minimum_energy import MinimumEnergyRod
-from softarm_ros.models.minimum_energy_config import BackboneConfig
+from softarm_ros.models.cosserat.rod import CosseratRod
+from softarm_ros.models.minimum_energy.config import BackboneConfig
+from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 from softarm_ros.tools import model_comparison
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softarm_ros.models.pneumatic_config import PressureCurveConfig
+from softarm_ros.models.pneumatic.config import PressureCurveConfig
 from softarm_ros.tools.stiffflop_study import (
     KNOTS_PA,
     Identified,

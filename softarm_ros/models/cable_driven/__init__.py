@@ -1,0 +1,1 @@
+"""Sections driven by cables: constant curvature and cable statics."""

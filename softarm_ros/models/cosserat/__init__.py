@@ -1,0 +1,1 @@
+"""Cosserat rod with cables: statics of any number of segments."""

@@ -1,0 +1,161 @@
+"""The Cosserat rod as an arm model: actuation is cable tension [N]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    ModelError,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.cosserat.config import CosseratConfig
+from softarm_ros.models.cosserat.inverse import (
+    TensionSolution,
+    tensions_of_lengths,
+    tensions_of_pose,
+)
+from softarm_ros.models.cosserat.rod import CosseratRod
+from softarm_ros.models.cosserat.state import RodState
+
+
+class CosseratArm:
+    """
+    Forward, inverse, Jacobian and centreline of `ArmModel`, for any `CosseratConfig`.
+
+    A rod has no finite set of configuration coordinates from which its shape follows without
+    the loads; the configuration-space methods of `ArmModel` therefore do not exist here.
+    `Shape.configuration` holds the rotation vector [rad] of every segment's tip against its base.
+
+    Only stable equilibria are returned; everything else raises `ModelError`.
+    """
+
+    name = 'cosserat_rod'
+
+    def __init__(self, config: CosseratConfig) -> None:
+        self.config = config
+        self.rod = CosseratRod(config)
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the cables."""
+        return tuple(cable.name for cable in self.config.cables)
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the entries of `Shape.configuration`."""
+        return tuple(f'{s.name}_turn_{axis}' for s in self.config.segments for axis in 'xyz')
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the arm at rest, base to tip [m]."""
+        return self.rod.rest_length_m
+
+    def forward(
+        self,
+        actuation: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        warm: bool = False,
+    ) -> Shape:
+        """
+        Return the shape under tensions (cables,) [N] and a load at the tip, base frame.
+
+        `warm` starts from the last solution, which in a loop is faster.
+
+        Raises
+        ------
+        ModelError
+            Tension out of limits, no equilibrium, or an unstable one.
+
+        """
+        state = self.rod.solve(actuation, tip_force, tip_moment, warm=warm)
+        if not state.stable:
+            raise ModelError(
+                f'tensions {np.asarray(actuation).tolist()} N, tip force {list(tip_force)} N, '
+                f'tip moment {list(tip_moment)} N m: {state.message}'
+            )
+        return shape_of_state(state)
+
+    def tip(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """
+        Return the tip (4, 4) [m] alone, from the last solution on: for real-time loops.
+
+        Raises
+        ------
+        ModelError
+            As `forward`.
+
+        """
+        rod = self.rod
+        rod.load(actuation, tip_force, tip_moment)
+        status, _, regular, _, _ = rod.equilibrate()
+        if status or not regular:
+            return self.forward(actuation, tip_force, tip_moment).tip
+        return rod.tip_pose()
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """Return the least-norm tensions for a tip position (3,) [m] and maybe a rotation."""
+        return _inverse_solution(
+            tensions_of_pose(self.rod, position, orientation, guess, tip_force)
+        )
+
+    def forward_lengths(
+        self,
+        contractions: Array,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """Return tensions and shape for cables wound up by (cables,) [m], some maybe slack."""
+        return _inverse_solution(
+            tensions_of_lengths(self.rod, contractions, guess, tip_force, tip_moment)
+        )
+
+    def jacobian(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """Return the tip twist per tension (6, cables) [m/N, rad/N], base frame."""
+        self.forward(actuation, tip_force, tip_moment)
+        return self.rod.derivatives().tip_by_tension
+
+    def compliance(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """Return the tip twist per tip force and moment (6, 6), base frame."""
+        self.forward(actuation, tip_force, tip_moment)
+        return self.rod.derivatives().compliance
+
+
+def shape_of_state(state: RodState) -> Shape:
+    """Return the shape of a state in the terms of `ArmModel`."""
+    per = state.nodes_per_segment
+    turns = [
+        log_so3(state.rotations[k * per].T @ state.rotations[(k + 1) * per - 1])
+        if state.converged
+        else np.full(3, np.nan)
+        for k in range(len(state.config.segments))
+    ]
+    return Shape(state.tip, state.segment_tips, np.concatenate(turns), state.centerline)
+
+
+def _inverse_solution(solution: TensionSolution) -> InverseSolution:
+    return InverseSolution(
+        solution.tensions,
+        shape_of_state(solution.state),
+        solution.residual,
+        solution.converged,
+        solution.message,
+    )

@@ -1,0 +1,51 @@
+"""Buckling and limit loads of a Cosserat rod arm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from softarm_ros.models.arm_model import ZERO3, Array, Vector3
+from softarm_ros.models.cosserat.rod import CosseratRod
+from softarm_ros.models.cosserat.strain_kernels import OK
+
+
+def critical_load_factor(
+    rod: CosseratRod,
+    tensions: Array,
+    tip_force: Vector3 = ZERO3,
+    tip_moment: Vector3 = ZERO3,
+    gravity: Vector3 | None = None,
+    max_factor: float = 10.0,
+    intervals: int = 40,
+) -> float:
+    """
+    Return the least factor on all loads at which the equilibrium grown from rest is lost.
+
+    There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
+    happens nowhere up to `max_factor`, which is searched in `intervals` steps.
+    """
+    weight = np.array(rod.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
+    t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
+
+    def holds(factor: float, warm: bool) -> bool:
+        rod.load(factor * t, factor * f, factor * m, None, factor * weight)
+        return rod.equilibrate(warm, 1e-11)[0] == OK and rod.is_stable()
+
+    low = 0.0
+    for k in range(intervals):
+        high = max_factor * (k + 1) / intervals
+        if not holds(high, k > 0):
+            break
+        low = high
+    else:
+        return math.inf
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        # From rest: on the far side of the critical load the warm start may be elsewhere.
+        if holds(middle, False):
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

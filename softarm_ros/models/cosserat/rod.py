@@ -1,0 +1,375 @@
+"""Statics of a cable-driven Cosserat rod arm: equilibrium, derivatives, energy, buckling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.cosserat.config import CosseratConfig
+from softarm_ros.models.cosserat.frame_kernels import matrix_into
+from softarm_ros.models.cosserat.grid import build_grid
+from softarm_ros.models.cosserat.multiple_shooting import MultipleShooting
+from softarm_ros.models.cosserat.relaxation_kernels import MIDDLE, relax
+from softarm_ros.models.cosserat.shooting_kernels import shoot
+from softarm_ros.models.cosserat.solver_kernels import (
+    MAX_SHOTS,
+    SINGULAR,
+    TOO_MANY_ITERATIONS,
+    equilibrate,
+    newton,
+)
+from softarm_ros.models.cosserat.state import RodState
+from softarm_ros.models.cosserat.strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
+from softarm_ros.models.cosserat.tables import Loads, Trace, new_trace
+
+COARSE_STEPS = 2
+BUCKLING_STEPS = 40
+RELAXATION_STEPS = 12
+RELAXATION_TRIES = 10
+SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
+BUCKLED = 'buckled: one of several stable shapes under these loads'
+UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
+_REASONS = {
+    CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
+    NO_STRAIN: 'a section carries no such wrench',
+    SINGULAR: 'the equilibrium is singular: a buckling load',
+    TOO_MANY_ITERATIONS: 'no convergence: no equilibrium near, or a limit load',
+}
+
+
+@dataclass(frozen=True)
+class RodDerivatives:
+    """
+    First derivatives at an equilibrium; twists of the tip in the base frame, linear first.
+
+    Attributes
+    ----------
+    tip_by_tension : (6, cables)
+        [m/N, rad/N].
+    compliance : (6, 6)
+        Tip twist by tip force and moment, symmetric.
+    contraction_by_tension : (cables, cables)
+        [m/N], symmetric.
+    contraction_by_wrench : (cables, 6)
+        The transpose of `tip_by_tension` (Maxwell-Betti).
+
+    """
+
+    tip_by_tension: Array
+    compliance: Array
+    contraction_by_tension: Array
+    contraction_by_wrench: Array
+
+
+class CosseratRod:
+    """
+    Solver of one arm; keeps tables and work space, and the last solution as a warm start.
+
+    Parameters
+    ----------
+    config
+        The arm.
+
+    """
+
+    def __init__(self, config: CosseratConfig) -> None:
+        self.config = config
+        self._fine = build_grid(config, config.steps)
+        self._coarse = build_grid(config, min(COARSE_STEPS, config.steps))
+        segments, cables = len(config.segments), len(config.cables)
+        self._trace = new_trace(len(self._fine.step_length), segments, cables)
+        self._coarse_trace = new_trace(len(self._coarse.step_length), segments, cables)
+        self._loads = _no_loads(segments, cables)
+        self._partial = _no_loads(segments, cables)
+        self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
+        self._rest_rotation = self._tip_rotation.copy()
+        self._warm = False
+        self._pieces: MultipleShooting | None = None
+        self._rest_lengths = np.zeros(cables)
+        self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
+        # At rest the tip rotation is that of the base shot seen from the other end.
+        shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
+        x, y, z, w = self._trace.base_rotation
+        self._rest_rotation = np.array([-x, -y, -z, w])
+        self._rest_lengths = self._trace.cable_lengths.copy()
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the unloaded arm with its connectors [m]."""
+        return sum(s.length_m + s.connector.length_m for s in self.config.segments)
+
+    def load(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        connector_wrenches: Array | None = None,
+        gravity: Vector3 | None = None,
+    ) -> None:
+        """Check and set the loads; see `solve`."""
+        loads = self._loads
+        cables = self.config.cables
+        given = np.asarray(tensions, dtype=np.float64)
+        if given.shape != loads.tensions.shape:
+            raise ValueError(f'tensions have shape {given.shape}, expected {loads.tensions.shape}')
+        # min and max are NaN with any NaN in them, and the comparison then fails.
+        if len(cables) and not (given.min() >= 0.0 and (given <= self._tension_limits).all()):
+            for cable, value in zip(cables, given):
+                if not 0.0 <= value <= cable.max_tension_N:
+                    raise ModelError(
+                        f'tension of {cable.name} is {value} N, allowed are 0 to '
+                        f'{cable.max_tension_N} N'
+                    )
+        loads.tensions[:] = given
+        weight = self.config.gravity_m_s2 if gravity is None else gravity
+        if not len(tip_force) == len(tip_moment) == len(weight) == 3:
+            raise ValueError(
+                f'tip_force {tip_force}, tip_moment {tip_moment}, gravity {weight}: expected 3 '
+                'numbers each'
+            )
+        loads.tip[:3] = tip_force
+        loads.tip[3:] = tip_moment
+        loads.gravity[:] = weight
+        if connector_wrenches is None:
+            loads.connectors[:] = 0.0
+        else:
+            wrenches = np.asarray(connector_wrenches, dtype=np.float64)
+            if wrenches.shape != loads.connectors.shape:
+                raise ValueError(
+                    f'connector_wrenches have shape {wrenches.shape}, expected '
+                    f'{loads.connectors.shape}'
+                )
+            loads.connectors[:] = wrenches
+        total = loads.tip.sum() + loads.gravity.sum() + loads.connectors.sum()
+        if not math.isfinite(total):
+            raise ValueError(
+                f'loads are not finite: tip {loads.tip.tolist()}, gravity '
+                f'{loads.gravity.tolist()}, connectors {loads.connectors.tolist()}'
+            )
+
+    def equilibrate(
+        self, warm: bool = True, tolerance_rad: float = 1e-7
+    ) -> tuple[int, float, bool, int, float]:
+        """
+        Run the compiled solver on the loads set; the result stays in the work space.
+
+        Returns status (0 where solved), rotation [rad] by which the base is missed (times the
+        length: the error of the tip), whether the equilibrium was stable when last looked at,
+        the number of shots and the share of the loads reached.
+        """
+        result = equilibrate(
+            self._fine,
+            self._coarse,
+            self._loads,
+            self._tip_rotation,
+            self._rest_rotation,
+            warm and self._warm,
+            tolerance_rad,
+            self._trace,
+            self._coarse_trace,
+            self._partial,
+        )
+        self._warm = result[0] == OK
+        return result
+
+    def solve(
+        self,
+        tensions: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        connector_wrenches: Array | None = None,
+        gravity: Vector3 | None = None,
+        warm: bool = False,
+        tolerance_rad: float = 1e-11,
+        search: bool = True,
+    ) -> RodState:
+        """
+        Return the equilibrium under tensions and loads.
+
+        If the equilibrium found is unstable, a stable one beside it is looked for and its message
+        then says so; if there is none, the unstable one is returned as such.
+
+        Parameters
+        ----------
+        tensions : (cables,)
+            Cable tensions [N].
+        tip_force, tip_moment : (3,)
+            At the tip, base frame [N, N m]; they keep their direction.
+        connector_wrenches : (segments, 6)
+            Forces and moments at the distal faces of the connectors, base frame.
+        gravity : (3,)
+            Instead of the configured one [m/s^2].
+        warm : bool
+            Start from the last solution; else from the arm at rest.
+        tolerance_rad : float
+            Rotation by which the base may be missed (1e-6 at least where the arm is so long and
+            heavy that it takes multiple shooting).
+        search : bool
+            Look for another stable shape where the first attempt fails, which takes longer.
+
+        """
+        self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
+        status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
+        regular = status == OK and self.is_stable()
+        message = ''
+        if status == OK and not regular:
+            message = UNSTABLE
+        if status == OK and not regular and search:
+            unstable = self._tip_rotation.copy()
+            found = self._buckle(tolerance_rad) or self._relax(tolerance_rad)
+            if found:
+                message, regular, error = BUCKLED, True, found[0]
+                shots += found[1]
+            else:
+                self._tip_rotation[:] = unstable
+                self._warm = True
+                status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
+                shots += count
+        elif status != OK and search:
+            found = self._shoot_in_pieces(tolerance_rad)
+            if not found:
+                found = self._relax(tolerance_rad)
+                message = SNAPPED if found else ''
+            if found:
+                regular, status, error = True, OK, found[0]
+                shots += found[1]
+        self._warm = status == OK
+        if status != OK:
+            message = _REASONS[status]
+            if reached > 0.0:
+                message += f'; {100.0 * reached:.1f} % of the loads are carried'
+        return RodState(
+            status == OK,
+            status == OK and regular,
+            error,
+            shots,
+            message,
+            self._loads.tensions.copy(),
+            self._tip_rotation.copy(),
+            self._rest_lengths,
+            self.config,
+            self._fine,
+            Trace(*(array.copy() for array in self._trace)),
+        )
+
+    def is_stable(self) -> bool:
+        """Look at the solution itself; leaves its strains converged to rounding."""
+        _, regular = shoot(
+            self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
+        )
+        return bool(regular)
+
+    def _buckle(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """
+        Look for a stable neighbour of an unstable equilibrium: push sideways, load, let go.
+
+        Returns error and shots where one was found.
+        """
+        loads = self._loads
+        push = 0.02 * (
+            float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
+            + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
+            + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
+        )
+        full = [array.copy() for array in loads]
+        for axis in (0, 1):
+            self._warm = False
+            for share in np.linspace(0.0, 1.0, BUCKLING_STEPS + 1):
+                for array, whole in zip(loads, full):
+                    array[:] = share * whole
+                loads.tip[axis] += push
+                if self.equilibrate(True, tolerance_rad)[0] != OK:
+                    break
+            for array, whole in zip(loads, full):
+                array[:] = whole
+            status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
+            if status == OK and self.is_stable():
+                return error, shots
+        return None
+
+    def _polish(self, tip_rotation: Array, tolerance_rad: float) -> tuple[float, int] | None:
+        """Shoot from a rotation (4,) of the tip; return error and shots if stable there."""
+        self._tip_rotation[:] = tip_rotation
+        status, error, _, shots = newton(
+            self._fine,
+            self._loads,
+            self._tip_rotation,
+            tolerance_rad,
+            MAX_SHOTS,
+            True,
+            self._trace,
+        )
+        self._warm = status == OK
+        return (error, shots) if self._warm and self.is_stable() else None
+
+    def _shoot_in_pieces(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Solve by multiple shooting; return error and shots of the whole arm if stable."""
+        if self._pieces is None:
+            self._pieces = MultipleShooting(self._fine)
+        found = self._pieces.tip_rotation(self._loads, self._rest_rotation)
+        # Rounding at the tip grows on the way to the base of arms that need this.
+        return None if found is None else self._polish(found, max(tolerance_rad, 1e-6))
+
+    def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
+        """Go downhill from the arm at rest; return error and shots if that ends in balance."""
+        grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
+        rest = grid.table[:, MIDDLE, REST:ROUTES]
+        gain = 0.2
+        while gain > 1e-3:
+            strains = rest.copy()
+            strains[:, :2] += 0.01 / self.rest_length_m  # off symmetry, which may be unstable
+            size = math.inf
+            for _ in range(RELAXATION_TRIES):
+                status, size, tip = relax(grid, self._loads, strains, gain, 400, 1e-6)
+                if status != OK or not size < 1e6:
+                    break
+                found = self._polish(quaternion_from_matrix(tip), tolerance_rad)
+                if found:
+                    return found
+                if size < 1e-6:
+                    return None
+            gain *= 0.3
+        return None
+
+    def tip_pose(self) -> Array:
+        """Return the tip (4, 4) of the solution in the work space."""
+        x, y, z, w = self._tip_rotation
+        tip = np.eye(4)
+        matrix_into(x, y, z, w, tip)
+        tip[:3, 3] = -self._trace.base_point
+        return tip
+
+    def derivatives(self) -> RodDerivatives:
+        """
+        Return the derivatives at the last solution.
+
+        Raises
+        ------
+        ModelError
+            If there is no solution, or the equilibrium is singular.
+
+        """
+        cables = len(self.config.cables)
+        if not self._warm:
+            raise ModelError('no derivatives: there is no solution to take them at')
+        status, _ = shoot(
+            self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace
+        )
+        variation = self._trace.variation
+        y = variation[:3, :3]
+        if status != OK or not np.linalg.cond(y) < 1e13:
+            raise ModelError('no derivatives: the equilibrium is singular (a buckling load)')
+        turn = -np.linalg.solve(y, variation[:3, 3:])  # of the tip, in its own frame
+        moved = variation[6:, 3:] + variation[6:, :3] @ turn
+        twist = np.vstack([-moved[:3], matrix_from_quaternion(self._tip_rotation) @ turn])
+        return RodDerivatives(
+            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
+        )
+
+
+def _no_loads(segments: int, cables: int) -> Loads:
+    return Loads(np.zeros(cables), np.zeros(6), np.zeros(3), np.zeros((segments, 6)))

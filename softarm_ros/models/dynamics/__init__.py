@@ -1,0 +1,1 @@
+"""Newton-Euler dynamics of an arm in segments of constant strain."""

@@ -1,0 +1,1 @@
+"""Water hydraulics: servo torque to chamber pressure, alone and with the arm."""

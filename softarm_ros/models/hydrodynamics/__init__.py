@@ -1,0 +1,1 @@
+"""Drag, added mass and buoyancy of an arm in water."""

@@ -1,0 +1,1 @@
+"""Minimum energy of a backbone with parallel muscles."""

@@ -1,0 +1,331 @@
+"""Arm of parallel muscle modules on an elastic backbone: muscle lengths <-> shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    ModelError,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.banded_kernels import banded_ldl_into, banded_solve_into
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.inverse import search_lengths
+from softarm_ros.models.minimum_energy.kernels import positions_into
+from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy.muscles import (
+    check_disks,
+    muscle_anchors,
+    muscle_lengths,
+    muscle_names,
+)
+from softarm_ros.models.minimum_energy.newton_kernels import (
+    CONVERGED,
+    constrained_newton,
+    descend,
+    system_into,
+)
+from softarm_ros.models.minimum_energy.rod import (
+    MinimumEnergyRod,
+    RodEquilibrium,
+    finite_array,
+    node_poses,
+)
+
+_FREE_TIP = np.zeros(0)
+_NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+_WARM_ITERATIONS, _DESCENT_ITERATIONS = 10, 200
+
+
+@dataclass(frozen=True)
+class MuscleEquilibrium:
+    """
+    Equilibrium of backbone and muscles under commanded lengths.
+
+    Attributes
+    ----------
+    nodes, positions : (n + 1, 4), (n + 1, 3)
+        Quaternions, scalar first, and positions [m] of the backbone.
+    lengths, tensions : (3 modules,)
+        Actual lengths [m] and muscle forces [N], positive pulling.
+    stable : bool
+        Whether it is a minimum of the energy.
+
+    """
+
+    nodes: Array
+    positions: Array
+    lengths: Array
+    tensions: Array
+    stable: bool
+    iterations: int
+
+
+class MinimumEnergyArm:
+    """
+    Arm whose muscles are springs of commanded rest length around an elastic backbone.
+
+    Implements `ArmModel`; actuation and configuration are both the commanded lengths (3 modules,)
+    [m], module by module from the base. The backbone takes the shape of least total energy: its
+    own, that of weight and tip load, and k (l - l_commanded)^2 / 2 of every muscle.
+
+    The paper commands the lengths of a rod whose tip alone is held (`lengths_of_held_tip`). No
+    set of muscles exerts that wrench exactly, three forces per module instead of six components;
+    `inverse` starts there and corrects until this forward model is on the target.
+    """
+
+    name: str = 'minimum_energy'
+
+    def __init__(
+        self,
+        backbone: BackboneConfig,
+        modules: ParallelModulesConfig,
+        intervals: int = 40,
+        gravity: Vector3 = (0.0, 0.0, 9.81),
+    ) -> None:
+        check_disks(intervals, modules)
+        self.modules = modules
+        self.rod = MinimumEnergyRod(backbone, intervals, gravity)
+        self._anchors = muscle_anchors(modules)
+        self._stride = intervals // modules.modules
+        self._band = max(5, 3 * self._stride + 2)
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the muscles, three per module from base to tip."""
+        return muscle_names(self.modules.modules)
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the muscles: configuration and actuation are the same."""
+        return self.actuator_names
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the backbone [m]."""
+        return self.rod.backbone.length_m
+
+    def equilibrium(
+        self,
+        actuation: Array,
+        tip_force: Vector3 = ZERO3,
+        guess: MuscleEquilibrium | None = None,
+    ) -> MuscleEquilibrium:
+        """
+        Return backbone and muscle forces under lengths (3 modules,) [m] and a tip load [N].
+
+        `guess` is a neighbouring equilibrium to start from.
+
+        Raises
+        ------
+        ValueError
+            For a wrong shape or a value that is not finite.
+        ModelError
+            For a length beyond the limits, or if no equilibrium is found.
+
+        """
+        lengths = self.checked_lengths(actuation)
+        loads = self.rod.loads(tip_force)
+        if guess is not None:
+            nodes = guess.nodes.copy()
+            status, used = self._newton(nodes, loads, lengths)
+            if status == CONVERGED:
+                return self._equilibrium(nodes, lengths, True, used)
+        nodes = self._bent_modules(lengths)
+        _, steps = descend(
+            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE, _FREE_TIP,
+            _FREE_TIP, self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band, 1e-4,
+            _DESCENT_ITERATIONS,
+        )  # fmt: skip
+        status, used = self._newton(nodes, loads, lengths)
+        if status != CONVERGED:
+            raise ModelError(
+                f'no stable equilibrium found for muscle lengths '
+                f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {steps + used} iterations'
+            )
+        return self._equilibrium(nodes, lengths, True, steps + used)
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under commanded lengths (3 modules,) [m] and a force at the tip [N].
+
+        Raises
+        ------
+        ValueError, ModelError
+            As `equilibrium`; a moment at the tip is refused: it has no potential.
+
+        """
+        if np.any(finite_array(tip_moment, (3,), 'tip_moment')):
+            raise ModelError(
+                f'tip_moment = {np.asarray(tip_moment).tolist()}: the minimum-energy model takes '
+                f'forces only, a moment fixed in space has no potential energy'
+            )
+        return self.shape_of_state(self.equilibrium(actuation, tip_force), np.array(actuation))
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
+
+        From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
+        changes of length that close the remaining error, within the limits. Not converged, with
+        the reason in the message, if an error remains or a muscle would have to pull too hard.
+
+        Raises
+        ------
+        ValueError, ModelError
+            As `MinimumEnergyRod.reach`.
+
+        """
+        return search_lengths(self, position, orientation, guess, tip_force)
+
+    def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
+        """Return the tip twist per length (6, 3 modules), base frame, linear first."""
+        state = self.equilibrium(actuation, tip_force)
+        return self.state_jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """Return the shape without tip load for lengths (3 modules,) [m]."""
+        return self.forward(configuration)
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
+        state = self.equilibrium(configuration)
+        lengths = np.array(configuration, dtype=np.float64)
+        return state.positions[-1].copy(), self.state_jacobian(state, lengths, ZERO3)[:3]
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the configuration: both are the commanded lengths [m]."""
+        return self.checked_lengths(configuration).ravel()
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return the identity (3 modules, 3 modules)."""
+        return np.eye(self.checked_lengths(configuration).size)
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the actuation: both are the commanded lengths [m]."""
+        return self.checked_lengths(actuation).ravel()
+
+    def lengths_of_held_tip(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+        guess: RodEquilibrium | None = None,
+    ) -> tuple[Array, RodEquilibrium]:
+        """Return the paper's open-loop command: lengths [m] of the rod held at its tip alone."""
+        rod = self.rod.reach(position, orientation, tip_force, guess)
+        return muscle_lengths(rod, self.modules), rod
+
+    def checked_lengths(self, actuation: Array) -> Array:
+        """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
+        config = self.modules
+        lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
+        slack = 1e-12
+        for name, value in zip(self.actuator_names, lengths):
+            if not config.min_length_m - slack <= value <= config.max_length_m + slack:
+                raise ModelError(
+                    f'{name}: length {value:.6g} m is outside {config.min_length_m} to '
+                    f'{config.max_length_m} m'
+                )
+        return lengths.reshape(config.modules, 3)
+
+    def neutral_length(self) -> float:
+        """Return the length [m] of a muscle of the straight arm, within the limits."""
+        config = self.modules
+        neutral = self.rest_length_m / config.modules
+        return min(max(neutral, config.min_length_m), config.max_length_m)
+
+    def _bent_modules(self, lengths: Array) -> Array:
+        """Return nodes (n + 1, 4) of modules bent to constant curvature by their lengths."""
+        anchors = self._anchors
+        # l_i = const + (turn x a_i) . z, by least squares for three anchors 120 degrees apart.
+        weight = 2.0 / (3.0 * self.modules.anchor_radius_m**2)
+        turn = weight * np.stack(
+            [np.sum(lengths * anchors[:, :, 1], 1), -np.sum(lengths * anchors[:, :, 0], 1)], 1
+        )
+        nodes = np.zeros((self.rod.intervals + 1, 4))
+        nodes[0, 0] = 1.0
+        for i in range(self.rod.intervals):
+            x, y = 0.5 * turn[i // self._stride] / self._stride
+            half = np.hypot(x, y)
+            c, s = np.cos(half), np.sinc(half / np.pi)
+            w0, w1, w2, w3 = nodes[i]
+            nodes[i + 1] = [
+                w0 * c - s * (w1 * x + w2 * y),
+                w1 * c + s * (w0 * x - w3 * y),
+                w2 * c + s * (w0 * y + w3 * x),
+                w3 * c + s * (w1 * y - w2 * x),
+            ]
+        return nodes
+
+    def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
+        status, used, _, _ = constrained_newton(
+            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
+            np.zeros(0), self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band,
+            _WARM_ITERATIONS,
+        )  # fmt: skip
+        return status, used
+
+    def _equilibrium(
+        self, nodes: Array, commanded: Array, stable: bool, iterations: int
+    ) -> MuscleEquilibrium:
+        positions = np.empty((self.rod.intervals + 1, 3))
+        positions_into(nodes, self.rod.ds, positions)
+        vectors = np.empty(self._anchors.shape)
+        muscle_vectors_into(nodes, positions, self._anchors, vectors)
+        lengths = np.linalg.norm(vectors, axis=2)
+        tensions = self.modules.muscle_stiffness_N_m * (lengths - commanded)
+        return MuscleEquilibrium(
+            nodes, positions, lengths.ravel(), tensions.ravel(), stable, iterations
+        )
+
+    def state_jacobian(
+        self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
+    ) -> Array:
+        """Return the tip twist per length by the implicit function theorem."""
+        n, size = self.rod.intervals, 3 * self.rod.intervals
+        vectors = np.empty(self._anchors.shape)
+        muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)
+        gradient, band = np.empty(size), np.empty((size, self._band + 1))
+        border, by_lengths = np.empty((size, 3)), np.empty((size, lengths.size))
+        system_into(
+            state.nodes, self.rod.ds, self.rod.stiffness, self.rod.loads(tip_force),
+            _NO_ATTITUDE, np.zeros(3), self._anchors, vectors,
+            np.ascontiguousarray(lengths.reshape(-1, 3)), self.modules.muscle_stiffness_N_m,
+            np.empty((n, 3)), gradient, band, border, by_lengths, True,
+        )  # fmt: skip
+        if banded_ldl_into(band) < 0:
+            raise ModelError('the equilibrium is about to buckle: its Jacobian is unbounded')
+        banded_solve_into(band, by_lengths)
+        jacobian = np.empty((6, lengths.size))
+        jacobian[:3] = border.T @ by_lengths
+        rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
+        jacobian[3:] = 2.0 * rotation @ by_lengths[-3:]
+        return jacobian
+
+    def shape_of_state(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
+        """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""
+        disks = slice(self._stride, None, self._stride)
+        section_tips = node_poses(state.nodes[disks], state.positions[disks])
+        positions = state.positions
+        arc = np.linspace(0.0, 1.0, len(positions))
+
+        def sample_centerline(n: int) -> Array:
+            s = np.linspace(0.0, 1.0, n)
+            return np.stack([np.interp(s, arc, positions[:, k]) for k in range(3)], axis=1)
+
+        return Shape(section_tips[-1].copy(), section_tips, lengths.copy(), sample_centerline)

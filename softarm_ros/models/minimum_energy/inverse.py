@@ -1,0 +1,135 @@
+"""Muscle lengths that bring an arm of parallel muscles to a pose, within their limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.geometry.poses import displacement, pose
+from softarm_ros.models.arm_model import Array, InverseSolution, ModelError, Vector3
+from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
+from softarm_ros.models.minimum_energy.rod import finite_array, node_poses
+
+if TYPE_CHECKING:
+    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm, MuscleEquilibrium
+
+_ITERATIONS = 30
+_TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
+
+
+def search_lengths(
+    arm: MinimumEnergyArm,
+    position: Vector3,
+    orientation: Array | None,
+    guess: Array | None,
+    tip_force: Vector3,
+) -> InverseSolution:
+    """Return what `MinimumEnergyArm.inverse` promises, by Newton's method within limits."""
+    point = finite_array(position, (3,), 'position')
+    target = pose(np.eye(3) if orientation is None else orientation, point)
+    rows = 3 if orientation is None else 6
+    if guess is None:
+        held = arm.rod.reach(position, orientation, tip_force)
+        if not held.converged:
+            lengths = np.full(3 * arm.modules.modules, arm.neutral_length())
+        else:
+            lengths, _ = clamp_lengths(muscle_lengths(held, arm.modules), arm.modules)
+    else:
+        lengths = arm.checked_lengths(guess).ravel()
+    state = arm.equilibrium(lengths, tip_force)
+    error = _error(arm, state, target, rows)
+    for _ in range(_ITERATIONS):
+        if _arrived(arm, error):
+            break
+        wanted = lengths + _bounded_step(
+            arm, arm.state_jacobian(state, lengths, tip_force)[:rows], error, lengths
+        )
+        moved = _move(arm, lengths, wanted, tip_force, state, target, error)
+        if moved is None:
+            break
+        lengths, state, error = moved
+    message = _overload(arm, state) if _arrived(arm, error) else _why_short(arm, lengths, error)
+    return InverseSolution(
+        actuation=lengths,
+        shape=arm.shape_of_state(state, lengths),
+        residual=float(np.linalg.norm(error[:3])),
+        converged=not message,
+        message=message,
+    )
+
+
+def _error(arm: MinimumEnergyArm, state: MuscleEquilibrium, target: Array, rows: int) -> Array:
+    tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
+    return displacement(tip, target)[:rows]
+
+
+def _arrived(arm: MinimumEnergyArm, error: Array) -> bool:
+    linear = float(np.linalg.norm(error[:3])) / arm.rest_length_m
+    return linear <= _TIP_TOLERANCE and float(np.linalg.norm(error[3:])) <= _TIP_TOLERANCE
+
+
+def _bounded_step(arm: MinimumEnergyArm, jacobian: Array, error: Array, lengths: Array) -> Array:
+    """Return the smallest change of length that closes `error`, muscles at limits excepted."""
+    config = arm.modules
+    low, high = config.min_length_m - lengths, config.max_length_m - lengths
+    step, free = np.zeros(lengths.size), np.ones(lengths.size, dtype=bool)
+    for _ in range(lengths.size):
+        rest = error - jacobian[:, ~free] @ step[~free]
+        step[free] = np.linalg.lstsq(jacobian[:, free], rest, rcond=1e-9)[0]
+        outside = free & ((step < low) | (step > high))
+        if not outside.any():
+            break
+        step = np.where(outside, np.clip(step, low, high), step)
+        free &= ~outside
+        if not free.any():
+            break
+    return np.clip(step, low, high)
+
+
+def _move(
+    arm: MinimumEnergyArm,
+    lengths: Array,
+    wanted: Array,
+    tip_force: Vector3,
+    state: MuscleEquilibrium,
+    target: Array,
+    error: Array,
+) -> tuple[Array, MuscleEquilibrium, Array] | None:
+    """Return the new lengths, state and error of the largest step that brings it closer."""
+    scale = 1.0
+    for _ in range(12):
+        trial = lengths + scale * (wanted - lengths)
+        try:
+            moved = arm.equilibrium(trial, tip_force, state)
+        except ModelError:
+            scale *= 0.5
+            continue
+        remaining = _error(arm, moved, target, error.size)
+        if np.linalg.norm(remaining) < (1.0 - 1e-3 * scale) * np.linalg.norm(error):
+            return trial, moved, remaining
+        scale *= 0.5
+    return None
+
+
+def _overload(arm: MinimumEnergyArm, state: MuscleEquilibrium) -> str:
+    """Return which muscles would have to pull harder than they can, or nothing."""
+    limit = arm.modules.max_pull_N
+    return '; '.join(
+        f'{name} would have to pull {tension:.1f} N, {limit:g} N at most'
+        for name, tension in zip(arm.actuator_names, state.tensions)
+        if tension > limit
+    )
+
+
+def _why_short(arm: MinimumEnergyArm, lengths: Array, error: Array) -> str:
+    config = arm.modules
+    at_limit = [
+        f'{name} at {1e3 * value:.1f} mm'
+        for name, value in zip(arm.actuator_names, lengths)
+        if min(value - config.min_length_m, config.max_length_m - value) < 1e-9
+    ]
+    message = f'the tip stays {1e3 * np.linalg.norm(error[:3]):.3g} mm off its target'
+    if error.size == 6:
+        message += f' and {np.degrees(np.linalg.norm(error[3:])):.3g} deg'
+    return message + (f'; at their limits: {", ".join(at_limit)}' if at_limit else '')

@@ -1,0 +1,162 @@
+"""
+Compiled muscles: lengths of the parallel modules (Chen et al. 2022, eq. 54), as stiff springs.
+
+Muscle i of module t joins the points a on the disks at both ends of the module:
+p = (R_b - R_a) a + r_b - r_a, l = |p|; the same a on both disks (eq. 54 mixes t and t - 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from softarm_ros.models.minimum_energy.kernels import (
+    add_vector_term,
+    rotate,
+    step_jacobian_into,
+    times_unit,
+)
+
+Array = NDArray[np.float64]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> None:
+    """Write p (modules, 3, 3) [m]: the vectors of the muscles, base frame."""
+    modules = anchors.shape[0]
+    if modules == 0:
+        return
+    stride = (q.shape[0] - 1) // modules
+    for t in range(modules):
+        a, b = t * stride, (t + 1) * stride
+        for i in range(3):
+            x, y, z = anchors[t, i, 0], anchors[t, i, 1], anchors[t, i, 2]
+            ax, ay, az = rotate(q[a], x, y, z)
+            bx, by, bz = rotate(q[b], x, y, z)
+            vectors[t, i, 0] = bx - ax + r[b, 0] - r[a, 0]
+            vectors[t, i, 1] = by - ay + r[b, 1] - r[a, 1]
+            vectors[t, i, 2] = bz - az + r[b, 2] - r[a, 2]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def muscle_energy(vectors: Array, lengths: Array, stiffness: float) -> float:
+    """Return sum of k (l - l_commanded)^2 / 2 [J]."""
+    energy = 0.0
+    for t in range(vectors.shape[0]):
+        for i in range(3):
+            p = vectors[t, i]
+            excess = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - lengths[t, i]
+            energy += 0.5 * stiffness * excess * excess
+    return energy
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def add_muscle_forces(vectors: Array, lengths: Array, stiffness: float, forces: Array) -> None:
+    """Subtract the muscle tensions from the backbone forces (n, 3): muscles compress it."""
+    modules = vectors.shape[0]
+    if modules == 0:
+        return
+    stride = forces.shape[0] // modules
+    for t in range(modules):
+        for i in range(3):
+            p = vectors[t, i]
+            norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+            pull = stiffness * (norm - lengths[t, i]) / norm
+            for j in range(t * stride, (t + 1) * stride):
+                for k in range(3):
+                    forces[j, k] -= pull * p[k]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out: Array) -> None:
+    """Write dp/du (3, 3 (b - a + 1)) of one muscle between nodes a and b."""
+    out[:, :] = 0.0
+    by_a, by_b = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(a, b):
+        step_jacobian_into(q[i], q[i + 1], ds, by_a, by_b)
+        column = 3 * (i - a)
+        for j in range(3):
+            for k in range(3):
+                out[j, column + k] += by_a[j, k]
+                out[j, column + 3 + k] += by_b[j, k]
+    for end in range(2):
+        node = b if end == 1 else a
+        sign = 1.0 if end == 1 else -1.0
+        column = 3 * (node - a)
+        for k in range(3):
+            # The vector part of anchor e_k is anchor x e_k; minus twice that is 2 e_k x anchor.
+            _, x, y, z = times_unit(0.0, anchor[0], anchor[1], anchor[2], k)
+            vx, vy, vz = rotate(q[node], -2.0 * x, -2.0 * y, -2.0 * z)
+            out[0, column + k] += sign * vx
+            out[1, column + k] += sign * vy
+            out[2, column + k] += sign * vz
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def add_muscle_terms(
+    q: Array,
+    ds: float,
+    anchors: Array,
+    vectors: Array,
+    lengths: Array,
+    stiffness: float,
+    gradient: Array,
+    band: Array,
+    by_lengths: Array,
+    second: bool,
+) -> None:
+    """
+    Add what `add_muscle_forces` leaves out: levers of the disks, and the stiffness of the muscles.
+
+    Writes -d gradient / d lengths (3 n, 3 modules) into `by_lengths` where `second` is set.
+    """
+    modules = anchors.shape[0]
+    if modules == 0:
+        return
+    stride = (q.shape[0] - 1) // modules
+    size = 3 * (stride + 1)
+    force = np.empty(3)
+    jacobian, weighted = np.empty((3, size)), np.empty((3, size))
+    if second:
+        by_lengths[:, :] = 0.0
+    for t in range(modules):
+        a, b = t * stride, (t + 1) * stride
+        for i in range(3):
+            p = vectors[t, i]
+            norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+            pull = stiffness * (norm - lengths[t, i]) / norm
+            for k in range(3):
+                force[k] = -pull * p[k]
+            add_vector_term(q[b], force, anchors[t, i], 3 * b - 3, gradient, band, second)
+            if a > 0:
+                for k in range(3):
+                    force[k] = pull * p[k]
+                add_vector_term(q[a], force, anchors[t, i], 3 * a - 3, gradient, band, second)
+            if not second:
+                continue
+            vector_jacobian_into(q, ds, a, b, anchors[t, i], jacobian)
+            for m in range(size):
+                along = 0.0
+                for k in range(3):
+                    along += p[k] / norm * jacobian[k, m]
+                for k in range(3):
+                    weighted[k, m] = (
+                        pull * jacobian[k, m] + (stiffness - pull) * along * p[k] / norm
+                    )
+                row = 3 * a - 3 + m
+                if row >= 0:
+                    by_lengths[row, 3 * t + i] += stiffness * along
+            for m in range(size):
+                row = 3 * a - 3 + m
+                if row < 0:
+                    continue
+                for c in range(m + 1):
+                    if 3 * a - 3 + c < 0:
+                        continue
+                    value = 0.0
+                    for k in range(3):
+                        value += jacobian[k, m] * weighted[k, c]
+                    band[row, m - c] += value

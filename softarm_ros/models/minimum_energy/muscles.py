@@ -1,0 +1,87 @@
+"""Geometry of the parallel muscles along a backbone (Chen et al. 2022, eq. 1, 52-54)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
+from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy.rod import RodEquilibrium, finite_array
+
+
+@dataclass(frozen=True)
+class MuscleClamp:
+    """A muscle whose wanted length lies outside its limits [m]."""
+
+    muscle: str
+    wanted_m: float
+    limit_m: float
+
+    def __str__(self) -> str:
+        """Return the clamp in millimetres, for messages."""
+        side = 'longest' if self.wanted_m > self.limit_m else 'shortest'
+        return (
+            f'{self.muscle} would be {1e3 * self.wanted_m:.2f} mm, '
+            f'{side} {1e3 * self.limit_m:.2f} mm'
+        )
+
+
+def muscle_names(modules: int) -> tuple[str, ...]:
+    """Return the names of the muscles from base to tip: three per module."""
+    return tuple(f'module_{t}_muscle_{i}' for t in range(1, modules + 1) for i in (1, 2, 3))
+
+
+def muscle_anchors(config: ParallelModulesConfig) -> Array:
+    """
+    Return the anchors (modules, 3, 3) [m] in the frames of both disks of a module.
+
+    Module t = 1, 2, ... has its muscles at 120 i + 30 degrees for odd t and 120 i - 30 degrees for
+    even t (eq. 1).
+    """
+    t = np.arange(1, config.modules + 1)[:, None]
+    i = np.arange(1, 4)[None, :]
+    angle = i * 2.0 * np.pi / 3.0 + np.where(t % 2 == 1, 1.0, -1.0) * np.pi / 6.0
+    radius = config.anchor_radius_m
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros_like(angle)], axis=2)
+
+
+def muscle_lengths(rod: RodEquilibrium, config: ParallelModulesConfig) -> Array:
+    """
+    Return the lengths (3 modules,) [m] of the muscles on a rod: eq. 54 with its anchors mended.
+
+    Raises
+    ------
+    ValueError
+        If the disks do not fall on nodes of the rod.
+
+    """
+    intervals = len(rod.nodes) - 1
+    check_disks(intervals, config)
+    vectors = np.empty((config.modules, 3, 3))
+    muscle_vectors_into(rod.nodes, rod.positions, muscle_anchors(config), vectors)
+    return np.linalg.norm(vectors, axis=2).ravel()
+
+
+def clamp_lengths(
+    lengths: Array, config: ParallelModulesConfig
+) -> tuple[Array, tuple[MuscleClamp, ...]]:
+    """Return lengths (3 modules,) [m] within the limits, and what was clamped."""
+    wanted = finite_array(lengths, (3 * config.modules,), 'lengths')
+    clamped = np.clip(wanted, config.min_length_m, config.max_length_m)
+    names = muscle_names(config.modules)
+    return clamped, tuple(
+        MuscleClamp(names[i], float(wanted[i]), float(clamped[i]))
+        for i in np.flatnonzero(clamped != wanted)
+    )
+
+
+def check_disks(intervals: int, config: ParallelModulesConfig) -> None:
+    """Raise `ValueError` unless every disk falls on a node."""
+    if intervals % config.modules:
+        raise ValueError(
+            f'intervals = {intervals} is not a multiple of modules = {config.modules}: the disks '
+            f'must fall on nodes'
+        )

@@ -1,0 +1,299 @@
+"""Shape of least energy of a clamped elastic rod whose tip is held (Chen et al. 2022)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.minimum_energy.config import BackboneConfig
+from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into
+from softarm_ros.models.minimum_energy.newton_kernels import (
+    CONVERGED,
+    UNSTABLE,
+    constrained_newton,
+    descend,
+)
+
+NO_ANCHORS = np.zeros((0, 3, 3))
+NO_LENGTHS = np.zeros((0, 3))
+_WARM_ITERATIONS, _COLD_ITERATIONS, _DESCENT_ITERATIONS = 12, 20, 80
+_OUTER_ITERATIONS = 10
+_ASIDE = 1e-2
+_NEIGHBOUR_BAND = 5  # sub-diagonals of a chain of 3 x 3 blocks
+
+
+@dataclass(frozen=True)
+class RodEquilibrium:
+    """
+    Equilibrium of a rod, or where the solver stopped: read `converged` first.
+
+    Attributes
+    ----------
+    quaternions : (n + 1, 4)
+        x, y, z, w of the nodes, body -> base.
+    positions : (n + 1, 3)
+        Nodes [m], base frame; arc length is evenly spaced.
+    curvatures : (n, 3)
+        Strains w [1/m] in the middle of the intervals, body frame: two bendings and twist.
+    tip_wrench : (6,)
+        Multipliers: force [N] and moment [N m], base frame, that hold the tip besides the load.
+    elastic_energy_J, residual_m, residual_moment_N_m : float
+        Strain energy; how far the tip is from its target; largest unbalanced moment of a node.
+    converged, stable : bool
+        Whether the equations hold; whether the energy is a minimum along the constraints.
+
+    """
+
+    quaternions: Array
+    positions: Array
+    curvatures: Array
+    tip_wrench: Array
+    elastic_energy_J: float
+    residual_m: float
+    residual_moment_N_m: float
+    converged: bool
+    stable: bool
+    iterations: int
+    message: str = ''
+    nodes: Array = field(repr=False, default_factory=lambda: np.zeros((0, 4)))
+    multipliers: Array = field(repr=False, default_factory=lambda: np.zeros(0))
+
+    @property
+    def tip(self) -> Array:
+        """Homogeneous transform (4, 4), base -> tip [m]."""
+        return node_poses(self.nodes[-1:], self.positions[-1:])[0]
+
+    @property
+    def base_curvature(self) -> Array:
+        """Strain (3,) [1/m] at the clamp, extrapolated from the first two intervals."""
+        return 1.5 * self.curvatures[0] - 0.5 * self.curvatures[1]
+
+
+class MinimumEnergyRod:
+    """
+    Constrained minimum of elastic and load energy over quaternion nodes.
+
+    Parameters
+    ----------
+    backbone
+        Geometry and stiffness.
+    intervals
+        Number n of equal steps; the error of the shape falls with 1/n^2.
+    gravity
+        (3,) [m/s^2], base frame; the arm hangs for (0, 0, 9.81), z being along the resting arm.
+
+    """
+
+    def __init__(
+        self,
+        backbone: BackboneConfig,
+        intervals: int = 40,
+        gravity: Vector3 = (0.0, 0.0, 9.81),
+    ) -> None:
+        if intervals < 4:
+            raise ValueError(f'intervals = {intervals}: at least 4 are needed')
+        self.backbone = backbone
+        self.intervals = intervals
+        self.ds = backbone.length_m / intervals
+        bending = backbone.bending_stiffness_N_m2
+        self.stiffness = np.array([bending, bending, backbone.torsional_stiffness_N_m2])
+        self.weight = backbone.mass_per_length_kg_m * finite_array(gravity, (3,), 'gravity')
+
+    def loads(self, tip_force: Vector3 = ZERO3) -> Array:
+        """Return the force (n, 3) [N] in each interval from weight and tip load: eq. 5 mended."""
+        middle = (np.arange(self.intervals) + 0.5) * self.ds
+        outboard = self.backbone.length_m - middle
+        return finite_array(tip_force, (3,), 'tip_force') + np.outer(outboard, self.weight)
+
+    def reach(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+        guess: RodEquilibrium | None = None,
+    ) -> RodEquilibrium:
+        """
+        Return the shape of least energy with the tip at a position and, if given, an attitude.
+
+        Parameters
+        ----------
+        position
+            (3,) [m], base frame.
+        orientation
+            Rotation (3, 3) of the tip or None for a free one (then no moment acts on it).
+        tip_force
+            Load (3,) [N] besides the multipliers; it shifts them and leaves the shape.
+        guess
+            Solution of the same rod for a neighbouring target.
+
+        Raises
+        ------
+        ValueError
+            For a wrong shape or a value that is not finite.
+        ModelError
+            For a position that the length of the arm does not reach.
+
+        """
+        target = finite_array(position, (3,), 'position')
+        distance, length = float(np.linalg.norm(target)), self.backbone.length_m
+        if distance >= length:
+            raise ModelError(
+                f'position {target.tolist()} is {distance:.6g} m from the base, beyond the '
+                f'length_m = {length} of the arm'
+            )
+        attitude, rows = np.array([1.0, 0.0, 0.0, 0.0]), 3
+        if orientation is not None:
+            x, y, z, w = quaternion_from_matrix(orientation)
+            attitude, rows = np.array([w, x, y, z]), 6
+        loads = self.loads(tip_force)
+        used = 0
+        if guess is not None:
+            nodes, multipliers = self._guess(guess, rows)
+            status, used, moment, defect = self._newton(
+                nodes, multipliers, loads, target, attitude, _WARM_ITERATIONS
+            )
+            if status == CONVERGED:
+                return self._solution(nodes, multipliers, status, used, moment, defect)
+        return self._from_afar(loads, target, attitude, rows, used)
+
+    def _from_afar(
+        self, loads: Array, target: Array, attitude: Array, rows: int, used: int
+    ) -> RodEquilibrium:
+        """Descend with springs on the tip and growing multipliers; then Newton to the end."""
+        nodes = self._leaning(target)
+        multipliers = np.zeros(rows)
+        bending, length = self.stiffness[0], self.backbone.length_m
+        spring = np.full(rows, 100.0 * bending / length**3)
+        spring[3:] = 10.0 * bending / length
+        for _ in range(_OUTER_ITERATIONS):
+            _, steps = descend(
+                nodes, self.ds, self.stiffness, loads, target, attitude, multipliers, spring,
+                NO_ANCHORS, NO_LENGTHS, 0.0, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
+            )  # fmt: skip
+            trial, wrench = nodes.copy(), multipliers.copy()
+            status, iterations, moment, defect = self._newton(
+                trial, wrench, loads, target, attitude, _COLD_ITERATIONS
+            )
+            used += steps + iterations
+            if status == CONVERGED:
+                break
+            spring *= 4.0
+        return self._solution(trial, wrench, status, used, moment, defect)
+
+    def _newton(
+        self,
+        nodes: Array,
+        multipliers: Array,
+        loads: Array,
+        target: Array,
+        attitude: Array,
+        iterations: int,
+    ) -> tuple[int, int, float, float]:
+        status, used, moment, defect = constrained_newton(
+            nodes, self.ds, self.stiffness, loads, target, attitude, multipliers,
+            NO_ANCHORS, NO_LENGTHS, 0.0, _NEIGHBOUR_BAND, iterations,
+        )  # fmt: skip
+        return status, used, moment, defect
+
+    def _guess(self, guess: RodEquilibrium, rows: int) -> tuple[Array, Array]:
+        """Return nodes and multipliers to start from."""
+        if guess.nodes.shape != (self.intervals + 1, 4):
+            raise ValueError(
+                f'guess has {len(guess.nodes) - 1} intervals, this rod has {self.intervals}'
+            )
+        multipliers = np.zeros(rows)
+        shared = min(rows, guess.multipliers.size)
+        multipliers[:shared] = guess.multipliers[:shared]
+        return guess.nodes.copy(), multipliers
+
+    def _leaning(self, target: Array) -> Array:
+        """
+        Return the nodes of an arc that leans by a radian towards the target, or towards x.
+
+        A hundredth of that out of the plane: within the plane of a symmetric problem no descent
+        would notice that the energy falls beside it.
+        """
+        aside = math.hypot(target[0], target[1])
+        x, y = (1.0, 0.0) if aside < 1e-9 else (target[0] / aside, target[1] / aside)
+        half = 0.5 * np.linspace(0.0, 1.0, self.intervals + 1)
+        turn = np.sin(half)[:, None] * np.array([_ASIDE * x - y, x + _ASIDE * y, 0.0])
+        scalar = np.sqrt(1.0 - np.sum(turn * turn, axis=1))
+        return np.column_stack([scalar, turn])
+
+    def _solution(
+        self,
+        nodes: Array,
+        multipliers: Array,
+        status: int,
+        iterations: int,
+        moment: float,
+        defect: float,
+    ) -> RodEquilibrium:
+        positions = np.empty((self.intervals + 1, 3))
+        positions_into(nodes, self.ds, positions)
+        wrench = np.zeros(6)
+        wrench[: multipliers.size] = multipliers
+        wrench[3:] = node_poses(nodes[-1:], positions[-1:])[0, :3, :3] @ wrench[3:]
+        converged = status in (CONVERGED, UNSTABLE)
+        message = ''
+        if status == UNSTABLE:
+            message = 'in equilibrium, but the energy is not a minimum: the shape is not stable'
+        elif not converged:
+            message = (
+                f'no equilibrium within {iterations} iterations: the tip misses by '
+                f'{1e3 * defect:.3g} mm or rad/1000, moments by {moment:.3g} N m'
+            )
+        return RodEquilibrium(
+            quaternions=np.ascontiguousarray(nodes[:, [1, 2, 3, 0]]),
+            positions=positions,
+            curvatures=curvatures_of(nodes, self.ds),
+            tip_wrench=wrench,
+            elastic_energy_J=elastic_energy(nodes, self.ds, self.stiffness),
+            residual_m=defect,
+            residual_moment_N_m=moment,
+            converged=converged,
+            stable=status == CONVERGED,
+            iterations=iterations,
+            message=message,
+            nodes=nodes,
+            multipliers=multipliers,
+        )
+
+
+def finite_array(value: Vector3 | Array, shape: tuple[int, ...], what: str) -> Array:
+    """Return a copy as an array; raise `ValueError` for another shape or a value not finite."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
+    if not np.isfinite(array).all():
+        raise ValueError(f'{what} {array.tolist()} is not finite')
+    return array
+
+
+def curvatures_of(nodes: Array, ds: float) -> Array:
+    """Return the strains (n, 3) [1/m] between nodes (n + 1, 4), scalar first."""
+    a, b = nodes[:-1], nodes[1:]
+    vector = a[:, :1] * b[:, 1:] - b[:, :1] * a[:, 1:] - np.cross(a[:, 1:], b[:, 1:])
+    return 2.0 / ds * vector
+
+
+def node_poses(nodes: Array, positions: Array) -> Array:
+    """Return the transforms (m, 4, 4) of nodes (m, 4), scalar first, at positions (m, 3)."""
+    w, x, y, z = nodes.T
+    poses = np.zeros((len(nodes), 4, 4))
+    poses[:, 0, 0] = 1 - 2 * (y * y + z * z)
+    poses[:, 0, 1] = 2 * (x * y - w * z)
+    poses[:, 0, 2] = 2 * (x * z + w * y)
+    poses[:, 1, 0] = 2 * (x * y + w * z)
+    poses[:, 1, 1] = 1 - 2 * (x * x + z * z)
+    poses[:, 1, 2] = 2 * (y * z - w * x)
+    poses[:, 2, 0] = 2 * (x * z - w * y)
+    poses[:, 2, 1] = 2 * (y * z + w * x)
+    poses[:, 2, 2] = 1 - 2 * (x * x + y * y)
+    poses[:, :3, 3] = positions
+    poses[:, 3, 3] = 1.0
+    return poses

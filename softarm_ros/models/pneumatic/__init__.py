@@ -1,0 +1,1 @@
+"""Three-chamber sections with sagging mounts."""

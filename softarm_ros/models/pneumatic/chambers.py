@@ -1,0 +1,126 @@
+"""
+Three parallel chambers <-> bending of a section (Gong et al. 2018, eq. 1-3 and 10-13).
+
+With u_j the direction of chamber j, l_j = L - d u_j . b, b = theta (cos phi, sin phi): linear both
+ways, hence smooth through the straight pose, where (kappa, phi, theta) have no direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array, ModelError, Vector3
+from softarm_ros.models.monotone_curve import MonotoneCurve
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig
+
+CHAMBER_ANGLES_RAD = np.radians([90.0, 210.0, 330.0])
+CHAMBER_DIRECTIONS = np.stack([np.cos(CHAMBER_ANGLES_RAD), np.sin(CHAMBER_ANGLES_RAD)], axis=1)
+
+
+@dataclass(frozen=True)
+class SectionBend:
+    """
+    Bending of one section.
+
+    Attributes
+    ----------
+    bend : (2,)
+        theta (cos phi, sin phi) [rad].
+    length_m : float
+        Length of the centre line.
+
+    """
+
+    bend: Array
+    length_m: float
+
+    @property
+    def theta(self) -> float:
+        """Bending angle [rad]."""
+        return math.hypot(self.bend[0], self.bend[1])
+
+    @property
+    def phi(self) -> float:
+        """Bending direction [rad] in -pi..pi; 0 for a straight section."""
+        return math.atan2(self.bend[1], self.bend[0])
+
+    @property
+    def kappa(self) -> float:
+        """Curvature [1/m]."""
+        return self.theta / self.length_m
+
+
+class ChamberCurves:
+    """Identified extension [m] over pressure [Pa] of the three chambers of a section."""
+
+    def __init__(self, section: ChamberSectionConfig) -> None:
+        curves = [
+            MonotoneCurve(c.pressure_Pa, c.extension_m, 'pressure_Pa', 'extension_m')
+            for c in section.curves
+        ]
+        self.curves = curves * 3 if len(curves) == 1 else curves
+        self.max_pressure_Pa = np.array([curve.x[-1] for curve in self.curves])
+        self.max_extension_m = np.array([curve.y_limits[1] for curve in self.curves])
+
+    def extensions(self, pressures: Array) -> Array:
+        """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
+        return np.array([float(c(p)) for c, p in zip(self.curves, pressures)])
+
+    def slopes(self, pressures: Array) -> Array:
+        """Return d extension / d pressure (3,) [m/Pa]."""
+        return np.array([float(c.slope(p)) for c, p in zip(self.curves, pressures)])
+
+    def pressures(self, extensions: Array) -> Array:
+        """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        return np.array([float(c.inverse(e)) for c, e in zip(self.curves, extensions)])
+
+
+def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:
+    """Return the bending under chamber lengths (3,) [m] at a radius [m]: eq. 1-3, no arctan."""
+    values = np.array(lengths, dtype=np.float64)
+    if values.shape != (3,) or not np.isfinite(values).all() or not np.all(values > 0.0):
+        raise ValueError(f'chamber lengths {values.tolist()}: expected three positive lengths')
+    bend = -2.0 / (3.0 * radius) * (values @ CHAMBER_DIRECTIONS)
+    return SectionBend(bend, float(values.mean()))
+
+
+def chambers_of_bend(bend: Array, length_m: float, radius: float) -> Array:
+    """
+    Return the chamber lengths (3,) [m] for a bending vector (2,) [rad] at a centre length [m].
+
+    Raises
+    ------
+    ModelError
+        If a chamber would have no length left.
+
+    """
+    lengths = length_m - radius * (CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64))
+    if not np.all(lengths > 0.0):
+        raise ModelError(
+            f'a bend of {np.degrees(np.linalg.norm(bend)):.1f} deg at {1e3 * length_m:.1f} mm '
+            f'leaves a chamber without length: {np.round(1e3 * lengths, 2).tolist()} mm'
+        )
+    return lengths
+
+
+def passive_length(bend: Array, rest_length_m: float, radius: float) -> float:
+    """
+    Return the centre length [m] with the innermost chamber at rest: eq. 10-13 in one line.
+
+    The paper fills at most two chambers of a section; the third keeps its rest length.
+    """
+    inward = CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64)
+    return rest_length_m + radius * float(inward.max())
+
+
+def finite_vector(value: Vector3, what: str) -> Array:
+    """Return a vector (3,); raise `ValueError` for another shape or a value not finite."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (3,):
+        raise ValueError(f'{what} has shape {array.shape}, expected (3,)')
+    if not np.isfinite(array).all():
+        raise ValueError(f'{what} {array.tolist()} is not finite')
+    return array
