@@ -33,6 +33,10 @@ $(VENV)/.lint: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[lint]'
 	@touch $@
 
+$(VENV)/.bench: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
@@ -45,7 +49,7 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
 
-bench: setup
+bench: $(VENV)/.bench
 	$(BIN)/softarm bench
 
 # The real graph at 100 Hz against the wall clock for a minute and more; counts missed cycles.

@@ -57,6 +57,7 @@ setup(
             'hypothesis>=6.90',
             'import-linter>=2.0',
         ],
+        'bench': ['pyelastica>=1.0'],  # the reference of the arm dynamics
         'lint': ['ruff>=0.6', 'mypy>=1.10'],
     },
     entry_points={

@@ -20,6 +20,7 @@ from softarm_ros.tools.bench_rows import BenchRow
 from softarm_ros.tools.cli_errors import UsageError
 
 REPEATS = 15
+WIDTH = 140  # of a table that goes into a file
 TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'cable_arm': bench_cable_arm.rows,
     'cosserat': bench_cosserat.rows,
@@ -53,6 +54,8 @@ def main(topics: Sequence[str] = ()) -> None:
     from rich.table import Table
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     console.print('compiling kernels, then measuring (median of repeated runs, one thread) ...')
     table = Table(title='softarm models, called from Python')
     for heading in ('work', 'compiled', 'reference', 'ratio', 'bar', ''):
@@ -68,6 +71,11 @@ def main(topics: Sequence[str] = ()) -> None:
             f'[{colour}]{row.verdict}[/]',
         )
     console.print(table)
+    if not topics or 'dynamics' in topics:
+        for line in bench_dynamics.accuracy_lines(
+            bench_dynamics.accuracy([(20, bench_dynamics.TOLERANCE)], [(20, 2e-4), (80, 5e-5)])
+        ):
+            console.print(line, highlight=False, soft_wrap=True)
 
 
 def _time(value_us: float) -> str:

@@ -10,7 +10,7 @@ figures of the documentation too. Run as `python -m softarm_ros.tools.bench_dyna
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -72,7 +72,7 @@ def motion(segments: int, tolerance_m: float) -> Array:
 def elastica_motion(elements: int, step: float) -> Array | None:
     """Return tips (t, 3) of the same arm by pyelastica, or None where it is not installed."""
     try:
-        import elastica as ea  # type: ignore[import-not-found]
+        import elastica as ea
     except ImportError:
         return None
 
@@ -109,11 +109,18 @@ def elastica_motion(elements: int, step: float) -> Array | None:
     return np.array(tips)
 
 
-def accuracy() -> list[Accuracy]:
-    """Return speed and tip errors of this package's solver and of pyelastica."""
+def accuracy(
+    ours: Sequence[tuple[int, float]] = ((20, TOLERANCE), (20, 1e-6), (40, 1e-6), (10, TOLERANCE)),
+    theirs: Sequence[tuple[int, float]] = ((20, 1e-4), (20, 2e-4), (40, 1e-4), (80, 5e-5)),
+) -> list[Accuracy]:
+    """
+    Return speed and tip errors of this package's solver and of pyelastica.
+
+    `ours` holds segments and tolerance [m] a step, `theirs` elements and step [s].
+    """
     exact = motion(160, 1e-8)
     table = []
-    for segments, tolerance in ((20, TOLERANCE), (20, 1e-6), (40, 1e-6), (10, TOLERANCE)):
+    for segments, tolerance in ours:
         seconds, tips = _timed(partial(motion, segments, tolerance), 5)
         table.append(
             _row(
@@ -127,7 +134,7 @@ def accuracy() -> list[Accuracy]:
     finest = elastica_motion(160, 2e-5)
     if finest is None:
         return table
-    for elements, step in ((20, 1e-4), (20, 2e-4), (40, 1e-4), (80, 5e-5)):
+    for elements, step in theirs:
         seconds, found = _timed(partial(_elastica, elements, step), 1)
         name = f'pyelastica, {elements} elements, {step:g} s'
         table.append(_row(name, seconds, found, finest, 'its own solution, 160 elements, 2e-5 s'))
@@ -135,6 +142,18 @@ def accuracy() -> list[Accuracy]:
         _row('pyelastica, 160 elements', np.nan, finest, exact, "this package's, without shear")
     )
     return table
+
+
+def accuracy_lines(table: Sequence[Accuracy]) -> list[str]:
+    """Return the table of `accuracy` as text."""
+    lines = [f'released cantilever, {SECONDS:g} s of motion: tip errors at {len(TIMES)} times']
+    for row in table:
+        speed = '' if np.isnan(row.times_real_time) else f'{row.times_real_time:.1f} x real time'
+        lines.append(
+            f'  {row.name:<34} {speed:>17}  worst {1e3 * row.worst_error_m:7.3f} mm  '
+            f'last {1e3 * row.last_error_m:7.3f} mm  against {row.against}'
+        )
+    return lines
 
 
 def _timed(work: Callable[[], Array], repeats: int) -> tuple[float, Array]:
@@ -272,13 +291,7 @@ def _equilibrium(repeats: int) -> BenchRow:
 
 def main() -> None:
     """Print accuracy and rows."""
-    print('released cantilever, 2 s of motion: tip errors at 21 times')
-    for row in accuracy():
-        print(
-            f'  {row.name:36s} {row.times_real_time:7.1f} x real time  worst '
-            f'{1e3 * row.worst_error_m:7.3f} mm  last {1e3 * row.last_error_m:7.3f} mm  '
-            f'against {row.against}'
-        )
+    print('\n'.join(accuracy_lines(accuracy())))
     for segments in (10, 20, 40):
         errors = ', '.join(f'{100.0 * x:.4f}' for x in frequency_errors(segments))
         print(

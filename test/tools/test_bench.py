@@ -35,7 +35,7 @@ def test_disagreement_voids_the_comparison(monkeypatch):
 
 def test_main_prints_the_table(capsys, monkeypatch, rows):
     monkeypatch.setattr(bench, 'run_bench', lambda topics: rows)
-    bench.main()
+    bench.main(['cable_arm'])
     assert 'constant-curvatu' in capsys.readouterr().out
 
 

@@ -283,7 +283,7 @@ def test_urdf_that_cannot_be_written(tmp_path):
 
 def test_bench_calls_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, 'run_bench', lambda topics: [BenchRow('a row', 1.0, 5.0, 'x', 3.0)])
-    status, out, _ = softarm('bench')
+    status, out, _ = softarm('bench', 'cable_arm')
     assert status == 0
     assert 'a row' in out and '5 x' in out and 'pass' in out
 
