@@ -8,17 +8,15 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics.hydraulic_arm import GRAVITY_M_S2 as HANGING
 from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
 from softarm_ros.models.hydraulics.axes_kernels import GAMMA, axes_step_into
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.identified_arm import HANGING_M_S2 as HANGING
+from softarm_ros.models.hydraulics.identified_arm import SET_B, build_hydraulic_arm
 from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, PieceMotion, WaterConfig
 from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, drag_into
 from softarm_ros.tools.bench_rows import BenchRow, median_us, require_equal
-from softarm_ros.tools.hydraulic_arm_set import ArmSet, build_hydraulic_arm
 
-# Set B for one segment per section, as `identify(1)` of hydraulic_arm_set finds it.
-SET_B = ArmSet(1, 0.39702, 0.39689, 1.00834)
 TORQUE = np.array([1.5, 0.0, 0.0, 0.0, 1.5, 1.5])
 
 
@@ -59,7 +57,7 @@ def _coupled_row(repeats: int) -> BenchRow:
     """Two sections and six axes, 20 ms: our steps of 1 ms beside scipy's Radau."""
     # A yielding wall, for Radau's numerical Jacobian; it costs our steps nothing.
     axis = HydraulicAxisConfig()
-    system = build_hydraulic_arm(SET_B, axis)
+    system = build_hydraulic_arm(SET_B[1], axis)
     for row in system.hydraulics.parameters:
         row[9] = 5e-12
     soft = axis.model_copy(

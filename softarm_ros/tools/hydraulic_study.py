@@ -1,7 +1,9 @@
 """
-The hydraulic arm's experiments (Chen et al. 2022), arm and water coupled.
+The hydraulic arm of Chen et al. 2022: limit poses, static tips, its experiments, its axes.
 
-`python -m softarm_ros.tools.hydraulic_study` prints the tables of docs/models_hydraulics.md.
+The experiments run with arm and water coupled, and with the arm alone under pressures that lag
+the motor torque by 20 ms. `python -m softarm_ros.tools.hydraulic_study` prints the tables of
+docs/models_hydraulics.md and of the arm in docs/models_dynamics.md.
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from rich.table import Table
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.hydraulic_arm import GRAVITY_M_S2 as HANGING
 from softarm_ros.models.dynamics.simulation import ArmIntegrator
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.arm import HydraulicArm
 from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
-from softarm_ros.tools.hydraulic_arm_set import (
+from softarm_ros.models.hydraulics.identified_arm import HANGING_M_S2 as HANGING
+from softarm_ros.models.hydraulics.identified_arm import (
+    LIMIT_PRESSURE_PA,
+    SET_B,
     ArmSet,
-    build_arm,
-    build_drive,
+    build_body,
     build_hydraulic_arm,
-    identify,
-    section_pose,
+    rest_pose,
 )
 from softarm_ros.tools.hydraulic_axis_study import print_axis
 
@@ -79,9 +81,9 @@ class Settling:
     tip_speed: float
 
 
-def _on(*which: int) -> Array:
+def _on(*which: int, torque_N_m: float = 1.5) -> Array:
     torque = np.zeros(6)
-    torque[[i - 1 for i in which]] = 1.5
+    torque[[i - 1 for i in which]] = torque_N_m
     return torque
 
 
@@ -155,20 +157,32 @@ def simulate_coupled(system: HydraulicArm, experiment: Experiment, dt_s: float) 
 
 
 def simulate_apart(values: ArmSet, experiment: Experiment, dt_s: float) -> Record:
-    """Return the motion of the arm alone, pressures lagging the torque by 20 ms (first order)."""
-    arm = build_arm(values)
-    drive = build_drive(arm, values)
+    """
+    Return the motion of the arm alone, pressures lagging the torque by 20 ms (first order).
+
+    Raises
+    ------
+    RuntimeError
+        If a step does not converge.
+
+    """
+    drive = build_body(values)
+    arm = drive.arm
     integrator = ArmIntegrator(arm, tolerance_m=1e-5)
     rest = equilibrium(arm, arm.loads(HANGING))
     state = integrator.start(arm.loads(HANGING), rest.strains)
     per_torque = HydraulicAxisConfig().pressure_per_torque_Pa_Nm
-    pressure, keep = np.zeros(6), math.exp(-dt_s / LAG_S)
+    pressure, keep = np.zeros(6), math.exp(-0.5 * dt_s / LAG_S)
     rows = []
     for k in range(round(experiment.duration_s / dt_s)):
         wanted = per_torque * experiment.torques((k + 0.5) * dt_s)
-        pressure = wanted + (pressure - wanted) * keep
-        loads = arm.loads(HANGING, drive=drive.drive(pressure))
-        state = integrator.advance(state, loads, dt_s).state
+        middle = wanted + (pressure - wanted) * keep
+        pressure = wanted + (middle - wanted) * keep
+        loads = arm.loads(HANGING, drive=drive.drive(middle))
+        step = integrator.advance(state, loads, dt_s)
+        if not step.converged:
+            raise RuntimeError(f'{experiment.name} at {k * dt_s:.4f} s: {step.message}')
+        state = step.state
         rows.append((state.strains.copy(), pressure, np.zeros(6)))
     return _record(arm, rows, dt_s)
 
@@ -244,28 +258,57 @@ def simulate_in_turn(values: ArmSet, experiment: Experiment, dt_s: float) -> Rec
 def main() -> None:
     """Print the tables."""
     console = Console(width=170)
-    sets = {n: identify(n) for n in (1, 5)}
+    _print_limit_poses(console)
+    _print_static_tips(console)
+    _print_experiments(console)
+    _print_steps(console, SET_B[1])
+    print_axis(console)
 
+
+def _print_limit_poses(console: Console) -> None:
+    """Print the identified sets, and what the one for n = 1 does with five segments."""
     table = Table(title='set B, identified; limit poses of one hanging section at 1 MPa')
-    for heading in ('segments', 'l0 m', 'EI N m^2', 'excess', 'chambers', 'length m', 'paper'):
+    for heading in ('set for n', 'segments', 'l0 m', 'EI N m^2', 'excess', 'actuators'):
         table.add_column(heading, justify='right')
-    table.add_column('angle deg', justify='right')
-    table.add_column('paper', justify='right')
-    for n, values in sets.items():
-        arm = build_arm(values, 1)
-        drive = build_drive(arm, values)
+    for heading in ('length m', 'paper', 'angle deg', 'paper', 'radius m', 'tip x, z m'):
+        table.add_column(heading, justify='right')
+    for n, values in (*SET_B.items(), (1, replace(SET_B[1], segments=5))):
+        drive = build_body(values, 1)
         for name, on, length_m, angle in (
             ('2 3', (0.0, 1.0, 1.0), '0.401', '165.7'),
             ('1', (1.0, 0.0, 0.0), '(0.473)', '168'),
         ):
-            length, bend = section_pose(arm, drive, 1e6 * np.array(on))
+            pose = rest_pose(drive, LIMIT_PRESSURE_PA * np.array(on))
+            bend, (x, _, z) = abs(pose.angles[0]), pose.tips[0]
             table.add_row(
-                str(n), f'{values.length_m:.5f}', f'{values.bending_stiffness_N_m2:.5f}',
-                f'{values.excess:.5f}', name, f'{length:.4f}', length_m,
-                f'{abs(math.degrees(bend)):.2f}', angle,
+                str(n), str(values.segments), f'{values.length_m:.5f}',
+                f'{values.bending_stiffness_N_m2:.5f}', f'{values.excess:.5f}', name,
+                f'{pose.lengths[0]:.4f}', length_m, f'{math.degrees(bend):.2f}', angle,
+                f'{pose.lengths[0] / bend:.4f}', f'{x:.3f}, {z:.3f}',
             )  # fmt: skip
     console.print(table)
 
+
+def _print_static_tips(console: Console) -> None:
+    table = Table(title='two sections at rest, torque on one actuator alone (experiment 4.2)')
+    for heading in ('n', 'actuator', 'torque N m', 'tip 1 x, z m', 'tip 2 x, z m', 'angles deg'):
+        table.add_column(heading, justify='right')
+    per_torque = HydraulicAxisConfig().pressure_per_torque_Pa_Nm
+    for n, values in SET_B.items():
+        drive = build_body(values)
+        for actuator in (1, 4):
+            for torque in (0.5, 1.0, 1.5, 2.0):
+                pose = rest_pose(drive, per_torque * _on(actuator, torque_N_m=torque))
+                (x, _, z), (far_x, _, far_z) = pose.tips
+                first, second = np.degrees(pose.angles)
+                table.add_row(
+                    str(n), str(actuator), f'{torque:.1f}', f'{x:.3f}, {z:.3f}',
+                    f'{far_x:.3f}, {far_z:.3f}', f'{first:.1f}, {second:.1f}',
+                )  # fmt: skip
+    console.print(table)
+
+
+def _print_experiments(console: Console) -> None:
     table = Table(title='settling after the last change of the command (5 %), s')
     for heading in ('experiment', 'n', 'arm and water', 'curvature 1', 'curvature 2'):
         table.add_column(heading, justify='right')
@@ -281,7 +324,7 @@ def main() -> None:
     line = HydraulicAxisConfig(line_cells=4, turbulent_line=True)
     seals = HydraulicAxisConfig(coulomb_friction_N=40.0, static_friction_N=60.0)
     for experiment in experiments():
-        for n, values in sets.items():
+        for n, values in SET_B.items():
             ways: list[tuple[str, Callable[[], Record]]] = [
                 ('coupled', _coupled(values, None, experiment)),
                 ('20 ms lag', _apart(values, experiment)),
@@ -301,9 +344,6 @@ def main() -> None:
                     experiment.reported,
                 )  # fmt: skip
     console.print(table)
-
-    _print_steps(console, sets[1])
-    print_axis(console)
 
 
 def _span(pressure: Array) -> str:

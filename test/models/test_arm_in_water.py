@@ -7,12 +7,13 @@ import pytest
 
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import round_section
-from softarm_ros.models.dynamics.hydraulic_arm import hydraulic_arm
 from softarm_ros.models.dynamics.simulation import ArmIntegrator
 from softarm_ros.models.dynamics.tangents import equilibrium
-from softarm_ros.models.hydraulics.arm import HydraulicArm
-from softarm_ros.models.hydraulics.axes import WaterHydraulics
-from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.identified_arm import (
+    HANGING_M_S2,
+    SET_B,
+    build_hydraulic_arm,
+)
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.models.hydrodynamics.morison import WaterConfig
 
@@ -111,11 +112,10 @@ def test_current_bends_the_arm_downstream(arm, immersed):
 
 def test_hydraulic_arm_under_water():
     """The same torque, in air and immersed: the same rest, a slower way there."""
-    body, drive = hydraulic_arm()
-    axes = [HydraulicAxisConfig(name=f'a{i}', chamber_compliance_m3_Pa=0.0) for i in range(6)]
-    system = HydraulicArm(drive, WaterHydraulics(axes))
+    system = build_hydraulic_arm(SET_B[1])
+    body = system.arm
     around = ArmInWater(body, WATER, 0.09)
-    air = body.loads((0.0, 0.0, 9.81))
+    air = body.loads(HANGING_M_S2)
     torque, dt = np.array([1.0, 0, 0, 0, 0.5, 0.5]), 5e-3
     ends, speeds = [], []
     for wet in (False, True):

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
-from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
 from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
-
-HANGING = (0.0, 0.0, 9.81)
-
-
-def section(segments, drag=2.0):
-    return DynamicSectionConfig(
-        length_m=0.397,
-        segments=segments,
-        mass_per_length_kg_m=0.35 / 0.397,
-        slice_inertia_kg_m=(4.5e-4, 4.5e-4, 9e-4),
-        stiffness=diagonal4((22620.0, 0.4, 0.4, 0.4)),
-        damping=diagonal4((80.0, 0.0, 0.0, 0.0)),
-        drag_N_s_m2=drag / 0.397,
-        turning_drag_N_s=0.025 * drag / 0.397,
-        mass_at='top',
-    )
+from softarm_ros.models.hydraulics.identified_arm import HANGING_M_S2 as HANGING
+from softarm_ros.models.hydraulics.identified_arm import SET_B, build_body
 
 
 def build(segments=1, sections=1, drag=2.0, **axis):
-    arm = ArmDynamics([section(segments, drag)] * sections)
-    chambers = [
-        Chamber(s, 1.131e-4, 0.03, 120.0 * j + 180.0 * s)
-        for s in range(sections)
-        for j in range(3)
-    ]
+    """The identified arm of one segment, cut into `segments`, on axes of one's own."""
+    values = replace(SET_B[1], segments=segments, drag_N_s_m=drag, turning_drag_N_m_s=0.025 * drag)
     base = {'chamber_compliance_m3_Pa': 0.0} | axis
-    axes = [HydraulicAxisConfig(name=f'a{i}', **base) for i in range(len(chambers))]
-    return HydraulicArm(ChamberDrive(arm, chambers), WaterHydraulics(axes))
+    axes = [HydraulicAxisConfig(name=f'a{i}', **base) for i in range(3 * sections)]
+    return HydraulicArm(build_body(values, sections), WaterHydraulics(axes))
 
 
 def run(system, state, torque, dt, steps, gravity=HANGING):
