@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.geometry.rotation_kernels import (
     exp_so3_kernel,
     log_so3_kernel,
@@ -42,7 +43,7 @@ def rotation_z(angle: float) -> Array:
 
 def exp_so3(rotation_vector: ArrayLike) -> Array:
     """Return the rotation matrix (3, 3) of a rotation vector (3,) [rad]; smooth at zero."""
-    return exp_so3_kernel(_array(rotation_vector, (3,), 'rotation vector'))
+    return exp_so3_kernel(finite_array(rotation_vector, (3,), 'rotation vector'))
 
 
 def log_so3(rotation: ArrayLike) -> Array:
@@ -52,12 +53,12 @@ def log_so3(rotation: ArrayLike) -> Array:
     Its length lies in 0..pi. Smooth at the identity; at pi both axes +-n describe the rotation
     and one of them is returned.
     """
-    return log_so3_kernel(_array(rotation, (3, 3), 'rotation matrix'))
+    return log_so3_kernel(finite_array(rotation, (3, 3), 'rotation matrix'))
 
 
 def quaternion_from_matrix(rotation: ArrayLike) -> Array:
     """Return the unit quaternion (x, y, z, w) with w >= 0 of a rotation matrix (3, 3)."""
-    return quaternion_kernel(_array(rotation, (3, 3), 'rotation matrix'))
+    return quaternion_kernel(finite_array(rotation, (3, 3), 'rotation matrix'))
 
 
 def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
@@ -70,7 +71,7 @@ def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
         If the quaternion has length zero, which no rotation has.
 
     """
-    q = _array(quaternion, (4,), 'quaternion')
+    q = finite_array(quaternion, (4,), 'quaternion')
     norm = float(np.linalg.norm(q))
     if norm == 0.0:
         raise ValueError(f'quaternion {q.tolist()} has length zero')
@@ -88,13 +89,3 @@ def angle_between(first: ArrayLike, second: ArrayLike) -> float:
     """Return the angle [rad], 0..pi, of the rotation that leads from one matrix to the other."""
     relative = np.asarray(first, dtype=np.float64).T @ np.asarray(second, dtype=np.float64)
     return float(np.linalg.norm(log_so3(relative)))
-
-
-def _array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """Return a contiguous, writable copy of the right shape; kernels compile for nothing else."""
-    array = np.array(value, dtype=np.float64, order='C')
-    if array.shape != shape:
-        raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
-    if not np.isfinite(array).all():
-        raise ValueError(f'{what} {array.tolist()} is not finite')
-    return array

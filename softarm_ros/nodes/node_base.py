@@ -26,6 +26,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import raise_priority
+from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
@@ -169,7 +170,7 @@ class Heartbeat:
         node: Node,
         hardware_id: str,
         *,
-        rate_hz: float = 40.0,
+        rate_hz: float = HEARTBEAT_RATE_HZ,
         fill: Callable[[], dict[str, str]] = dict,
     ) -> None:
         self._node = node

@@ -10,10 +10,9 @@ cable.
 
 from __future__ import annotations
 
-import math
-
 from numba import njit
 
+from softarm_ros.models.symmetric_kernels import invert_symmetric_4
 from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_quaternion
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
 
@@ -266,7 +265,7 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
             for j in range(i + 1):
                 D[i, j] += factor * scratch.tangent[g, i, j]
         D[3, 3] += factor * body.stiffness[g, 2]
-        _invert_symmetric_4(D)
+        invert_symmetric_4(D)  # NaN where it fails, which the step notices
         for i in range(6):
             u0, u1, u2, u3 = U[i, 0], U[i, 1], U[i, 2], U[i, 3]
             x0 = u0 * D[0, 0] + u1 * D[1, 0] + u2 * D[2, 0] + u3 * D[3, 0]
@@ -329,34 +328,6 @@ def _add_inertia(matrix: Array, J: Array) -> None:
     matrix[3, 3] += J[9]
     matrix[4, 4] += J[9]
     matrix[5, 5] += J[9]
-
-
-@njit(cache=True, fastmath=False, error_model='numpy')
-def _invert_symmetric_4(D: Array) -> None:
-    """Replace a positive definite (4, 4), lower triangle given, by its full inverse."""
-    # Cholesky D = L L^T in place, then L^-1 in place, then L^-T L^-1.
-    for j in range(4):
-        for k in range(j):
-            D[j, j] -= D[j, k] * D[j, k]
-        D[j, j] = math.sqrt(D[j, j])
-        for i in range(j + 1, 4):
-            for k in range(j):
-                D[i, j] -= D[i, k] * D[j, k]
-            D[i, j] /= D[j, j]
-    for j in range(4):
-        D[j, j] = 1.0 / D[j, j]
-        for i in range(j + 1, 4):
-            total = 0.0
-            for k in range(j, i):
-                total -= D[i, k] * D[k, j]
-            D[i, j] = total / D[i, i]
-    for i in range(4):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(i, 4):
-                total += D[k, i] * D[k, j]
-            D[i, j] = total
-            D[j, i] = total
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

@@ -9,7 +9,7 @@ from typing import Any
 
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
-# Nodes send heartbeats at this rate (softarm_ros/nodes), control runs on their absence.
+# Nodes send heartbeats at this rate; control runs on their absence.
 HEARTBEAT_RATE_HZ = 40.0
 MIN_CABLE_SEPARATION_DEG = 1.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.

@@ -133,16 +133,3 @@ def _morison_row(repeats: int) -> BenchRow:
         'Morison loads of 40 nodes', median_us(compiled, repeats), median_us(plain, repeats),
         'numpy', 20.0,
     )  # fmt: skip
-
-
-def main() -> None:
-    """Print the rows alone."""
-    for row in rows(15):
-        print(
-            f'{row.name}: {row.compiled_us:.2f} us, {row.reference}: {row.reference_us:.1f} us, '
-            f'bar {row.bar_us:g} us: {row.verdict}'
-        )
-
-
-if __name__ == '__main__':
-    main()

@@ -58,11 +58,3 @@ def rows(repeats: int = 15) -> list[BenchRow]:
             f'{what} (tip held)',
         ),
     ]
-
-
-if __name__ == '__main__':
-    for row in rows():
-        print(
-            f'{row.name}: {row.compiled_us:.0f} us, {row.reference}: {row.reference_us:.0f} us'
-            f' {row.verdict}'
-        )

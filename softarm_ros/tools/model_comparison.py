@@ -19,13 +19,6 @@ from numpy.typing import NDArray
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.config import CableConfig, ModelName, SectionConfig
 from softarm_ros.models.cosserat.arm import CosseratArm
-from softarm_ros.models.cosserat.config import (
-    CableRoute,
-    CosseratConfig,
-    RodCableConfig,
-    RodSegmentConfig,
-    RoundProfile,
-)
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import round_section
 from softarm_ros.models.dynamics.drive import CableDrive
@@ -33,6 +26,7 @@ from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.factory import build_model
 from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
+from softarm_ros.tools.bench_cosserat import two_segment_arm
 from softarm_ros.tools.bench_rows import median_us
 
 Array = NDArray[np.float64]
@@ -65,7 +59,8 @@ class ModelShape:
 
 def compare(gravity: Vector, repeats: int = REPEATS) -> list[ModelShape]:
     """Return the shapes of all models under the same cable tension; Cosserat rod first."""
-    cosserat = _cosserat_arm(gravity)
+    one_segment = two_segment_arm(steps=20, extensible=False, segments=1)
+    cosserat = CosseratArm(one_segment.model_copy(update={'gravity_m_s2': gravity}))
     reference = cosserat.rod.solve(TENSIONS, warm=False)
     contractions, tip = reference.contractions, reference.tip
     arm, drive = _dynamic_arm()
@@ -137,28 +132,6 @@ def _section() -> SectionConfig:
 
 def _cables() -> list[CableConfig]:
     return [CableConfig(name=f'c{a:.0f}', section='rod', angle_deg=a) for a in ANGLES_DEG]
-
-
-def _cosserat_arm(gravity: Vector) -> CosseratArm:
-    profile = RoundProfile(
-        young_modulus_Pa=MODULUS, poisson_ratio=0.5, density_kg_m3=DENSITY, radius_m=RADIUS
-    )
-    cables = [
-        RodCableConfig(
-            name=f'c{angle:.0f}',
-            routes=(CableRoute(segment='rod', radius_m=OFFSET, angle_deg=angle),),
-        )
-        for angle in ANGLES_DEG
-    ]
-    return CosseratArm(
-        CosseratConfig(
-            segments=(RodSegmentConfig(name='rod', length_m=LENGTH, profile=profile),),
-            cables=tuple(cables),
-            gravity_m_s2=gravity,
-            extensible=False,
-            steps=20,
-        )
-    )
 
 
 def _dynamic_arm() -> tuple[ArmDynamics, CableDrive]:

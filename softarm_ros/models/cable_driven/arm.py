@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -175,7 +176,7 @@ class CableDrivenArm(ABC):
         if not damping > 0.0:
             raise ValueError(f'damping = {damping}: must be positive')
         bend = self._checked_configuration(configuration)
-        goal = _finite_array(target, (3,), 'target')
+        goal = finite_array(target, (3,), 'target')
         tip, jacobian, step = np.empty(3), np.empty((3, bend.size)), np.empty(bend.size)
         damped_step_into(bend, self._lengths, goal, damping, tip, jacobian, step)
         return step
@@ -291,7 +292,7 @@ class CableDrivenArm(ABC):
 
         """
         self._refuse_load('tip_force', tip_force)
-        target = _finite_array(position, (3,), 'position')
+        target = finite_array(position, (3,), 'position')
         rotation = None if orientation is None else _rotation(orientation)
         start = None if guess is None else self._start_of(guess)
         bend, residual = self._search.best(target, rotation, start)
@@ -354,7 +355,7 @@ class CableDrivenArm(ABC):
         return bend
 
     def _refuse_load(self, what: str, load: Vector3) -> None:
-        if np.any(_finite_array(load, (3,), what) != 0.0):
+        if np.any(finite_array(load, (3,), what) != 0.0):
             raise ModelError(
                 f'{what} = {tuple(float(value) for value in load)}: '
                 f'the model {self.name} does not account for tip loads'
@@ -386,17 +387,8 @@ def _require_finite(values: Array, names: Sequence[str], what: str) -> None:
             raise ValueError(f'{what} of {name} is {value}, expected a finite number')
 
 
-def _finite_array(value: Vector3, shape: tuple[int, ...], what: str) -> Array:
-    array = np.array(value, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
-    if not np.isfinite(array).all():
-        raise ValueError(f'{what} = {array.tolist()} is not finite')
-    return array
-
-
 def _rotation(value: Array) -> Array:
-    rotation = _finite_array(value, (3, 3), 'orientation')
+    rotation = finite_array(value, (3, 3), 'orientation')
     error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
     if error > 1e-6 or np.linalg.det(rotation) < 0.0:
         raise ValueError(

@@ -10,14 +10,13 @@ with mass of their own).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
+from softarm_ros.models.symmetric_kernels import invert_symmetric_4
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -94,7 +93,7 @@ def factorise(
             more[i, i] += drag_time * body.drag[k, 1]
         H = scratch.inverse[k]
         _own_inertia(body, k, damping_time, stiffness_time2, mass, more, U, scratch, H)
-        if not _invert_4(H):
+        if not invert_symmetric_4(H):
             return False
         _shift_inertia(scratch.end[k], ll, la, aa, work)
         c = scratch.centre[k]
@@ -247,37 +246,6 @@ def _add_point(mass: float, c: Array, ll: Array, la: Array, aa: Array) -> None:
     aa[2, 0] -= mass * x * z
     aa[1, 2] -= mass * y * z
     aa[2, 1] -= mass * y * z
-
-
-@njit(cache=True, fastmath=False, error_model='numpy')
-def _invert_4(D: Array) -> bool:
-    """Replace a positive definite (4, 4), lower triangle given, by its full inverse."""
-    # Cholesky D = L L^T in place, then L^-1 in place, then L^-T L^-1.
-    for j in range(4):
-        for k in range(j):
-            D[j, j] -= D[j, k] * D[j, k]
-        if not D[j, j] > 0.0:
-            return False
-        D[j, j] = math.sqrt(D[j, j])
-        for i in range(j + 1, 4):
-            for k in range(j):
-                D[i, j] -= D[i, k] * D[j, k]
-            D[i, j] /= D[j, j]
-    for j in range(4):
-        D[j, j] = 1.0 / D[j, j]
-        for i in range(j + 1, 4):
-            total = 0.0
-            for k in range(j, i):
-                total -= D[i, k] * D[k, j]
-            D[i, j] = total * (1.0 / D[i, i])
-    for i in range(4):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(i, 4):
-                total += D[k, i] * D[k, j]
-            D[i, j] = total
-            D[j, i] = total
-    return True
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

@@ -124,17 +124,11 @@ def advance(
     time, steps, rejected, iterations = 0.0, 0, 0, 0
     smallest = 1e-9 * duration
     known, age = contraction >= 0.0, MAX_AGE
+    status = REACHED
     while duration - time > smallest:
         if steps + rejected >= max_steps:
-            return (
-                TOO_MANY,
-                time,
-                step,
-                contraction if known else -1.0,
-                steps,
-                rejected,
-                iterations,
-            )
+            status = TOO_MANY
+            break
         step = min(step, max_step)
         left = duration - time
         h = left / math.ceil(left / step * (1.0 - 1e-9))
@@ -187,15 +181,8 @@ def advance(
             known = False
             step = 0.25 * h
             if step < smallest:
-                return (
-                    TOO_SMALL,
-                    time,
-                    step,
-                    contraction if known else -1.0,
-                    steps,
-                    rejected,
-                    iterations,
-                )
+                status = TOO_SMALL
+                break
             continue
         # Local error of the positions: error_constant h^3 q''', from the accelerations.
         for k in range(n):
@@ -208,15 +195,8 @@ def advance(
             rejected += 1
             step = h * max(0.25, ratio)
             if step < smallest:
-                return (
-                    TOO_SMALL,
-                    time,
-                    step,
-                    contraction if known else -1.0,
-                    steps,
-                    rejected,
-                    iterations,
-                )
+                status = TOO_SMALL
+                break
             continue
         for k in range(n):
             for j in range(4):
@@ -228,7 +208,7 @@ def advance(
         age += 1
         # At most doubled, but a step cut short by the end of the interval is not held against it.
         step = max(h * min(max(ratio, 0.5), 2.0), min(step, h * ratio))
-    return REACHED, time, step, contraction if known else -1.0, steps, rejected, iterations
+    return status, time, step, contraction if known else -1.0, steps, rejected, iterations
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

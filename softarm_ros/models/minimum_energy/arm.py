@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -34,7 +35,6 @@ from softarm_ros.models.minimum_energy.newton_kernels import (
 from softarm_ros.models.minimum_energy.rod import (
     MinimumEnergyRod,
     RodEquilibrium,
-    finite_array,
     node_poses,
 )
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.geometry.poses import displacement, pose
 from softarm_ros.models.arm_model import Array, InverseSolution, ModelError, Vector3
 from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
-from softarm_ros.models.minimum_energy.rod import finite_array, node_poses
+from softarm_ros.models.minimum_energy.rod import node_poses
 
 if TYPE_CHECKING:
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm, MuscleEquilibrium

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
 from softarm_ros.models.minimum_energy.config import BackboneConfig
@@ -262,16 +263,6 @@ class MinimumEnergyRod:
             nodes=nodes,
             multipliers=multipliers,
         )
-
-
-def finite_array(value: Vector3 | Array, shape: tuple[int, ...], what: str) -> Array:
-    """Return a copy as an array; raise `ValueError` for another shape or a value not finite."""
-    array = np.array(value, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
-    if not np.isfinite(array).all():
-        raise ValueError(f'{what} {array.tolist()} is not finite')
-    return array
 
 
 def curvatures_of(nodes: Array, ds: float) -> Array:

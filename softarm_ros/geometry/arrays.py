@@ -1,0 +1,24 @@
+"""Arrays from users: checked once, at the door."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+    """
+    Return a contiguous, writable copy of the right shape; kernels compile for nothing else.
+
+    Raises
+    ------
+    ValueError
+        For another shape or a value that is not finite; names `what`.
+
+    """
+    array = np.array(value, dtype=np.float64, order='C')
+    if array.shape != shape:
+        raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
+    if not np.isfinite(array).all():
+        raise ValueError(f'{what} = {array.tolist()} is not finite')
+    return array
