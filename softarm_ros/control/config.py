@@ -35,5 +35,5 @@ class SupervisorConfig(ConfigBlock):
     feedback_timeout_s: Positive = 0.1
     command_timeout_s: Positive = 0.1
     heartbeat_timeout_s: Positive = 0.15
-    start_timeout_s: Positive = 30.0
+    start_timeout_s: Positive = 120.0
     max_pose_jump_m: Positive = Field(default=0.05, description='between consecutive poses')

@@ -33,7 +33,18 @@ radius: 0.05
 speed: {speed}
 laps: {laps}
 """
+READY_S = 150.0  # a machine may be slow to start; longer than the supervisor waits
 MOVING_M_S = 2e-4  # a stepper that rests jitters by less
+
+
+@pytest.fixture(scope='session', autouse=True)
+def compiled():
+    """Compile the kernels first: what these tests time is a running arm, not a compiler."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.warm_up import warm_up
+
+    for name in ('cable_arm', 'cable_arm_single'):
+        warm_up(load_rig(name))
 
 
 @pytest.fixture
@@ -156,7 +167,7 @@ class Bench:
 
     def run(self):
         """Have the arm track its circle, from whatever state it is in."""
-        self.until(lambda: self.state not in ('', 'waiting'), 40.0, 'ready')
+        self.until(lambda: self.state not in ('', 'waiting'), READY_S, 'ready')
         end = time.monotonic() + 5.0
         while self.state != 'running' and time.monotonic() < end:
             self.call('supervisor/reset')

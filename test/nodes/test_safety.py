@@ -56,7 +56,9 @@ def assert_held(bench, since, expected, source='supervisor'):
 
 
 def test_reaches_running_by_itself(bench):
-    bench.until(lambda: bench.state == 'running', 40.0, 'running')
+    from conftest import READY_S
+
+    bench.until(lambda: bench.state == 'running', READY_S, 'running')
     bench.until(lambda: bench.moved_at > 0.0, 5.0, 'motion')
     bench.until(lambda: 'tracker' in bench.health, 5.0, 'heartbeat of the tracker')
     assert bench.health['tracker'].values['phase'] in ('approach', 'settle', 'track')

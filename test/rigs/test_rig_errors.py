@@ -101,7 +101,7 @@ SINGLE = [
     ),
     (
         'truth value for a number',
-        'start_timeout_s: 30.0',
+        'start_timeout_s: 120.0',
         'start_timeout_s: true',
         'start_timeout_s: true',
         'supervisor.start_timeout_s = true: expected a number > 0',
