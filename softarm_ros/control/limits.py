@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+_ROUNDING = 1e-8  # of an actuator's range
 
 
 class LimitError(ValueError):
@@ -23,6 +24,8 @@ class LimitError(ValueError):
 class ActuatorLimits:
     """
     Limits of all actuators of an arm, each array (m,), in the actuators' SI unit.
+
+    `effort_unit` is that of the effort which the actuators report beside their position.
 
     Attributes
     ----------
@@ -39,8 +42,14 @@ class ActuatorLimits:
     position_max: Array
     max_speed: Array
     max_acceleration: Array
+    effort_unit: str = 'N'
 
-    def check(self, values: Sequence[float] | Array, tolerance: float = 1e-9) -> Array:
+    @property
+    def rounding(self) -> Array:
+        """By how much (m,) a command may leave its range: rounding of sums."""
+        return _ROUNDING * (self.position_max - self.position_min)
+
+    def check(self, values: Sequence[float] | Array) -> Array:
         """
         Return the command as an array (m,).
 
@@ -58,8 +67,8 @@ class ActuatorLimits:
                 f'command has shape {command.shape}; expected ({len(self.names)},) '
                 f'for {", ".join(self.names)}'
             )
-        for name, value, low, high in zip(
-            self.names, command, self.position_min, self.position_max
+        for name, value, low, high, tolerance in zip(
+            self.names, command, self.position_min, self.position_max, self.rounding
         ):
             if not np.isfinite(value):
                 raise ValueError(f'{name} = {value}: expected a finite number of {self.unit}')

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.models.arm_model import ArmModel
 
@@ -28,7 +29,7 @@ class TrackerStep:
     Attributes
     ----------
     configuration : (dof,)
-        New configuration command [rad].
+        New configuration command.
     actuation : (m,)
         Actuator command that belongs to it.
     velocity_shortfall : float
@@ -50,8 +51,8 @@ class Tracker:
 
     The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
     |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under bounds on the
-    actuators' position, speed and acceleration and on the bending of every section; without active
-    bounds it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may carry an
+    actuators' position, speed and acceleration and on the configuration (bending of every section,
+    say); without active bounds it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may carry an
     integral part; it stands still while limits are active, the correction is saturated or the pose
     is singular (no wind-up).
     """
@@ -61,15 +62,16 @@ class Tracker:
         model: ArmModel,
         config: TrackerConfig,
         limits: ActuatorLimits,
-        max_bending_rad: Array,
+        configuration_limits: ConfigurationLimits,
     ) -> None:
         self.model = model
         self.config = config
         self.limits = limits
-        self.max_bending_rad = np.asarray(max_bending_rad, dtype=float)
+        self.configuration_limits = configuration_limits
         self._dof = len(model.configuration_names)
+        self._scale = np.asarray(model.configuration_scale, dtype=float)
         self._regulariser = config.damping * model.rest_length_m**2
-        self.reset(np.zeros(self._dof))
+        self.reset(model.rest_configuration)
 
     def reset(self, configuration: Array) -> None:
         """Start at rest from a configuration (dof,), without integral memory."""
@@ -129,66 +131,54 @@ class Tracker:
         return (correction, False) if speed <= bound else (correction * (bound / speed), True)
 
     def _null_space_velocity(self) -> Array:
-        """Return w (dof,) of eq. 36: pull every section towards the mean bending vector."""
+        """Return w (dof,) of eq. 36: pull towards the configuration that is easiest to hold."""
         gain = self.config.straightening_gain_1_s
         if gain == 0.0:
             return np.zeros(self._dof)
-        bends = self.configuration.reshape(-1, 2)
-        return (gain * (bends.mean(axis=0) - bends)).ravel()
+        wanted = self.model.preferred_configuration(self.configuration)
+        return np.asarray(gain * (wanted - self.configuration))
 
     def _solve(self, J: Array, wanted: Array, A: Array, period_s: float) -> tuple[Array, bool]:
+        """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
+        scale = self._scale
+        J, A = J * scale, A * scale
         eps = self._regulariser
         H = J.T @ J + eps * np.eye(self._dof)
-        f = -(J.T @ wanted + eps * self._null_space_velocity())
+        f = -(J.T @ wanted + eps * self._null_space_velocity() / scale)
         low, high = self.limits.rate_bounds(self.actuation, self._rate, period_s)
-        bending_rows, bending_high = self._bending_bounds(period_s)
-        rows = np.ascontiguousarray(np.vstack([A, bending_rows]))
-        upper = np.concatenate([high, bending_high])
-        lower = np.concatenate([low, np.full(len(bending_high), -1e30)])
-        # Rows are scaled to velocities of order one; the objective to curvature of order one.
-        scale = 1.0 / np.trace(H)
+        limit_rows, limit_low, limit_high = self.configuration_limits.velocity_bounds(
+            self.configuration, period_s
+        )
+        # Rows in units of each actuator's speed: units as different as m and Pa become alike.
+        unit = 1.0 / self.limits.max_speed
+        rows = np.ascontiguousarray(np.vstack([A * unit[:, None], limit_rows * scale]))
+        upper = np.concatenate([high * unit, limit_high])
+        lower = np.concatenate([low * unit, limit_low])
+        weight = 1.0 / np.trace(H)
         sense = np.full(len(upper), _SOFT, dtype=np.int32)
-        x, _, flag, _ = daqp.solve(H * scale, f * scale, rows, upper, lower, sense)
+        x, _, flag, _ = daqp.solve(H * weight, f * weight, rows, upper, lower, sense)
         if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
             return np.zeros(self._dof), True
         rates = rows @ x
-        margin = 1e-9 + 1e-6 * np.abs(upper)
-        bounded = bool(np.any(rates >= upper - margin)) or bool(
-            np.any(rates[: len(low)] <= low + 1e-9 + 1e-6 * np.abs(low))
-        )
-        return np.asarray(x), bounded
-
-    def _bending_bounds(self, period_s: float) -> tuple[Array, Array]:
-        bends = self.configuration.reshape(-1, 2)
-        rows = np.zeros((len(bends), self._dof))
-        theta = np.linalg.norm(bends, axis=1)
-        for k, bend in enumerate(bends):
-            if theta[k] > 1e-6:
-                rows[k, 2 * k : 2 * k + 2] = bend / theta[k]
-        return rows, np.maximum(self.max_bending_rad - theta, 0.0) / period_s
+        margin_up = 1e-9 + 1e-6 * np.abs(upper)
+        margin_down = 1e-9 + 1e-6 * np.abs(lower)
+        bounded = bool(np.any(rates >= upper - margin_up) or np.any(rates <= lower + margin_down))
+        return np.asarray(x) * scale, bounded
 
     def _advance(self, q_rate: Array, period_s: float) -> tuple[Array, Array, float]:
         """Integrate (eq. 37); shorten the step until the command respects the limits."""
-        reach = self.limits.max_speed * period_s * (1.0 + 1e-6) + 1e-12
+        limits = self.limits
+        reach = limits.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * limits.rounding
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
-            configuration = self._within_bending(self.configuration + scale * period_s * q_rate)
+            configuration = self.configuration_limits.clipped(
+                self.configuration + scale * period_s * q_rate
+            )
             actuation = self.model.actuation_of(configuration)
-            inside = np.all(actuation >= self.limits.position_min - 1e-9) and np.all(
-                actuation <= self.limits.position_max + 1e-9
+            inside = np.all(actuation >= limits.position_min - limits.rounding) and np.all(
+                actuation <= limits.position_max + limits.rounding
             )
             if inside and np.all(np.abs(actuation - self.actuation) <= reach):
                 return configuration, actuation, scale
             scale *= 0.5
         return self.configuration.copy(), self.actuation.copy(), 0.0
-
-    def _within_bending(self, configuration: Array) -> Array:
-        """Return the configuration with every section within its limit, along which it slides."""
-        bends = configuration.reshape(-1, 2)
-        theta = np.linalg.norm(bends, axis=1)
-        beyond = theta > self.max_bending_rad
-        if not np.any(beyond):
-            return configuration
-        bends = bends.copy()
-        bends[beyond] *= (self.max_bending_rad[beyond] / theta[beyond])[:, None]
-        return bends.ravel()

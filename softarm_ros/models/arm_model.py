@@ -63,7 +63,8 @@ class ArmModel(Protocol):
 
     `configuration` of the cable-driven models holds, per section, the bending vector
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
-    straight pose.
+    straight pose. Models whose statics cannot be split into a shape and what holds it take the
+    actuation itself as configuration.
     """
 
     name: str
@@ -81,6 +82,38 @@ class ArmModel(Protocol):
     @property
     def rest_length_m(self) -> float:
         """Length of the straight arm, base to tip [m]."""
+        ...
+
+    @property
+    def rest_configuration(self) -> Array:
+        """Configuration (dof,) a run starts from: the arm switched on and not yet driven."""
+        ...
+
+    @property
+    def configuration_scale(self) -> Array:
+        """
+        Magnitude (dof,) that is large for each coordinate, in its unit.
+
+        A coordinate moved by its scale moves the tip by about the length of the arm; the tracker
+        weighs coordinates of different units by it.
+        """
+        ...
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """
+        Return the configuration (dof,) that the tracker's null space pulls to from here.
+
+        Of all configurations with the same tip that are near, the easiest to hold.
+        """
+        ...
+
+    def observed_configuration(self, section_tips: Array) -> Array | None:
+        """
+        Return the configuration (dof,) seen in measured section tips (sections, 4, 4).
+
+        None where tips do not tell it (fewer of them are measured, or the model has no such
+        relation). NaN in, NaN out.
+        """
         ...
 
     def forward(

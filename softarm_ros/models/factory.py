@@ -9,10 +9,7 @@ import numpy as np
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
-from softarm_ros.models.cable_driven.constant_curvature import (
-    ConstantCurvatureArm,
-    configuration_of_tips,
-)
+from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
 from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
 
 _MODELS: dict[str, type[CableDrivenArm]] = {
@@ -62,7 +59,7 @@ def warm_up() -> None:
         shape = model.shape_of(np.array([0.3, 0.2]))
         shape.centerline(3)
         model.tips_of(shape.configuration[None])
-        configuration_of_tips(shape.section_tips)
+        model.observed_configuration(shape.section_tips)
         model.damped_step(shape.configuration, shape.tip[:3, 3], 1e-6)
         model.tip_and_jacobian(shape.configuration)
         model.actuation_jacobian(shape.configuration)

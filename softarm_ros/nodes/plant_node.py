@@ -32,7 +32,7 @@ from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, VISUAL, command_qos
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
 if TYPE_CHECKING:
-    from softarm_ros.plant.arm_plant import ArmPlant
+    from softarm_ros.plant.plant import Plant
 
 TICK_S = 0.002  # wall clock
 CHUNK_S = 0.002  # simulated time between two looks at the command
@@ -42,7 +42,7 @@ SLOW_SHARE = 0.9  # slower than this share of the rate asked for is worth a warn
 
 class PlantNode(LifecycleNode):
     """
-    Steps an ArmPlant in pace with the wall clock, times `time_scale`.
+    Steps a simulated arm in pace with the wall clock, times `time_scale`.
 
     Faster or slower than real time it publishes /clock, and waits for the command of each control
     period, so that the loop sees the same periods at any speed. Nothing moves unless the
@@ -64,7 +64,7 @@ class PlantNode(LifecycleNode):
         )
         autostart = declare(self, 'autostart', True, 'configure and activate by itself')
         self._gate = build_command_gate(self.rig, time_scale=timeout_factor(self._rate))
-        self._plant: ArmPlant | None = None
+        self._plant: Plant | None = None
         self._pacer: Pacer | None = None
         self._held = 'not active'
         self._received = self._refused = self._poses = 0
@@ -194,7 +194,7 @@ class PlantNode(LifecycleNode):
         if pacer.measure(time.monotonic(), plant.time_s):
             self._tell()
 
-    def _must_wait(self, plant: ArmPlant) -> bool:
+    def _must_wait(self, plant: Plant) -> bool:
         now = round(1e9 * plant.time_s)
         if not self._lockstep.must_wait(now, time.monotonic()):
             return False
@@ -208,7 +208,7 @@ class PlantNode(LifecycleNode):
         self._clock_publisher.publish(conversions.clock_message(now))
         self._clock_s = now
 
-    def _advance(self, plant: ArmPlant, origin: float) -> None:
+    def _advance(self, plant: Plant, origin: float) -> None:
         command, held = self._gate.target(time.monotonic())
         self._note_held(held)
         try:
@@ -232,7 +232,7 @@ class PlantNode(LifecycleNode):
             self._next_state_s += 1.0 / self.rig.tracker.rate_hz
             self._publish_state(plant, conversions.time_message(round((origin + now) * 1e9)))
 
-    def _publish_state(self, plant: ArmPlant, stamp: Any) -> None:
+    def _publish_state(self, plant: Plant, stamp: Any) -> None:
         state = plant.actuator_state()
         self._state.publish(
             conversions.joint_message(

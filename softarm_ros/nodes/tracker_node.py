@@ -18,7 +18,6 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from softarm_ros.models.cable_driven.constant_curvature import configuration_of_tips
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -73,7 +72,7 @@ class TrackerNode(Node):
         self._wait = self._period * (LATE if self._pose_paced else 1.0)
         self.due = float('inf') if self._simulated else 0.0
         self._newest: PoseStamped | None = None
-        self._bending: NDArray[np.float64] | None = None
+        self._configuration: NDArray[np.float64] | None = None
         self._actuators: NDArray[np.float64] | None = None
         self._jumped = False
         self._last_cycle: int | None = None
@@ -107,7 +106,7 @@ class TrackerNode(Node):
         )
         # The first step loads compiled code; take that time now, not in the first cycle.
         loop.tracker.step(np.zeros(3), np.zeros(3), loop.period_s)
-        loop.tracker.reset(np.zeros(len(loop.model.configuration_names)))
+        loop.tracker.reset(loop.model.rest_configuration)
         return loop
 
     def _connect(self) -> None:
@@ -168,15 +167,16 @@ class TrackerNode(Node):
 
     def _on_sections(self, message: PoseArray) -> None:
         try:
-            bending = configuration_of_tips(conversions.transforms_of(message))
+            seen = self.loop.model.observed_configuration(conversions.transforms_of(message))
         except ValueError:
             return  # the tip's pose of the same frame is reported as not finite
-        self._bending = bending
-        self._state.publish(
-            conversions.joint_message(
-                self.loop.model.configuration_names, bending, message.header.stamp
+        self._configuration = seen
+        if seen is not None:
+            self._state.publish(
+                conversions.joint_message(
+                    self.loop.model.configuration_names, seen, message.header.stamp
+                )
             )
-        )
 
     def _on_actuators(self, message: JointState) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
@@ -284,7 +284,7 @@ class TrackerNode(Node):
             return None, now
         position = conversions.position_of(message)
         stamp = message.header.stamp if np.all(np.isfinite(position)) else now
-        pose = PoseSample(conversions.seconds_of(message.header.stamp), position, self._bending)
+        pose = PoseSample(conversions.seconds_of(message.header.stamp), position, self._configuration)
         return pose, stamp
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:

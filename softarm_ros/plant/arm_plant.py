@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.layout import Array
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
 from softarm_ros.plant.step_kernels import drive_arm
-from softarm_ros.plant.stepper import ActuatorState, Steppers
+from softarm_ros.plant.stepper import Steppers
 
 __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
 

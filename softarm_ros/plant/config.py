@@ -41,7 +41,7 @@ class StepperConfig(ConfigBlock):
 
 
 class MocapConfig(ConfigBlock):
-    """Motion capture of the section tips."""
+    """A sensor of poses: motion capture, stereo cameras, an electromagnetic tracker."""
 
     rate_hz: Positive
     position_noise_m: NonNegative = Field(description='standard deviation of each coordinate')
@@ -51,11 +51,17 @@ class MocapConfig(ConfigBlock):
     dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
 
 
-class PlantConfig(ConfigBlock):
-    """The simulated arm."""
+class PlantBase(ConfigBlock):
+    """What every simulated arm has."""
+
+    time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
+    mocap: MocapConfig = Field(description='the sensor of poses, whatever its kind')
+
+
+class PlantConfig(PlantBase):
+    """The simulated cable-driven arm."""
 
     segments_per_section: int = Field(ge=2, le=64, default=10)
-    time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
     cable_axial_stiffness_N: Positive = Field(description='E A of the thread')
     cable_free_length_m: Positive = Field(description='from the pulley to the base of the arm')
     cable_damping_time_s: Positive = 0.002
@@ -64,7 +70,6 @@ class PlantConfig(ConfigBlock):
     )
     sections: tuple[PlantSectionConfig, ...] = Field(min_length=1)
     stepper: StepperConfig
-    mocap: MocapConfig
 
 
 @dataclass(frozen=True)

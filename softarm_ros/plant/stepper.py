@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import StepperConfig
 from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ActuatorState:
-    """
-    What the driver of the motors reports.
-
-    Attributes
-    ----------
-    position : (m,)
-        Contraction by the steps counted [m]; play and slack of the cable do not show.
-    velocity : (m,)
-        Of the motors [m/s].
-    effort : (m,)
-        Cable tension [N].
-
-    """
-
-    position: Array
-    velocity: Array
-    effort: Array
 
 
 class Steppers:

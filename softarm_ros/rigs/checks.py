@@ -11,7 +11,6 @@ from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 # Nodes send heartbeats at this rate; control runs on their absence.
 HEARTBEAT_RATE_HZ = 40.0
-MIN_CABLE_SEPARATION_DEG = 1.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
 STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
 
@@ -29,15 +28,18 @@ class InconsistentRigError(ValueError):
 @dataclass(frozen=True)
 class _Registered:
     needs: frozenset[str]
+    kind: str | None
     run: Check
 
 
 _CHECKS: list[_Registered] = []
 
 
-def _check(*needs: str) -> Callable[[Check], Check]:
+def check(*needs: str, kind: str | None = None) -> Callable[[Check], Check]:
+    """Register a check that needs these top-level fields, of one kind of arm (None: of all)."""
+
     def register(function: Check) -> Check:
-        _CHECKS.append(_Registered(frozenset(needs), function))
+        _CHECKS.append(_Registered(frozenset(needs), kind, function))
         return function
 
     return register
@@ -58,16 +60,17 @@ def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> li
     have = None if available is None else frozenset(available)
     return [
         problem
-        for check in _CHECKS
-        if have is None or check.needs <= have
-        for problem in check.run(rig)
+        for registered in _CHECKS
+        if registered.kind in (None, rig.kind)
+        if have is None or registered.needs <= have
+        for problem in registered.run(rig)
     ]
 
 
 # -- geometry and actuators -------------------------------------------------------------------
 
 
-def _duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
+def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for i, block in enumerate(blocks):
         if block.name in seen:
@@ -76,99 +79,12 @@ def _duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
         seen.setdefault(block.name, i)
 
 
-@_check('sections')
-def _unique_sections(rig: Any) -> Iterator[Problem]:
-    yield from _duplicates(rig.sections, 'sections')
-
-
-@_check('actuators')
+@check('actuators')
 def _unique_actuators(rig: Any) -> Iterator[Problem]:
-    yield from _duplicates(rig.actuators, 'actuators')
+    yield from duplicates(rig.actuators, 'actuators')
 
 
-@_check('sections')
-def _section_geometry(rig: Any) -> Iterator[Problem]:
-    for i, s in enumerate(rig.sections):
-        bend = math.radians(s.max_bending_angle_deg)
-        shortest = s.length_m - s.cable_radius_m * bend
-        if shortest <= 0.0:
-            yield Problem(
-                ('sections', i, 'cable_radius_m'),
-                f'expected less than {s.length_m / bend:.4g} m (length_m / bending angle), '
-                'else the inner cable has no length left when fully bent',
-                f'{s.cable_radius_m:g}',
-            )
-        for field, limit in (('length_m', 5.0), ('endcap_length_m', 1.0)):
-            value = getattr(s, field)
-            if value > limit:
-                message = f'expected at most {limit:g} m (was it given in millimetres?)'
-                yield Problem(('sections', i, field), message, f'{value:g}')
-
-
-@_check('sections', 'actuators')
-def _actuator_sections(rig: Any) -> Iterator[Problem]:
-    names = [s.name for s in rig.sections]
-    for i, a in enumerate(rig.actuators):
-        if a.section not in names:
-            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
-            yield Problem(('actuators', i, 'section'), message, repr(a.section))
-
-
-@_check('actuators')
-def _actuator_ranges(rig: Any) -> Iterator[Problem]:
-    for i, a in enumerate(rig.actuators):
-        if a.position_min_m >= 0.0:
-            yield Problem(
-                ('actuators', i, 'position_min_m'),
-                'expected a number < 0: the cable must pay out when the arm bends away from it',
-                f'{a.position_min_m:g}',
-            )
-        if a.position_max_m <= 0.0:
-            yield Problem(
-                ('actuators', i, 'position_max_m'),
-                'expected a number > 0: the cable must pull in to bend the arm',
-                f'{a.position_max_m:g}',
-            )
-
-
-@_check('sections', 'actuators')
-def _cable_angles(rig: Any) -> Iterator[Problem]:
-    if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
-        return  # cables would seem to be missing where only the name is wrong
-    for i, section in enumerate(rig.sections):
-        own = [(j, a) for j, a in enumerate(rig.actuators) if a.section == section.name]
-        angles = sorted((a.angle_deg % 360.0, j) for j, a in own)
-        gaps = [
-            (low, (high - low) % 360.0, *sorted((j, k)))
-            for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
-        ]
-        path = ('sections', i, 'name')
-        placed = ', '.join(f'{angle:g}' for angle, _ in angles) or 'none'
-        if len(angles) < 3:
-            message = (
-                f'has {len(angles)} cables (at {placed} deg) in actuators; expected at least 3'
-            )
-            yield Problem(path, f'{message}, not all on one side', repr(section.name))
-            continue
-        close = [g for g in gaps if g[1] < MIN_CABLE_SEPARATION_DEG]
-        for _, gap, first, second in close:
-            yield Problem(
-                ('actuators', second, 'angle_deg'),
-                f'expected at least {MIN_CABLE_SEPARATION_DEG:g} deg between cables of a '
-                f'section; {rig.actuators[first].name!r} is {gap:g} deg away',
-                f'{rig.actuators[second].angle_deg:g}',
-            )
-        for low, gap, _, _ in [] if close else gaps:
-            if gap >= 180.0 - 1e-9:
-                yield Problem(
-                    path,
-                    f'cables at {placed} deg leave no way to bend towards '
-                    f'{low:g} to {low + gap:g} deg; expected gaps below 180 deg',
-                    repr(section.name),
-                )
-
-
-@_check('gravity_m_s2')
+@check('gravity_m_s2')
 def _gravity(rig: Any) -> Iterator[Problem]:
     size = math.sqrt(sum(g * g for g in rig.gravity_m_s2))
     if size != 0.0 and not 0.1 <= size <= 30.0:
@@ -186,46 +102,7 @@ def _vector(values: Iterable[float]) -> str:
 # -- plant ------------------------------------------------------------------------------------
 
 
-@_check('sections', 'plant')
-def _plant_sections(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
-    comparisons = (
-        ('length_m', 2.0),
-        ('cable_radius_m', 2.0),
-        ('bending_stiffness_N_m2', 20.0),
-        ('cutting_in_stiffness_N_m2', 20.0),
-    )
-    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
-        for field, factor in comparisons:
-            value, reference = getattr(real, field), getattr(known, field)
-            if not reference / factor <= value <= reference * factor:
-                yield Problem(
-                    ('plant', 'sections', i, field),
-                    f"expected within a factor {factor:g} of the controller's {reference:g} "
-                    '(the plant is the same arm, with stated errors)',
-                    f'{value:g}',
-                )
-
-
-@_check('plant')
-def _plant_geometry(rig: Any) -> Iterator[Problem]:
-    for i, s in enumerate(rig.plant.sections):
-        if s.cable_radius_m >= s.outer_radius_m:
-            yield Problem(
-                ('plant', 'sections', i, 'cable_radius_m'),
-                f'expected less than outer_radius_m = {s.outer_radius_m:g} '
-                '(cables run inside the body)',
-                f'{s.cable_radius_m:g}',
-            )
-
-
-@_check('plant', 'tracker')
+@check('plant', 'tracker')
 def _plant_time_step(rig: Any) -> Iterator[Problem]:
     period = 1.0 / rig.tracker.rate_hz
     if rig.plant.time_step_s > period * (1.0 + 1e-9):
@@ -240,7 +117,7 @@ def _plant_time_step(rig: Any) -> Iterator[Problem]:
 # -- timing -----------------------------------------------------------------------------------
 
 
-@_check('feedback', 'tracker')
+@check('feedback', 'tracker')
 def _feedback_rate(rig: Any) -> Iterator[Problem]:
     feedback, tracker = rig.feedback.rate_hz, rig.tracker.rate_hz
     if not tracker / 5.0 <= feedback <= tracker * 10.0:
@@ -252,7 +129,7 @@ def _feedback_rate(rig: Any) -> Iterator[Problem]:
         )
 
 
-@_check('feedback', 'tracker', 'plant')
+@check('feedback', 'tracker', 'plant')
 def _loop_gain(rig: Any) -> Iterator[Problem]:
     delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
     limit = STABLE_GAIN_TIMES_DELAY / delay
@@ -272,7 +149,7 @@ def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Pr
         )
 
 
-@_check('supervisor', 'feedback', 'plant')
+@check('supervisor', 'feedback', 'plant')
 def _feedback_timeout(rig: Any) -> Iterator[Problem]:
     timeout, rate = rig.supervisor.feedback_timeout_s, rig.feedback.rate_hz
     why = f'two periods of feedback.rate_hz = {rate:g}, else one lost pose stops the arm'
@@ -287,21 +164,21 @@ def _feedback_timeout(rig: Any) -> Iterator[Problem]:
         yield from _timeout('feedback_timeout_s', timeout, 5.0 * mocap.dropout_duration_s, why)
 
 
-@_check('supervisor', 'tracker')
+@check('supervisor', 'tracker')
 def _command_timeout(rig: Any) -> Iterator[Problem]:
     rate = rig.tracker.rate_hz
     why = f'two periods of tracker.rate_hz = {rate:g}, else one late cycle stops the arm'
     yield from _timeout('command_timeout_s', rig.supervisor.command_timeout_s, 2.0 / rate, why)
 
 
-@_check('supervisor')
+@check('supervisor')
 def _heartbeat_timeout(rig: Any) -> Iterator[Problem]:
     why = f'two heartbeats, which nodes send at {HEARTBEAT_RATE_HZ:g} Hz'
     timeout = rig.supervisor.heartbeat_timeout_s
     yield from _timeout('heartbeat_timeout_s', timeout, 2.0 / HEARTBEAT_RATE_HZ, why)
 
 
-@_check('supervisor', 'plant')
+@check('supervisor', 'plant')
 def _pose_jump(rig: Any) -> Iterator[Problem]:
     noise = rig.plant.mocap.position_noise_m
     why = f'ten times plant.mocap.position_noise_m = {noise:g}, else noise stops the arm'
@@ -312,7 +189,7 @@ def _pose_jump(rig: Any) -> Iterator[Problem]:
 # -- trajectories -----------------------------------------------------------------------------
 
 
-@_check('trajectories', 'default_trajectory')
+@check('trajectories', 'default_trajectory')
 def _default_trajectory(rig: Any) -> Iterator[Problem]:
     if rig.default_trajectory not in rig.trajectories:
         hint = did_you_mean(rig.default_trajectory, rig.trajectories)
@@ -323,7 +200,7 @@ def _default_trajectory(rig: Any) -> Iterator[Problem]:
         )
 
 
-@_check('trajectories', 'supervisor', 'feedback')
+@check('trajectories', 'supervisor', 'feedback')
 def _trajectory_speed(rig: Any) -> Iterator[Problem]:
     limit = rig.supervisor.max_pose_jump_m * rig.feedback.rate_hz
     for name, trajectory in rig.trajectories.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
+from softarm_ros.rigs.kinds import kind_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
@@ -41,7 +42,8 @@ def load_rig(name_or_path: str | Path) -> Rig:
 
     """
     path = find_rig(name_or_path)
-    rig: Rig = validate_document(Rig, read_yaml(path), strip_trajectory_type)
+    document = read_yaml(path)
+    rig: Rig = validate_document(kind_of(document), document, strip_trajectory_type)
     return rig.with_source(path.resolve())
 
 

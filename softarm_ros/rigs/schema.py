@@ -1,44 +1,43 @@
-"""What a rig file may say: the configurations of all components, composed."""
+"""What every rig file may say, whatever the kind of arm."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from softarm_ros.control.config import SupervisorConfig, TrackerConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
-from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
-from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
-from softarm_ros.plant.config import PlantConfig
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 
 if TYPE_CHECKING:
+    from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.plant.plant import Plant
 
 NAME_PATTERN = r'^[a-z][a-z0-9_]*$'
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+RigT = TypeVar('RigT', bound='Rig')
 
 
-class ActuatorConfig(ConfigBlock):
-    """One motor with its cable: where the cable runs and what the motor may do."""
+class ActuatorBase(ConfigBlock):
+    """One actuator."""
 
     name: Name
-    section: str = Field(description='name of the section the cable bends')
-    angle_deg: Finite = Field(description='around the backbone, from the section x axis')
-    unit: Literal['m'] = Field(default='m', description='of the command: cable contraction')
-    position_min_m: Finite = Field(description='most the cable is paid out, negative')
-    position_max_m: Finite = Field(description='most the cable is pulled in')
-    max_speed_m_s: Positive
-    max_acceleration_m_s2: Positive
 
 
 class FeedbackConfig(ConfigBlock):
     """Where the measured tip pose comes from."""
 
-    kind: Literal['mocap'] = 'mocap'
+    kind: Literal['mocap', 'stereo', 'em_tracker'] = Field(
+        default='mocap',
+        description='motion capture, two cameras, or an electromagnetic tracker at the tip',
+    )
     rate_hz: Positive = Field(description='how often poses arrive')
     pose_topic: str = Field(
         default='tip/pose',
@@ -52,30 +51,36 @@ class Rig(ConfigBlock):
     One arm: what the controller knows, how it is driven and watched, and what simulates it.
 
     Lengths in m, angles as the field's suffix says, vectors in the base frame (origin at the
-    fixed end, z along the resting arm).
+    fixed end, z along the resting arm). Each kind of arm is a subclass that adds its mechanics
+    and narrows `actuators` and `plant`.
     """
 
+    # Models of this kind of arm, by name.
+    MODELS: ClassVar[tuple[str, ...]] = ()
+
+    kind: str = Field(description='of mechanics')
     name: Name = Field(description='namespace of the topics')
     description: str = Field(min_length=1)
     gravity_m_s2: tuple[Finite, Finite, Finite] = Field(
         description='base frame; (0, 0, 9.81) for a hanging arm'
     )
-    sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
-    default_model: ModelName
-    actuators: tuple[ActuatorConfig, ...] = Field(
+    medium: Literal['air', 'water'] = Field(default='air', description='what surrounds the arm')
+    tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
+    default_model: str
+    actuators: tuple[ActuatorBase, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
     feedback: FeedbackConfig
     tracker: TrackerConfig
     supervisor: SupervisorConfig = SupervisorConfig()
-    plant: PlantConfig
+    plant: PlantBase
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
 
     _source: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode='after')
-    def _consistent(self) -> Rig:
+    def _consistent(self: RigT) -> RigT:
         from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
 
         problems = find_inconsistencies(self)
@@ -88,7 +93,7 @@ class Rig(ConfigBlock):
         """File the rig was loaded from."""
         return self._source
 
-    def with_source(self, source: Path) -> Rig:
+    def with_source(self: RigT, source: Path) -> RigT:
         """Return the same rig, knowing its file."""
         rig = self.model_copy()
         rig._source = source
@@ -99,32 +104,7 @@ class Rig(ConfigBlock):
         """Names in the order of every actuation vector."""
         return tuple(actuator.name for actuator in self.actuators)
 
-    def cables(self) -> tuple[CableConfig, ...]:
-        """Return where the cables run, one per actuator."""
-        return tuple(
-            CableConfig(name=a.name, section=a.section, angle_deg=a.angle_deg)
-            for a in self.actuators
-        )
-
-    def actuator_limits(self) -> ActuatorLimits:
-        """Return the limits of all actuators, arrays (m,) in m, m/s, m/s^2."""
-        import numpy as np
-
-        from softarm_ros.control.limits import ActuatorLimits
-
-        def column(field: str) -> Any:
-            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
-
-        return ActuatorLimits(
-            names=self.actuator_names,
-            unit=self.actuators[0].unit,
-            position_min=column('position_min_m'),
-            position_max=column('position_max_m'),
-            max_speed=column('max_speed_m_s'),
-            max_acceleration=column('max_acceleration_m_s2'),
-        )
-
-    def model_name(self, name: str | None = None) -> ModelName:
+    def model_name(self, name: str | None = None) -> str:
         """
         Return a model's name, or the default's for None.
 
@@ -136,14 +116,32 @@ class Rig(ConfigBlock):
         """
         if name is None:
             return self.default_model
-        for known in MODEL_NAMES:
-            if name == known:
-                return known
-        hint = did_you_mean(name, MODEL_NAMES)
-        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(MODEL_NAMES)}')
+        if name in self.MODELS:
+            return name
+        hint = did_you_mean(name, self.MODELS)
+        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(self.MODELS)}')
 
+    @abstractmethod
     def model(self, name: str | None = None) -> ArmModel:
         """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.factory import build_model
 
-        return build_model(self.model_name(name), self.sections, self.cables())
+    @property
+    @abstractmethod
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
+
+    @abstractmethod
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
+
+    @abstractmethod
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the limits of the configuration of this rig's models."""
+
+    @abstractmethod
+    def simulated_arm(self, seed: int) -> Plant:
+        """Return what stands in for the hardware; every random number follows from `seed`."""
+
+    @abstractmethod
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each section [m], as drawn."""

@@ -17,7 +17,7 @@ from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.control_loop import ControlLoop
 
 if TYPE_CHECKING:
-    from softarm_ros.plant.arm_plant import ArmPlant
+    from softarm_ros.plant.plant import Plant
 
 
 _PRETENSION_USE = 0.2  # share of the actuators' speed with which pretension is wound up
@@ -27,17 +27,9 @@ class TrajectoryError(ValueError):
     """A trajectory that this arm cannot drive at all."""
 
 
-def build_plant(rig: Rig, seed: int) -> ArmPlant:
+def build_plant(rig: Rig, seed: int) -> Plant:
     """Return the simulated arm of a rig; every random number follows from `seed`."""
-    from softarm_ros.plant.arm_plant import ArmPlant
-    from softarm_ros.plant.config import PlantCable
-
-    sections = [section.name for section in rig.sections]
-    cables = [
-        PlantCable(sections.index(a.section), float(np.deg2rad(a.angle_deg)))
-        for a in rig.actuators
-    ]
-    return ArmPlant(rig.plant, cables, rig.gravity_m_s2, seed)
+    return rig.simulated_arm(seed)
 
 
 def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:
@@ -95,7 +87,7 @@ def build_control_loop(
         reach,
         rig.tracker,
         limits,
-        np.deg2rad([section.max_bending_angle_deg for section in rig.sections]),
+        rig.configuration_limits(),
         open_loop=open_loop,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
 from softarm_ros.control.tracker import Tracker
@@ -40,12 +41,12 @@ class PoseSample:
     """
     Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
 
-    `bending` (dof,) is the measured configuration [rad], where all section tips are seen.
+    `configuration` (dof,) is the measured one, where the section tips tell it.
     """
 
     stamp_s: float
     position: Array
-    bending: Array | None = None
+    configuration: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class ControlLoop:
         Timed reference.
     reach : Reach
         Result of the reachability check of the trajectory's path.
-    config, limits, max_bending_rad
-        Tracker parameters, actuator limits, bending limit of each section [rad].
+    config, limits, configuration_limits
+        Tracker parameters, limits of the actuators and of the configuration.
     open_loop : bool
         Measured poses are reported but not used.
 
@@ -108,7 +109,7 @@ class ControlLoop:
         reach: Reach,
         config: TrackerConfig,
         limits: ActuatorLimits,
-        max_bending_rad: Array,
+        configuration_limits: ConfigurationLimits,
         *,
         open_loop: bool,
     ) -> None:
@@ -118,7 +119,7 @@ class ControlLoop:
         self.config = config
         self.limits = limits
         self.open_loop = open_loop
-        self.tracker = Tracker(model, config, limits, max_bending_rad)
+        self.tracker = Tracker(model, config, limits, configuration_limits)
         self.phase = Phase.IDLE
         self.period_s = 1.0 / config.rate_hz
         self._resume_phase = Phase.IDLE
@@ -234,11 +235,11 @@ class ControlLoop:
             return np.zeros(3)
         return matched - self._pose.position
 
-    def _bending(self) -> Array | None:
-        """Return the measured configuration (dof,) [rad], or None (open loop, not measured)."""
-        if self.open_loop or self._pose is None or self._pose.bending is None:
+    def _measured(self) -> Array | None:
+        """Return the measured configuration (dof,), or None (open loop, not measured)."""
+        if self.open_loop or self._pose is None or self._pose.configuration is None:
             return None
-        return self._pose.bending if np.all(np.isfinite(self._pose.bending)) else None
+        return self._pose.configuration if np.all(np.isfinite(self._pose.configuration)) else None
 
     # -- phases ---------------------------------------------------------------------------
 
@@ -273,7 +274,7 @@ class ControlLoop:
             self._enter(Phase.TRACK if self.open_loop else Phase.SETTLE)
 
     def _update_settle(self, error: Array, period: float) -> None:
-        self.tracker.step(np.zeros(3), error, period, self._bending())
+        self.tracker.step(np.zeros(3), error, period, self._measured())
         self._error_history.append(float(np.linalg.norm(error)))
         window = max(int(0.3 / self.period_s), 1)
         recent = self._error_history[-window:]
@@ -290,7 +291,7 @@ class ControlLoop:
 
     def _update_track(self, error: Array, period: float) -> None:
         sample = self.trajectory.sample(self._phase_time)
-        step = self.tracker.step(sample.velocity, error, period, self._bending())
+        step = self.tracker.step(sample.velocity, error, period, self._measured())
         self._watch_reach(sample.position)
         self._watch_limits(step.limited, period)
         if self._phase_time >= self.trajectory.duration_s:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.cable_driven.constant_curvature import configuration_of_tips
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
     build_control_loop,
@@ -21,7 +20,7 @@ from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 
 if TYPE_CHECKING:
-    from softarm_ros.plant.arm_plant import ArmPlant
+    from softarm_ros.plant.plant import Plant
 
 Progress = Callable[[CycleOutput], None]
 
@@ -34,7 +33,7 @@ def run_direct(
     open_loop: bool = False,
     laps: int | None = None,
     seed: int = 0,
-    plant: ArmPlant | None = None,
+    plant: Plant | None = None,
     progress: Progress | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RunRecord:
@@ -59,8 +58,8 @@ def run_direct(
         pose = None
         if frames:
             tips = frames[-1].section_tips
-            bending = configuration_of_tips(tips)
-            pose = PoseSample(frames[-1].stamp_s, tips[-1, :3, 3], bending)
+            seen = loop.model.observed_configuration(tips)
+            pose = PoseSample(frames[-1].stamp_s, tips[-1, :3, 3], seen)
         began = time.perf_counter()
         output = loop.cycle(now, pose)
         command = stage.actuation_of(output.configuration)

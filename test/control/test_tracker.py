@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.models.config import CableConfig, SectionConfig
@@ -49,7 +50,8 @@ def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
         }
     )
     tracker = Tracker(
-        build_model(model, SECTIONS, CABLES), config, bounds or limits(), max_bending
+        build_model(model, SECTIONS, CABLES), config, bounds or limits(),
+        ConfigurationLimits.of_bending(max_bending),
     )
     tracker.reset(np.array([0.8, 0.1, 0.5, -0.2]))
     return tracker

@@ -6,7 +6,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose
 
 from softarm_ros.geometry.rotations import exp_so3
-from softarm_ros.models.cable_driven.constant_curvature import configuration_of_tips
+from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import ArmDrawing, Cylinder
 from softarm_ros.nodes.conversions import Health

@@ -15,7 +15,9 @@ from softarm_ros.control.trajectory_config import (
 )
 from softarm_ros.models.config import SectionConfig
 from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
-from softarm_ros.rigs.schema import ActuatorConfig, FeedbackConfig, Rig
+from softarm_ros.rigs.cable_rig import ActuatorConfig
+from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.schema import FeedbackConfig
 
 TEXT = (Path(__file__).parents[2] / 'docs' / 'rigs.md').read_text(encoding='utf-8')
 BLOCKS = {

@@ -23,6 +23,7 @@ from softarm_ros.models.arm_model import (
     Shape,
     Vector3,
 )
+from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.models.cable_driven.constant_curvature_kernels import (
     centerline_into,
     damped_step_into,
@@ -115,6 +116,27 @@ class CableDrivenArm(ABC):
     def rest_length_m(self) -> float:
         """Length of the arm from base to tip, endcaps included [m]."""
         return float(np.sum(self._lengths[:, 0] + 2.0 * self._lengths[:, 1]))
+
+    @property
+    def rest_configuration(self) -> Array:
+        """The straight arm (dof,) [rad]."""
+        return np.zeros(2 * len(self.sections))
+
+    @property
+    def configuration_scale(self) -> Array:
+        """One radian of bending moves the tip by about the arm's length."""
+        return np.ones(2 * len(self.sections))
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """Return all sections bent alike (dof,) [rad]: the mean of the bending vectors."""
+        bends = np.asarray(configuration, dtype=float).reshape(-1, 2)
+        return np.tile(bends.mean(axis=0), len(bends))
+
+    def observed_configuration(self, section_tips: Array) -> Array | None:
+        """Return the bending vectors (dof,) [rad] between measured section tips."""
+        if len(section_tips) != len(self.sections):
+            return None
+        return configuration_of_tips(section_tips)
 
     # Configuration <-> shape.
 

@@ -1,0 +1,86 @@
+"""Bounds on the configuration itself, beside those of the actuators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_STRAIGHT_RAD = 1e-6  # below this a bending vector has no direction to bound
+
+
+@dataclass(frozen=True)
+class ConfigurationLimits:
+    """
+    Where a configuration may be.
+
+    Attributes
+    ----------
+    lower, upper : (dof,)
+        Range of each coordinate, in its unit; infinite for none.
+    bends : (k, 2) of int
+        Pairs of coordinates that are a bending vector (b_x, b_y).
+    max_bending_rad : (k,)
+        Largest size of each of these.
+
+    """
+
+    lower: Array
+    upper: Array
+    bends: NDArray[np.int64]
+    max_bending_rad: Array
+
+    @staticmethod
+    def of_bending(max_bending_rad: Array) -> ConfigurationLimits:
+        """Return the limits of a configuration that is one bending vector a section."""
+        limits = np.asarray(max_bending_rad, dtype=float)
+        dof = 2 * len(limits)
+        return ConfigurationLimits(
+            np.full(dof, -np.inf), np.full(dof, np.inf), np.arange(dof).reshape(-1, 2), limits
+        )
+
+    @staticmethod
+    def of_range(lower: Array, upper: Array) -> ConfigurationLimits:
+        """Return the limits of a configuration whose coordinates are bounded one by one."""
+        return ConfigurationLimits(
+            np.asarray(lower, dtype=float),
+            np.asarray(upper, dtype=float),
+            np.zeros((0, 2), dtype=np.int64),
+            np.zeros(0),
+        )
+
+    def velocity_bounds(self, configuration: Array, period_s: float) -> tuple[Array, Array, Array]:
+        """
+        Return rows (r, dof), low (r,), high (r,): low <= rows @ qdot <= high for one period.
+
+        The size of a bending vector is bounded along its present direction.
+        """
+        dof = len(self.lower)
+        bounded = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
+        rows = np.zeros((len(self.bends) + len(bounded), dof))
+        low = np.full(len(rows), -1e30)
+        high = np.full(len(rows), 1e30)
+        for k, pair in enumerate(self.bends):
+            bend = configuration[pair]
+            size = float(np.hypot(bend[0], bend[1]))
+            if size > _STRAIGHT_RAD:
+                rows[k, pair] = bend / size
+            high[k] = max(float(self.max_bending_rad[k]) - size, 0.0) / period_s
+        n = len(self.bends)
+        rows[n + np.arange(len(bounded)), bounded] = 1.0
+        room_down = (self.lower - configuration)[bounded] / period_s
+        room_up = (self.upper - configuration)[bounded] / period_s
+        low[n:] = np.maximum(np.minimum(room_down, 0.0), -1e30)
+        high[n:] = np.minimum(np.maximum(room_up, 0.0), 1e30)
+        return rows, low, high
+
+    def clipped(self, configuration: Array) -> Array:
+        """Return the configuration (dof,) brought within the limits, along which it slides."""
+        inside = np.minimum(np.maximum(configuration, self.lower), self.upper)
+        for pair, limit in zip(self.bends, self.max_bending_rad):
+            size = float(np.hypot(*inside[pair]))
+            if size > limit:
+                inside[pair] *= limit / size
+        return inside

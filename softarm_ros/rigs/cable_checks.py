@@ -1,0 +1,138 @@
+"""Consistency of cable-driven rigs: sections, cables and the plant that stands for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+
+MIN_CABLE_SEPARATION_DEG = 1.0
+
+
+@check('sections', kind='cable_driven')
+def _unique_sections(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.sections, 'sections')
+
+
+@check('sections', kind='cable_driven')
+def _section_geometry(rig: Any) -> Iterator[Problem]:
+    for i, s in enumerate(rig.sections):
+        bend = math.radians(s.max_bending_angle_deg)
+        shortest = s.length_m - s.cable_radius_m * bend
+        if shortest <= 0.0:
+            yield Problem(
+                ('sections', i, 'cable_radius_m'),
+                f'expected less than {s.length_m / bend:.4g} m (length_m / bending angle), '
+                'else the inner cable has no length left when fully bent',
+                f'{s.cable_radius_m:g}',
+            )
+        for field, limit in (('length_m', 5.0), ('endcap_length_m', 1.0)):
+            value = getattr(s, field)
+            if value > limit:
+                message = f'expected at most {limit:g} m (was it given in millimetres?)'
+                yield Problem(('sections', i, field), message, f'{value:g}')
+
+
+@check('sections', 'actuators', kind='cable_driven')
+def _actuator_sections(rig: Any) -> Iterator[Problem]:
+    names = [s.name for s in rig.sections]
+    for i, a in enumerate(rig.actuators):
+        if a.section not in names:
+            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
+            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+
+
+@check('actuators', kind='cable_driven')
+def _actuator_ranges(rig: Any) -> Iterator[Problem]:
+    for i, a in enumerate(rig.actuators):
+        if a.position_min_m >= 0.0:
+            yield Problem(
+                ('actuators', i, 'position_min_m'),
+                'expected a number < 0: the cable must pay out when the arm bends away from it',
+                f'{a.position_min_m:g}',
+            )
+        if a.position_max_m <= 0.0:
+            yield Problem(
+                ('actuators', i, 'position_max_m'),
+                'expected a number > 0: the cable must pull in to bend the arm',
+                f'{a.position_max_m:g}',
+            )
+
+
+@check('sections', 'actuators', kind='cable_driven')
+def _cable_angles(rig: Any) -> Iterator[Problem]:
+    if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
+        return  # cables would seem to be missing where only the name is wrong
+    for i, section in enumerate(rig.sections):
+        own = [(j, a) for j, a in enumerate(rig.actuators) if a.section == section.name]
+        angles = sorted((a.angle_deg % 360.0, j) for j, a in own)
+        gaps = [
+            (low, (high - low) % 360.0, *sorted((j, k)))
+            for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
+        ]
+        path = ('sections', i, 'name')
+        placed = ', '.join(f'{angle:g}' for angle, _ in angles) or 'none'
+        if len(angles) < 3:
+            message = (
+                f'has {len(angles)} cables (at {placed} deg) in actuators; expected at least 3'
+            )
+            yield Problem(path, f'{message}, not all on one side', repr(section.name))
+            continue
+        close = [g for g in gaps if g[1] < MIN_CABLE_SEPARATION_DEG]
+        for _, gap, first, second in close:
+            yield Problem(
+                ('actuators', second, 'angle_deg'),
+                f'expected at least {MIN_CABLE_SEPARATION_DEG:g} deg between cables of a '
+                f'section; {rig.actuators[first].name!r} is {gap:g} deg away',
+                f'{rig.actuators[second].angle_deg:g}',
+            )
+        for low, gap, _, _ in [] if close else gaps:
+            if gap >= 180.0 - 1e-9:
+                yield Problem(
+                    path,
+                    f'cables at {placed} deg leave no way to bend towards '
+                    f'{low:g} to {low + gap:g} deg; expected gaps below 180 deg',
+                    repr(section.name),
+                )
+
+
+@check('sections', 'plant', kind='cable_driven')
+def _plant_sections(rig: Any) -> Iterator[Problem]:
+    count, expected = len(rig.plant.sections), len(rig.sections)
+    if count != expected:
+        yield Problem(
+            ('plant', 'sections'),
+            f'expected as many as sections of the arm: {expected}',
+            f'{count} section{"s" if count != 1 else ""}',
+        )
+    comparisons = (
+        ('length_m', 2.0),
+        ('cable_radius_m', 2.0),
+        ('bending_stiffness_N_m2', 20.0),
+        ('cutting_in_stiffness_N_m2', 20.0),
+    )
+    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
+        for field, factor in comparisons:
+            value, reference = getattr(real, field), getattr(known, field)
+            if not reference / factor <= value <= reference * factor:
+                yield Problem(
+                    ('plant', 'sections', i, field),
+                    f"expected within a factor {factor:g} of the controller's {reference:g} "
+                    '(the plant is the same arm, with stated errors)',
+                    f'{value:g}',
+                )
+
+
+@check('plant', kind='cable_driven')
+def _plant_geometry(rig: Any) -> Iterator[Problem]:
+    for i, s in enumerate(rig.plant.sections):
+        if s.cable_radius_m >= s.outer_radius_m:
+            yield Problem(
+                ('plant', 'sections', i, 'cable_radius_m'),
+                f'expected less than outer_radius_m = {s.outer_radius_m:g} '
+                '(cables run inside the body)',
+                f'{s.cable_radius_m:g}',
+            )

@@ -1,0 +1,99 @@
+"""Rigs of cable-driven sections in series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.configs import Finite, Positive
+from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
+from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.rigs import cable_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.schema import ActuatorBase, Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.plant.plant import Plant
+
+
+class ActuatorConfig(ActuatorBase):
+    """One motor with its cable: where the cable runs and what the motor may do."""
+
+    section: str = Field(description='name of the section the cable bends')
+    angle_deg: Finite = Field(description='around the backbone, from the section x axis')
+    unit: Literal['m'] = Field(default='m', description='of the command: cable contraction')
+    position_min_m: Finite = Field(description='most the cable is paid out, negative')
+    position_max_m: Finite = Field(description='most the cable is pulled in')
+    max_speed_m_s: Positive
+    max_acceleration_m_s2: Positive
+
+
+class CableRig(Rig):
+    """An arm of cable-driven sections in series (Qi et al. 2024)."""
+
+    MODELS: ClassVar[tuple[str, ...]] = MODEL_NAMES
+
+    kind: Literal['cable_driven'] = 'cable_driven'
+    sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
+    default_model: ModelName
+    actuators: tuple[ActuatorConfig, ...] = Field(
+        min_length=1, description='in the order of every actuation vector'
+    )
+    plant: PlantConfig
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip."""
+        return tuple(section.name for section in self.sections)
+
+    def cables(self) -> tuple[CableConfig, ...]:
+        """Return where the cables run, one per actuator."""
+        return tuple(
+            CableConfig(name=a.name, section=a.section, angle_deg=a.angle_deg)
+            for a in self.actuators
+        )
+
+    def model(self, name: str | None = None) -> ArmModel:
+        """Return the rig's default model, or another one by name (see `model_name`)."""
+        from softarm_ros.models.factory import build_model
+
+        return build_model(self.model_name(name), self.sections, self.cables())
+
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""
+
+        def column(field: str) -> Any:
+            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='m',
+            position_min=column('position_min_m'),
+            position_max=column('position_max_m'),
+            max_speed=column('max_speed_m_s'),
+            max_acceleration=column('max_acceleration_m_s2'),
+        )
+
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the bending limits of the sections."""
+        return ConfigurationLimits.of_bending(
+            np.deg2rad([section.max_bending_angle_deg for section in self.sections])
+        )
+
+    def simulated_arm(self, seed: int) -> Plant:
+        """Return the plant, with a cable per actuator."""
+        from softarm_ros.plant.arm_plant import ArmPlant
+
+        cables = [
+            PlantCable(self.section_names.index(a.section), float(np.deg2rad(a.angle_deg)))
+            for a in self.actuators
+        ]
+        return ArmPlant(self.plant, cables, self.gravity_m_s2, seed)
+
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each section [m]."""
+        return tuple(section.outer_radius_m for section in self.plant.sections)
