@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.layout import Array
+from softarm_ros.plant.layout import Array, Loads
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
 from softarm_ros.plant.step_kernels import drive_arm
@@ -36,6 +37,8 @@ class ArmPlant:
         In the base frame.
     seed
         Of every random number.
+    tip_load_kg
+        Payload: its weight on the tip, without inertia.
 
     Attributes
     ----------
@@ -50,13 +53,16 @@ class ArmPlant:
         cables: Sequence[PlantCable],
         gravity_m_s2: ArrayLike,
         seed: int,
+        tip_load_kg: float = 0.0,
     ) -> None:
         self.config = config
         self.time_s = 0.0
         self._arm = SoftArm(config, cables, gravity_m_s2)
         self._steppers = Steppers(config.stepper, len(cables))
         self._mocap = Mocap(config.mocap, seed)
-        self._arm.settle(contraction=self._steppers.contraction)
+        self._weight = tip_load_kg * np.asarray(gravity_m_s2, dtype=float)
+        self._loads = Loads(self._weight, np.zeros(3))
+        self._arm.settle(contraction=self._steppers.contraction, tip_force=self._weight)
         self._mocap.capture(0.0, self._arm.section_tips())
 
     @property
@@ -146,11 +152,14 @@ class ArmPlant:
             Of the cables themselves, behind motors, play and slack [m] or [N]: one of the two;
             with neither, the contractions of now.
         tip_force, tip_moment : (3,)
-            Dead load on the tip, base frame [N], [N m].
+            Dead load on the tip beside the payload, base frame [N], [N m].
 
         """
         return self._arm.copy().settle(
-            contraction=contraction, tension=tension, tip_force=tip_force, tip_moment=tip_moment
+            contraction=contraction,
+            tension=tension,
+            tip_force=self._weight + np.asarray(tip_force, dtype=float),
+            tip_moment=tip_moment,
         )
 
     def _drive(self, h: float, steps: int) -> None:
@@ -159,7 +168,7 @@ class ArmPlant:
             arm.body,
             arm.cables,
             arm.state,
-            arm.no_loads,
+            self._loads,
             self._steppers.parameters,
             self._steppers.state,
             arm.scratch,

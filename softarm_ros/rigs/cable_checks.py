@@ -136,3 +136,11 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
                 '(cables run inside the body)',
                 f'{s.cable_radius_m:g}',
             )
+
+
+@check('medium', kind='cable_driven')
+def _medium(rig: Any) -> Iterator[Problem]:
+    if rig.medium != 'air':
+        yield Problem(
+            ('medium',), "expected 'air': cable-driven arms have no model of water", repr(rig.medium)
+        )

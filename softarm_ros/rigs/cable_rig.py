@@ -92,7 +92,7 @@ class CableRig(Rig):
             PlantCable(self.section_names.index(a.section), float(np.deg2rad(a.angle_deg)))
             for a in self.actuators
         ]
-        return ArmPlant(self.plant, cables, self.gravity_m_s2, seed)
+        return ArmPlant(self.plant, cables, self.gravity_m_s2, seed, self.tip_load_kg)
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""

@@ -221,3 +221,15 @@ def test_a_little_co_contraction_compresses_the_arm():
     # The distal cables run through the proximal section: its shortening serves them as well.
     np.testing.assert_allclose(shorter, 0.002, atol=2.5e-4)
     np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-6)
+
+
+def test_a_payload_hangs_on_the_tip_from_the_start():
+    sideways = (9.81, 0.0, 0.0)
+    light = plant(gravity=sideways)
+    heavy = ArmPlant(plant_config(2), ring(2), sideways, 0, tip_load_kg=0.005)
+    sag = heavy.true_section_tips()[-1, 0, 3] - light.true_section_tips()[-1, 0, 3]
+    asked = light.static_equilibrium(tip_force=(0.005 * 9.81, 0.0, 0.0)).section_tips[-1, 0, 3]
+    assert sag > 0.001
+    assert heavy.true_section_tips()[-1, 0, 3] == pytest.approx(asked, abs=1e-5)
+    heavy.step(None, 0.5)
+    assert heavy.true_section_tips()[-1, 0, 3] == pytest.approx(asked, abs=1e-3)

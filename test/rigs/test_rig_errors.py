@@ -363,9 +363,9 @@ SINGLE = [
         'default_model: cable_statics',
         'default_model: cable_statics\nxyzzy: 1',
         'xyzzy',
-        "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
-        "'sections', 'default_model', 'actuators', 'feedback', 'tracker', 'supervisor', 'plant', "
-        "'trajectories', 'default_trajectory'",
+        "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
+        "'medium', 'tip_load_kg', 'default_model', 'actuators', 'feedback', 'tracker', "
+        "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'sections'",
     ),
 ]
 
