@@ -76,6 +76,42 @@ class ConfigurationLimits:
         high[n:] = np.minimum(np.maximum(room_up, 0.0), 1e30)
         return rows, low, high
 
+    def sample(self, rng: np.random.Generator, n: int) -> Array:
+        """
+        Return n configurations (n, dof) drawn evenly within the limits.
+
+        Raises
+        ------
+        ValueError
+            If a coordinate has no limits.
+
+        """
+        drawn = rng.uniform(size=(n, len(self.lower)))
+        free = np.ones(len(self.lower), dtype=bool)
+        for pair, limit in zip(self.bends, self.max_bending_rad):
+            size = limit * np.sqrt(drawn[:, pair[0]])
+            angle = 2.0 * np.pi * drawn[:, pair[1]]
+            drawn[:, pair[0]], drawn[:, pair[1]] = size * np.cos(angle), size * np.sin(angle)
+            free[pair] = False
+        low, high = self.lower[free], self.upper[free]
+        if not np.all(np.isfinite(high - low)):
+            raise ValueError('a coordinate without limits cannot be drawn from')
+        drawn[:, free] = low + (high - low) * drawn[:, free]
+        return drawn
+
+    def use(self, configurations: Array) -> Array:
+        """Return the largest share (n,) of a limit that each configuration (n, dof) uses."""
+        share = np.zeros(len(configurations))
+        for pair, limit in zip(self.bends, self.max_bending_rad):
+            share = np.maximum(share, np.hypot(*configurations[:, pair].T) / limit)
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        if np.any(bounded):
+            middle = 0.5 * (self.lower + self.upper)[bounded]
+            half = 0.5 * (self.upper - self.lower)[bounded]
+            away = np.abs(configurations[:, bounded] - middle) / half
+            share = np.maximum(share, away.max(axis=1))
+        return share
+
     def clipped(self, configuration: Array) -> Array:
         """Return the configuration (dof,) brought within the limits, along which it slides."""
         inside = np.minimum(np.maximum(configuration, self.lower), self.upper)

@@ -15,6 +15,9 @@ from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.models.arm_model import ArmModel
@@ -137,6 +140,10 @@ class Rig(ConfigBlock):
     @abstractmethod
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the limits of the configuration of this rig's models."""
+
+    def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        """Return n configurations (n, dof) of the default model, spread over what it may do."""
+        return self.configuration_limits().sample(rng, n)
 
     @abstractmethod
     def simulated_arm(self, seed: int) -> Plant:

@@ -118,15 +118,18 @@ def check(
 
 
 @app.command(
-    epilog='Examples:  softarm model cable_arm_single forward --contraction-mm 12,-6,-6  |  '
+    epilog='Examples:  softarm model cable_arm_single forward --actuation 12,-6,-6  |  '
     'softarm model cable_arm inverse --position-m 0.08,0.02,0.20'
 )
 def model(
     rig: RigArgument,
     direction: Annotated[Direction, typer.Argument(help='What to compute.')],
-    contraction_mm: Annotated[
+    actuation: Annotated[
         str | None,
-        typer.Option(metavar='C1,C2,...', help='Contraction of each cable in mm (forward).'),
+        typer.Option(
+            metavar='A1,A2,...',
+            help='Of each actuator, in mm, kPa or N as softarm check shows it (forward).',
+        ),
     ] = None,
     position_m: Annotated[
         str | None,
@@ -135,7 +138,7 @@ def model(
     model_name: ModelOption = None,
 ) -> None:
     """
-    Compute shape from contractions (forward) or contractions from a tip position (inverse).
+    Compute shape from actuation (forward) or actuation from a tip position (inverse).
 
     Exit status 1 if the position is out of reach; the nearest found is printed.
     """
@@ -145,7 +148,7 @@ def model(
     arm = load_rig(rig)
     trouble = None
     if direction is Direction.FORWARD:
-        text = model_command.require(contraction_mm, '--contraction-mm', direction.value)
+        text = model_command.require(actuation, '--actuation', direction.value)
         lines = list(model_command.forward_report(arm, text, model_name))
     else:
         text = model_command.require(position_m, '--position-m', direction.value)
@@ -191,7 +194,7 @@ def workspace(
         Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
     ] = None,
 ) -> None:
-    """Tell where the tip of an arm can be within its bending limits."""
+    """Tell where the tip of an arm can be within its limits."""
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.tools.workspace import describe, draw_workspace, sample_workspace
 
@@ -226,7 +229,7 @@ def run(
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
     ] = None,
-    model: Annotated[str | None, typer.Option(help='constant_curvature or cable_statics.')] = None,
+    model: Annotated[str | None, typer.Option(help="Of the rig; its default without.")] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')

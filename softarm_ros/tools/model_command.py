@@ -9,35 +9,36 @@ import numpy as np
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.tools.cli_errors import UsageError, parse_numbers
+from softarm_ros.tools.edge_units import edge_unit
 
 
-def forward_report(rig: Rig, contraction_mm: str, model_name: str | None) -> Iterator[str]:
+def forward_report(rig: Rig, actuation: str, model_name: str | None) -> Iterator[str]:
     """
-    Yield lines on the shape that cable contractions [mm] lead to.
+    Yield lines on the shape that an actuation leads to, in the unit people are shown.
 
     Raises
     ------
     UsageError, LimitError, ModelError
-        If the contractions are not numbers for all actuators, beyond their range, or have no
-        solution.
+        If the values are not numbers for all actuators, beyond their range, or have no solution.
 
     """
-    names = rig.actuator_names
-    expected = f'expected {len(names)} lengths in mm: {", ".join(names)}'
-    values = parse_numbers(contraction_mm, '--contraction-mm', expected, len(names))
-    contraction = rig.actuator_limits().check(1e-3 * np.array(values))
+    limits = rig.actuator_limits()
+    unit, factor = edge_unit(limits.unit)
+    expected = f'expected {len(limits.names)} values in {unit}: {", ".join(limits.names)}'
+    values = parse_numbers(actuation, '--actuation', expected, len(limits.names))
+    si = limits.check(np.array(values) / factor)
     model = rig.model(model_name)
-    shape = model.forward(contraction)
+    shape = model.forward(si)
     yield _line('model', model.name)
     yield from _shape_lines(rig, shape)
-    yield _line('contraction', _named(names, 1e3 * contraction, 'mm'))
+    yield _line('actuation', _named(limits.names, factor * si, unit))
 
 
 def inverse_report(
     rig: Rig, position_m: str, model_name: str | None
 ) -> tuple[list[str], str | None]:
     """
-    Return lines on the contractions for a tip position [m], and why it is not reached, or None.
+    Return lines on the actuation for a tip position [m], and why it is not reached, or None.
 
     Raises
     ------
@@ -51,9 +52,9 @@ def inverse_report(
     solution = model.inverse(target)
     lines = [_line('model', model.name), _line('target', _millimetres(target))]
     lines += _shape_lines(rig, solution.shape)
-    contraction = _named(rig.actuator_names, 1e3 * solution.actuation, 'mm')
+    unit, factor = edge_unit(rig.actuator_limits().unit)
     lines += [
-        _line('contraction', contraction),
+        _line('actuation', _named(rig.actuator_names, factor * solution.actuation, unit)),
         _line('residual', f'{1e3 * solution.residual:.6f} mm'),
     ]
     if not solution.converged:
@@ -75,10 +76,13 @@ def require(value: str | None, option: str, direction: str) -> str:
 def _shape_lines(rig: Rig, shape: Shape) -> Iterator[str]:
     yield _line('tip', _millimetres(shape.tip[:3, 3]))
     yield _line('tip axis', '(' + ', '.join(f'{v:.6f}' for v in shape.tip[:3, 2]) + ')')
-    for section, (bend_x, bend_y) in zip(rig.sections, shape.configuration.reshape(-1, 2)):
+    bends = rig.configuration_limits().bends
+    if len(bends) != len(rig.section_names):
+        return
+    for section, (bend_x, bend_y) in zip(rig.section_names, shape.configuration[bends]):
         theta = np.degrees(np.hypot(bend_x, bend_y))
         phi = np.degrees(np.arctan2(bend_y, bend_x)) if theta > 0.0 else 0.0
-        yield _line(section.name, f'theta {theta:.4f} deg, phi {phi:.4f} deg')
+        yield _line(section, f'theta {theta:.4f} deg, phi {phi:.4f} deg')
 
 
 def _line(label: str, text: str) -> str:

@@ -31,12 +31,6 @@ SMALL_SIZE = 8.0
 _GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart than this
 _GAP_S = 0.1  # and than this
 
-_EDGE_UNITS = {'m': ('mm', 1e3), 'Pa': ('kPa', 1e-3), 'rad': ('deg', 180.0 / np.pi)}
-
-
-def edge_unit(unit: str) -> tuple[str, float]:
-    """Return the unit shown to people for an SI unit, and the factor to it."""
-    return _EDGE_UNITS.get(unit, (unit, 1.0))
 
 
 def new_figure(height_in: float) -> Figure:

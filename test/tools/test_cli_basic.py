@@ -177,12 +177,12 @@ def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
 
 def test_model_forward_reports_what_the_model_says():
     status, out, _ = softarm(
-        'model', 'cable_arm_single', 'forward', '--contraction-mm', '12,-6,-6'
+        'model', 'cable_arm_single', 'forward', '--actuation', '12,-6,-6'
     )
     assert status == 0
     shape = load_rig('cable_arm_single').model().forward(np.array([0.012, -0.006, -0.006]))
     np.testing.assert_allclose(numbers_after('tip  ', out), 1e3 * shape.tip[:3, 3], atol=1e-4)
-    np.testing.assert_allclose(numbers_after('contraction', out), [12.0, -6.0, -6.0])
+    np.testing.assert_allclose(numbers_after('actuation', out), [12.0, -6.0, -6.0])
     theta, phi = numbers_after('proximal', out)
     assert theta == pytest.approx(np.degrees(np.linalg.norm(shape.configuration)), abs=1e-3)
     assert phi == pytest.approx(0.0, abs=1e-3)
@@ -196,9 +196,9 @@ def test_model_inverse_then_forward_returns_to_the_position(name):
     )
     assert status == 0 and out.startswith(f'model         {name}\n')
     assert numbers_after('residual', out)[0] < 1e-3
-    contraction = ','.join(str(c) for c in numbers_after('contraction', out))
+    contraction = ','.join(str(c) for c in numbers_after('actuation', out))
     status, out, _ = softarm(
-        'model', 'cable_arm', 'forward', '--contraction-mm', contraction, '--model', name
+        'model', 'cable_arm', 'forward', '--actuation', contraction, '--model', name
     )
     assert status == 0
     np.testing.assert_allclose(numbers_after('tip  ', out), [-80.0, 20.0, 200.0], atol=5e-3)
@@ -223,26 +223,26 @@ def test_model_inverse_beyond_the_actuators(tmp_path):
     ('arguments', 'message'),
     [
         (['nope', 'forward'], "unknown rig 'nope'; known: 'cable_arm'"),
-        (['cable_arm', 'forward'], 'forward needs --contraction-mm; see softarm model --help'),
+        (['cable_arm', 'forward'], 'forward needs --actuation; see softarm model --help'),
         (['cable_arm', 'inverse'], 'inverse needs --position-m; see softarm model --help'),
         (
-            ['cable_arm', 'forward', '--contraction-mm', '1,2'],
-            "--contraction-mm '1,2': 2 numbers; expected 6 lengths in mm: proximal_1, ",
+            ['cable_arm', 'forward', '--actuation', '1,2'],
+            "--actuation '1,2': 2 numbers; expected 6 values in mm: proximal_1, ",
         ),
         (
-            ['cable_arm_single', 'forward', '--contraction-mm', '1,x,2'],
-            "--contraction-mm '1,x,2': 'x' is not a number; expected 3 lengths in mm",
+            ['cable_arm_single', 'forward', '--actuation', '1,x,2'],
+            "--actuation '1,x,2': 'x' is not a number; expected 3 values in mm",
         ),
         (
-            ['cable_arm_single', 'forward', '--contraction-mm', '1,nan,2'],
+            ['cable_arm_single', 'forward', '--actuation', '1,nan,2'],
             "'nan' is not finite",
         ),
         (
-            ['cable_arm_single', 'forward', '--contraction-mm', '0,-60,0'],
+            ['cable_arm_single', 'forward', '--actuation', '0,-60,0'],
             'cable_2 = -0.06 m outside [-0.045, 0.055] m',
         ),
         (
-            ['cable_arm_single', 'forward', '--contraction-mm', '9,9,9'],
+            ['cable_arm_single', 'forward', '--actuation', '9,9,9'],
             'cables are pulled in against each other',
         ),
         (
