@@ -52,9 +52,9 @@ class Tracker:
     The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
     |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under bounds on the
     actuators' position, speed and acceleration and on the configuration (bending of every section,
-    say); without active bounds it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may carry an
-    integral part; it stands still while limits are active, the correction is saturated or the pose
-    is singular (no wind-up).
+    say); without active bounds it equals the paper's formula. The feedback of eq. 38,
+    v = v_d + K e, may carry an integral part; it stands still while limits are active, the
+    correction is saturated or the pose is singular (no wind-up).
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
-from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
+from softarm_ros.models.config import MODEL_NAMES, CableConfig, SectionConfig
 
 _MODELS: dict[str, type[CableDrivenArm]] = {
     'constant_curvature': ConstantCurvatureArm,
@@ -19,7 +19,7 @@ _MODELS: dict[str, type[CableDrivenArm]] = {
 
 
 def build_model(
-    name: ModelName, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]
+    name: str, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]
 ) -> ArmModel:
     """
     Return the model of an arm.

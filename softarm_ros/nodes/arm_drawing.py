@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
+from softarm_ros.rigs.cable_rig import CableRig
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
@@ -26,10 +27,47 @@ class Cylinder:
     rigid: bool
 
 
-class ArmDrawing:
-    """Cylinders of the body and lines of the cables of a rig, for any configuration."""
+class ArmDrawing(Protocol):
+    """Draws an arm for any configuration."""
+
+    def cylinders(self, configuration: Array) -> list[Cylinder]:
+        """Return the body piece by piece; always the same number, in the same order."""
+        ...
+
+    def cables(self, configuration: Array) -> list[Array]:
+        """Return lines (n, 3) [m] of the cables that can be drawn."""
+        ...
+
+
+def drawing_of(rig: Rig) -> ArmDrawing:
+    """Return what draws a rig."""
+    return CableArmDrawing(rig) if isinstance(rig, CableRig) else CentrelineDrawing(rig)
+
+
+class CentrelineDrawing:
+    """An arm by its centreline and the radii of its sections; no cables."""
 
     def __init__(self, rig: Rig, pieces_per_section: int = 10) -> None:
+        self._model = rig.model()
+        self._radii = np.repeat(rig.body_radii_m(), pieces_per_section)
+
+    def cylinders(self, configuration: Array) -> list[Cylinder]:
+        """Return the body piece by piece; always the same number, in the same order."""
+        points = self._model.shape_of(configuration).centerline(len(self._radii) + 1)
+        return [
+            Cylinder(start, end, float(radius), rigid=False)
+            for start, end, radius in zip(points, points[1:], self._radii)
+        ]
+
+    def cables(self, configuration: Array) -> list[Array]:
+        """Return no lines."""
+        return []
+
+
+class CableArmDrawing:
+    """Cylinders of the body and lines of the cables of a cable-driven arm."""
+
+    def __init__(self, rig: CableRig, pieces_per_section: int = 10) -> None:
         self._rig = rig
         self._pieces = pieces_per_section
         names = [section.name for section in rig.sections]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import deque
 from typing import Any
@@ -15,7 +16,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.arm_drawing import ArmDrawing
+from softarm_ros.nodes.arm_drawing import drawing_of
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
@@ -26,13 +27,17 @@ from softarm_ros.nodes.node_base import (
     steady_clock,
 )
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
-from softarm_ros.rigs.urdf import build_urdf, joint_positions
+from softarm_ros.rigs.urdf import build_urdf, joint_map
 
 LINKS_PER_SECTION = 8
 
 
 class MarkersNode(Node):
-    """Draws the measured configuration, the trail of the tip and the reference path."""
+    """
+    Draws the arm's configuration, the trail of the tip and the reference path.
+
+    The configuration is the measured one, or the commanded one where sensors do not tell it.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__('markers', **options)
@@ -41,20 +46,28 @@ class MarkersNode(Node):
         declare_time_scale(self)
         rate = declare(self, 'rate_hz', 20.0, 'drawings per second', low=0.1, high=100.0)
         trail = declare(self, 'trail_points', 200, 'length of the trail', low=2, high=10000)
-        self._names = self.rig.model().configuration_names
-        self._drawing = ArmDrawing(self.rig)
-        self._configuration = np.zeros(len(self._names))
+        model = self.rig.model()
+        self._names = model.configuration_names
+        self._drawing = drawing_of(self.rig)
+        self._joint_positions = joint_map(self.rig, LINKS_PER_SECTION)
+        self._configuration = model.rest_configuration
+        self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
         self._tip: np.ndarray | None = None
         self._path: Marker | None = None
         self._drawn = 0
-        self._drawing.cables(self._configuration)  # loads compiled code now
+        # Compiled code is loaded now.
+        self._drawing.cylinders(self._configuration)
+        self._drawing.cables(self._configuration)
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._markers = self.create_publisher(MarkerArray, 'markers', VISUAL)
         self._joints = self.create_publisher(JointState, 'joint_states', VISUAL)
         self._description = self.create_publisher(String, 'robot_description', LATCHED)
         self._description.publish(String(data=build_urdf(self.rig, LINKS_PER_SECTION)))
         self.create_subscription(JointState, 'configuration/state', self._on_state, MEASUREMENT)
+        self.create_subscription(
+            JointState, 'configuration/command', self._on_command, MEASUREMENT
+        )
         self.create_subscription(
             PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
         )
@@ -66,10 +79,19 @@ class MarkersNode(Node):
         try:
             configuration = conversions.positions_of(message, self._names)
         except ValueError as error:
-            self._heartbeat.warn(f'configuration/state not drawn: {error}')
+            self._heartbeat.warn(f'configuration not drawn: {error}')
             return
         if np.all(np.isfinite(configuration)):
             self._configuration = configuration
+            self._measured = True
+
+    def _on_command(self, message: JointState) -> None:
+        if self._measured:
+            return
+        with contextlib.suppress(ValueError):  # the inverse kinematics reports wrong ones
+            configuration = conversions.positions_of(message, self._names)
+            if np.all(np.isfinite(configuration)):
+                self._configuration = configuration
 
     def _on_pose(self, message: PoseStamped) -> None:
         position = conversions.position_of(message)
@@ -95,7 +117,7 @@ class MarkersNode(Node):
             self._path.header.stamp = stamp
             drawing.markers.append(self._path)
         self._markers.publish(drawing)
-        names, values = joint_positions(self.rig, self._configuration, LINKS_PER_SECTION)
+        names, values = self._joint_positions(self._configuration)
         self._joints.publish(conversions.joint_message(names, values, stamp))
         self._drawn += 1
 

@@ -284,7 +284,9 @@ class TrackerNode(Node):
             return None, now
         position = conversions.position_of(message)
         stamp = message.header.stamp if np.all(np.isfinite(position)) else now
-        pose = PoseSample(conversions.seconds_of(message.header.stamp), position, self._configuration)
+        pose = PoseSample(
+            conversions.seconds_of(message.header.stamp), position, self._configuration
+        )
         return pose, stamp
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import StepperConfig
 from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
 

@@ -142,5 +142,7 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
 def _medium(rig: Any) -> Iterator[Problem]:
     if rig.medium != 'air':
         yield Problem(
-            ('medium',), "expected 'air': cable-driven arms have no model of water", repr(rig.medium)
+            ('medium',),
+            "expected 'air': cable-driven arms have no model of water",
+            repr(rig.medium),
         )

@@ -71,6 +71,7 @@ def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> li
 
 
 def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
+    """Yield a problem for every block of a list `field` whose name another has already."""
     seen: dict[str, int] = {}
     for i, block in enumerate(blocks):
         if block.name in seen:

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.kinds import kind_of
@@ -17,6 +18,7 @@ __all__ = ['Problem', 'RigError', 'RigInfo', 'find_share_folder', 'list_rigs', '
 
 PACKAGE = 'softarm_ros'
 SUFFIXES = ('.yaml', '.yml')
+RigT = TypeVar('RigT', bound=Rig)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,23 @@ def load_rig(name_or_path: str | Path) -> Rig:
     document = read_yaml(path)
     rig: Rig = validate_document(kind_of(document), document, strip_trajectory_type)
     return rig.with_source(path.resolve())
+
+
+def load_rig_of(kind: type[RigT], name_or_path: str | Path) -> RigT:
+    """
+    Load a rig that must be of one kind of arm.
+
+    Raises
+    ------
+    RigError
+        As `load_rig`, and for a rig of another kind.
+
+    """
+    rig = load_rig(name_or_path)
+    if not isinstance(rig, kind):
+        expected = kind.model_fields['kind'].default
+        raise RigError('', f'rig {rig.name!r} is of kind {rig.kind!r}; expected {expected!r}')
+    return rig
 
 
 def list_rigs() -> list[RigInfo]:

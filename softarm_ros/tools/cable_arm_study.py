@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from softarm_ros.control.trajectory_config import CircleConfig, LineConfig
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
-from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
@@ -40,7 +40,7 @@ PAPER_ERRORS_M = {'circle': (0.0376, 0.0592), 'line': (0.0170, 0.0352)}
 class RunCase:
     """One simulated run of a study."""
 
-    rig: Rig
+    rig: CableRig
     trajectory: str
     model: ModelName
     open_loop: bool
@@ -122,7 +122,7 @@ def run_cases(
 
 
 def amplitude_study(
-    rig: Rig,
+    rig: CableRig,
     bendings: Sequence[float],
     seed: int,
     speed: float = 0.015,
@@ -161,7 +161,7 @@ def _mean_error(record: RunRecord) -> float:
 
 
 def section_sweep(
-    rig: Rig, bendings: Sequence[float], directions: Sequence[float], seed: int
+    rig: CableRig, bendings: Sequence[float], directions: Sequence[float], seed: int
 ) -> list[SectionRow]:
     """Command bending and direction open loop on a one-section rig and read the pose at rest."""
     if len(rig.sections) != 1:
@@ -193,7 +193,7 @@ def section_sweep(
 
 
 def closed_loop_seeds(
-    rig: Rig,
+    rig: CableRig,
     trajectory: str,
     seeds: Sequence[int],
     laps: int = 2,

@@ -229,7 +229,7 @@ def run(
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Of the rig; its default without.")] = None,
+    model: Annotated[str | None, typer.Option(help='Of the rig; its default without.')] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
@@ -264,11 +264,12 @@ def identify(
     section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
 ) -> None:
     """Identify the stiffnesses of a section as the paper did, on the simulated arm."""
-    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.rigs.cable_rig import CableRig
+    from softarm_ros.rigs.loader import load_rig_of
     from softarm_ros.tools import identify as identification
     from softarm_ros.tools.cli_errors import UsageError
 
-    arm = load_rig(rig)
+    arm = load_rig_of(CableRig, rig)
     if section >= len(arm.sections):
         raise UsageError(
             f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}'

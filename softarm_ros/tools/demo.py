@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.tools.cable_arm_study import (
     BASELINE,
     PAPER_ERRORS_M,
@@ -32,7 +33,7 @@ NOTES = (
 def run_demo(report: Path, console: Console, seed: int = 0) -> None:
     """Run, print the table, write the report."""
     prepare_folder(report)
-    rig = load_rig('cable_arm')
+    rig = load_rig_of(CableRig, 'cable_arm')
     compile_kernels(rig, console)
     proposed, baseline = PAPER_ERRORS_M['circle']
     ways = [

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantCable
-from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.cable_rig import CableRig
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Identification:
 
 
 def measure_single_cable(
-    rig: Rig,
+    rig: CableRig,
     seed: int,
     *,
     section: int = 0,
@@ -80,7 +80,7 @@ def measure_single_cable(
     )
 
 
-def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identification:
+def identify(rig: CableRig, data: IdentificationData, *, section: int = 0) -> Identification:
     """Fit K_b and K_t to the readings with the controller's geometry."""
     geometry = rig.sections[section]
     L, d = geometry.length_m, geometry.cable_radius_m
@@ -113,7 +113,7 @@ def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identif
     )
 
 
-def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
+def _single_section_plant(rig: CableRig, section: int, seed: int) -> ArmPlant:
     config = rig.plant.model_copy(update={'sections': (rig.plant.sections[section],)})
     name = rig.sections[section].name
     angles = [a.angle_deg for a in rig.actuators if a.section == name]
@@ -151,7 +151,7 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
     return angle, float(plant.actuator_state().effort[0])
 
 
-def describe(rig: Rig, result: Identification, section: int) -> list[str]:
+def describe(rig: CableRig, result: Identification, section: int) -> list[str]:
     """Return what `softarm identify` prints."""
     known = rig.sections[section]
     return [

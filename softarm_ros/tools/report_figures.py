@@ -13,8 +13,8 @@ from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
 from softarm_ros.runtime.run_record import RunRecord, Samples
-from softarm_ros.tools.report_paths import path_figure
 from softarm_ros.tools.edge_units import edge_unit
+from softarm_ros.tools.report_paths import path_figure
 from softarm_ros.tools.report_plotting import (
     FONT_SIZE,
     PALETTE,

@@ -32,7 +32,6 @@ _GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart
 _GAP_S = 0.1  # and than this
 
 
-
 def new_figure(height_in: float) -> Figure:
     """Return a figure of `WIDTH_IN` by `height_in` inches at `DPI`."""
     figure = Figure((WIDTH_IN, height_in), dpi=DPI, facecolor='white', layout='constrained')

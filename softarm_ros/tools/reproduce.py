@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.runtime.run_record import RunRecord
 from softarm_ros.tools.cable_arm_study import (
     BASELINE,
@@ -52,7 +53,7 @@ MARKERS = ('o', 's', '^')
 def reproduce_cable_arm(folder: Path, console: Console, *, seeds: int = 10, seed: int = 0) -> Path:
     """Run all experiments, print the tables, write figures, JSON and page; return the page."""
     prepare_folder(folder)
-    rig, single = load_rig('cable_arm'), load_rig('cable_arm_single')
+    rig, single = load_rig_of(CableRig, 'cable_arm'), load_rig_of(CableRig, 'cable_arm_single')
     compile_kernels(rig, console)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task('open loop against amplitude', total=4 * len(BENDINGS_DEG))

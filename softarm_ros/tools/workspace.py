@@ -66,7 +66,7 @@ def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
 
 def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
     """
-    Write a picture: tips seen from the side and from above, coloured by the share of the limits used.
+    Write a picture: tips from the side and from above, coloured by the share of the limits used.
 
     Raises
     ------

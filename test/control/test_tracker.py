@@ -50,7 +50,9 @@ def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
         }
     )
     tracker = Tracker(
-        build_model(model, SECTIONS, CABLES), config, bounds or limits(),
+        build_model(model, SECTIONS, CABLES),
+        config,
+        bounds or limits(),
         ConfigurationLimits.of_bending(max_bending),
     )
     tracker.reset(np.array([0.8, 0.1, 0.5, -0.2]))

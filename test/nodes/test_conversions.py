@@ -8,7 +8,7 @@ from geometry_msgs.msg import Pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.arm_drawing import ArmDrawing, Cylinder
+from softarm_ros.nodes.arm_drawing import CableArmDrawing, Cylinder
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.events import Event
@@ -135,7 +135,7 @@ def test_path_round_trip():
 def test_markers_draw_the_body_where_the_model_has_it():
     rig = load_rig('cable_arm')
     bending = np.array([0.8, -0.3, -0.4, 0.6])
-    drawing = ArmDrawing(rig, pieces_per_section=6)
+    drawing = CableArmDrawing(rig, pieces_per_section=6)
     body, cables = drawing.cylinders(bending), drawing.cables(bending)
     tip = rig.model('constant_curvature').shape_of(bending).tip[:3, 3]
     np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
@@ -167,7 +167,7 @@ def test_cylinders_may_point_anywhere(end):
 
 def test_cables_lie_at_their_radius_around_the_backbone():
     rig = load_rig('cable_arm')
-    drawing = ArmDrawing(rig, pieces_per_section=5)
+    drawing = CableArmDrawing(rig, pieces_per_section=5)
     bending = np.array([0.5, 0.5, -0.7, 0.2])
     frames = drawing.frames(bending)
     for actuator, line in zip(rig.actuators, drawing.cables(bending)):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 

@@ -11,8 +11,8 @@ import pytest
 import softarm_ros
 from softarm_ros.models.config import MODEL_NAMES
 from softarm_ros.rigs import loader
-from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs'
 

@@ -176,9 +176,7 @@ def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
 
 
 def test_model_forward_reports_what_the_model_says():
-    status, out, _ = softarm(
-        'model', 'cable_arm_single', 'forward', '--actuation', '12,-6,-6'
-    )
+    status, out, _ = softarm('model', 'cable_arm_single', 'forward', '--actuation', '12,-6,-6')
     assert status == 0
     shape = load_rig('cable_arm_single').model().forward(np.array([0.012, -0.006, -0.006]))
     np.testing.assert_allclose(numbers_after('tip  ', out), 1e3 * shape.tip[:3, 3], atol=1e-4)
