@@ -33,8 +33,9 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, MEASUREMENT, VISUAL, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.runtime.assembly import build_control_loop, describe_reach
-from softarm_ros.runtime.control_loop import ControlLoop, CycleOutput, Phase, PoseSample
+from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.loop import CycleOutput, Phase, PoseSample
 
 PATH_POINTS = 400
 EVENTS_KEPT = 10

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,77 +11,16 @@ from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
-from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.models.arm_model import ArmModel
-from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 Array = NDArray[np.float64]
-_APPROACH_SAMPLES = 60
-_APPROACH_USE = 0.7  # share of speed and acceleration limits that the approach uses
 _LIMITED_S = 0.3  # limits active for so long are worth a word
-_MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
 
 
-class Phase(str, Enum):
-    """What the loop is doing."""
-
-    IDLE = 'idle'
-    APPROACH = 'approach'
-    SETTLE = 'settle'
-    TRACK = 'track'
-    DONE = 'done'
-    HELD = 'held'
-
-
-@dataclass(frozen=True)
-class PoseSample:
-    """
-    Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
-
-    `configuration` (dof,) is the measured one, where the section tips tell it.
-    """
-
-    stamp_s: float
-    position: Array
-    configuration: Array | None = None
-
-
-@dataclass(frozen=True)
-class CycleOutput:
-    """
-    Result of one cycle.
-
-    `reference_position` is the reference now; `matched_reference` the one at the time of the
-    measurement; `error_m` the distance between that measurement and it (NaN without one).
-    """
-
-    stamp_s: float
-    phase: Phase
-    lap: int
-    progress: float
-    reference_position: Array
-    configuration: Array
-    actuation: Array
-    error_m: float
-    matched_reference: Array
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True)
-class _Approach:
-    """Minimum-jerk motion in configuration space from `start` to `goal` (dof,)."""
-
-    start: Array
-    goal: Array
-    duration_s: float
-
-    def at(self, time_s: float) -> Array:
-        r = min(max(time_s / self.duration_s, 0.0), 1.0) if self.duration_s > 0.0 else 1.0
-        return self.start + (self.goal - self.start) * (r**3 * (10.0 - 15.0 * r + 6.0 * r * r))
-
-
-class ControlLoop:
+class ControlLoop(Loop):
     """
     Drives a tip along a trajectory: approach, settle, track.
 
@@ -113,25 +50,12 @@ class ControlLoop:
         *,
         open_loop: bool,
     ) -> None:
-        self.model = model
+        super().__init__(model, reach, config, limits, configuration_limits, open_loop=open_loop)
         self.trajectory = trajectory
-        self.reach = reach
-        self.config = config
-        self.limits = limits
-        self.open_loop = open_loop
-        self.tracker = Tracker(model, config, limits, configuration_limits)
-        self.phase = Phase.IDLE
-        self.period_s = 1.0 / config.rate_hz
-        self._resume_phase = Phase.IDLE
-        self._now: float | None = None
-        self._first_time: float | None = None
-        self._phase_time = 0.0  # since the phase began, standing still while held
-        self._approach: _Approach | None = None
-        self._pose: PoseSample | None = None
+        self._approach: ConfigurationMove | None = None
         self._error_history: list[float] = []
         self._out_of_reach = False
         self._limited_s = 0.0
-        self._events: list[Event] = []
 
     def path(self, n: int) -> Array:
         """Return (n, 3) points [m] of one lap of the reference."""
@@ -141,29 +65,13 @@ class ControlLoop:
         """Begin with the approach to the first point of the trajectory."""
         start = self.tracker.configuration.copy()
         goal = self.reach.start_configuration
-        self._approach = _Approach(start, goal, self._approach_duration(start, goal))
+        self._approach = plan_move(self.model, self.limits, start, goal, 10.0 * self.period_s)
         self._enter(Phase.APPROACH)
 
-    def hold(self, now_s: float) -> None:
-        """Stand still: the reference and the command stop where they are."""
-        if self.phase not in (Phase.HELD, Phase.DONE, Phase.IDLE):
-            self._resume_phase = self.phase
-            self.phase = Phase.HELD
-            self.tracker.halt()
-
-    def resume(self, now_s: float) -> None:
-        """Go on after a hold."""
-        if self.phase is Phase.HELD:
-            self.phase = self._resume_phase
-
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
-        """
-        Read the newest pose (None: nothing new), update the command.
-
-        Pure computation: it never sleeps. A pose that is not finite is reported and not used.
-        """
+        """Read the newest pose (None: nothing new), update the command."""
         period = self._advance_clock(now_s)
-        self._read(now_s, pose)
+        self._read(pose)
         matched = self._matched_reference(now_s)
         error = self._error_vector(matched)
         if self.phase is Phase.APPROACH:
@@ -176,10 +84,6 @@ class ControlLoop:
         reference = (
             self.tracker.tip() if self.phase in (Phase.IDLE, Phase.APPROACH) else sample.position
         )
-        distance = (
-            float(np.linalg.norm(matched - self._pose.position)) if self._pose else float('nan')
-        )
-        events, self._events = tuple(self._events), []
         return CycleOutput(
             now_s,
             self.phase,
@@ -188,30 +92,12 @@ class ControlLoop:
             reference,
             self.tracker.configuration.copy(),
             self.tracker.actuation.copy(),
-            distance,
+            self._distance_from(matched),
             matched,
-            events,
+            self._take_events(),
         )
 
-    # -- clock and measurement ------------------------------------------------------------
-
-    def _advance_clock(self, now_s: float) -> float:
-        if self._now is None or self._first_time is None:
-            self._first_time = now_s
-            self._now = now_s - self.period_s
-        period = min(max(now_s - self._now, 1e-6), _MAX_PERIODS * self.period_s)
-        self._now = now_s
-        if self.phase is not Phase.HELD:
-            self._phase_time += period
-        return period
-
-    def _read(self, now_s: float, pose: PoseSample | None) -> None:
-        if pose is None:
-            return
-        if not np.all(np.isfinite(pose.position)):
-            self._tell('error', f'pose not finite: {np.asarray(pose.position).tolist()}; not used')
-            return
-        self._pose = pose
+    # -- reference and error --------------------------------------------------------------
 
     def _trajectory_time(self) -> float:
         phase = self._resume_phase if self.phase is Phase.HELD else self.phase
@@ -235,35 +121,12 @@ class ControlLoop:
             return np.zeros(3)
         return matched - self._pose.position
 
-    def _measured(self) -> Array | None:
-        """Return the measured configuration (dof,), or None (open loop, not measured)."""
-        if self.open_loop or self._pose is None or self._pose.configuration is None:
-            return None
-        return self._pose.configuration if np.all(np.isfinite(self._pose.configuration)) else None
-
     # -- phases ---------------------------------------------------------------------------
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         self._phase_time = 0.0
         self._error_history = []
-
-    def _tell(self, level: str, message: str) -> None:
-        origin = self._first_time if self._first_time is not None else 0.0
-        time = (self._now - origin) if self._now is not None else 0.0
-        self._events.append(Event(time, level, 'tracker', message))  # type: ignore[arg-type]
-
-    def _approach_duration(self, start: Array, goal: Array) -> float:
-        """Return the shortest time [s] in which the approach respects speed and acceleration."""
-        r = np.linspace(0.0, 1.0, _APPROACH_SAMPLES)
-        blend = r**3 * (10.0 - 15.0 * r + 6.0 * r * r)
-        commands = np.array([self.model.actuation_of(start + (goal - start) * b) for b in blend])
-        step = r[1] - r[0]
-        first = np.max(np.abs(np.diff(commands, axis=0)), axis=0) / step
-        second = np.max(np.abs(np.diff(commands, 2, axis=0)), axis=0) / step**2
-        by_speed = np.max(first / (_APPROACH_USE * self.limits.max_speed))
-        by_acceleration = np.sqrt(np.max(second / (_APPROACH_USE * self.limits.max_acceleration)))
-        return float(max(by_speed, by_acceleration, 10.0 * self.period_s))
 
     def _update_approach(self) -> None:
         approach = self._approach

@@ -15,8 +15,9 @@ from softarm_ros.runtime.assembly import (
     build_plant,
     describe_reach,
 )
-from softarm_ros.runtime.control_loop import ControlLoop, CycleOutput, Phase, PoseSample
+from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.loop import CycleOutput, Phase, PoseSample
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 
 if TYPE_CHECKING:

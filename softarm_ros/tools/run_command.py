@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.control_loop import CycleOutput
+from softarm_ros.runtime.loop import CycleOutput
 from softarm_ros.runtime.run_record import RunRecord
 
 EXIT_INCOMPLETE = 1

@@ -3,7 +3,7 @@ import pytest
 
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import TrajectoryError, build_control_loop
-from softarm_ros.runtime.control_loop import Phase, PoseSample
+from softarm_ros.runtime.loop import Phase, PoseSample
 
 PERIOD = 0.01
 

@@ -1,0 +1,47 @@
+"""A motion from one configuration to another, as fast as the actuators may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.models.arm_model import ArmModel
+
+Array = NDArray[np.float64]
+_SAMPLES = 60
+_USE = 0.7  # share of speed and acceleration limits that the motion uses
+
+
+@dataclass(frozen=True)
+class ConfigurationMove:
+    """Minimum-jerk motion in configuration space from `start` to `goal` (dof,)."""
+
+    start: Array
+    goal: Array
+    duration_s: float
+
+    def at(self, time_s: float) -> Array:
+        """Return the configuration (dof,) at a time [s] since the start; at rest outside."""
+        r = min(max(time_s / self.duration_s, 0.0), 1.0) if self.duration_s > 0.0 else 1.0
+        return np.asarray(self.start + (self.goal - self.start) * _blend(r))
+
+
+def plan_move(
+    model: ArmModel, limits: ActuatorLimits, start: Array, goal: Array, least_s: float
+) -> ConfigurationMove:
+    """Return the quickest move of at least `least_s` [s] within speed and acceleration limits."""
+    r = np.linspace(0.0, 1.0, _SAMPLES)
+    commands = np.array([model.actuation_of(start + (goal - start) * _blend(x)) for x in r])
+    step = r[1] - r[0]
+    first = np.max(np.abs(np.diff(commands, axis=0)), axis=0) / step
+    second = np.max(np.abs(np.diff(commands, 2, axis=0)), axis=0) / step**2
+    by_speed = np.max(first / (_USE * limits.max_speed))
+    by_acceleration = np.sqrt(np.max(second / (_USE * limits.max_acceleration)))
+    return ConfigurationMove(start, goal, float(max(by_speed, by_acceleration, least_s)))
+
+
+def _blend(r: float) -> float:
+    return r**3 * (10.0 - 15.0 * r + 6.0 * r * r)

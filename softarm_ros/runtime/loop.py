@@ -1,0 +1,179 @@
+"""What every control loop is made of: phases, measurements, clock, events."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.reach import Reach
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.runtime.events import Event
+
+Array = NDArray[np.float64]
+_MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
+
+
+class Phase(str, Enum):
+    """What the loop is doing."""
+
+    IDLE = 'idle'
+    APPROACH = 'approach'
+    SETTLE = 'settle'
+    TRACK = 'track'
+    DONE = 'done'
+    HELD = 'held'
+
+
+@dataclass(frozen=True)
+class PoseSample:
+    """
+    Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
+
+    `configuration` (dof,) is the measured one, where the section tips tell it.
+    """
+
+    stamp_s: float
+    position: Array
+    configuration: Array | None = None
+
+
+@dataclass(frozen=True)
+class CycleOutput:
+    """
+    Result of one cycle.
+
+    `reference_position` is the reference now; `matched_reference` the one at the time of the
+    measurement; `error_m` the distance between that measurement and it (NaN without one);
+    `gripper_pressure_Pa` what the gripper is to do (None: no gripper, or as it is).
+    """
+
+    stamp_s: float
+    phase: Phase
+    lap: int
+    progress: float
+    reference_position: Array
+    configuration: Array
+    actuation: Array
+    error_m: float
+    matched_reference: Array
+    events: tuple[Event, ...]
+    gripper_pressure_Pa: float | None = None
+
+
+class Loop(ABC):
+    """
+    One read-update per cycle, from a reference to an actuator command.
+
+    Parameters
+    ----------
+    model : ArmModel
+        The controller's model.
+    reach : Reach
+        Result of the reachability check of the reference's path.
+    config, limits, configuration_limits
+        Tracker parameters, limits of the actuators and of the configuration.
+    open_loop : bool
+        Measured poses are reported but not used.
+
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        reach: Reach,
+        config: TrackerConfig,
+        limits: ActuatorLimits,
+        configuration_limits: ConfigurationLimits,
+        *,
+        open_loop: bool,
+    ) -> None:
+        self.model = model
+        self.reach = reach
+        self.config = config
+        self.limits = limits
+        self.open_loop = open_loop
+        self.tracker = Tracker(model, config, limits, configuration_limits)
+        self.phase = Phase.IDLE
+        self.period_s = 1.0 / config.rate_hz
+        self._resume_phase = Phase.IDLE
+        self._now: float | None = None
+        self._first_time: float | None = None
+        self._phase_time = 0.0  # since the phase began, standing still while held
+        self._pose: PoseSample | None = None
+        self._events: list[Event] = []
+
+    @abstractmethod
+    def path(self, n: int) -> Array:
+        """Return (n, 3) points [m] of the reference."""
+
+    @abstractmethod
+    def start(self, now_s: float) -> None:
+        """Begin from where the tracker stands."""
+
+    @abstractmethod
+    def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
+        """
+        Read the newest pose (None: nothing new), update the command.
+
+        Pure computation: it never sleeps. A pose that is not finite is reported and not used.
+        """
+
+    def hold(self, now_s: float) -> None:
+        """Stand still: the reference and the command stop where they are."""
+        if self.phase not in (Phase.HELD, Phase.DONE, Phase.IDLE):
+            self._resume_phase = self.phase
+            self.phase = Phase.HELD
+            self.tracker.halt()
+
+    def resume(self, now_s: float) -> None:
+        """Go on after a hold."""
+        if self.phase is Phase.HELD:
+            self.phase = self._resume_phase
+
+    def _advance_clock(self, now_s: float) -> float:
+        if self._now is None or self._first_time is None:
+            self._first_time = now_s
+            self._now = now_s - self.period_s
+        period = min(max(now_s - self._now, 1e-6), _MAX_PERIODS * self.period_s)
+        self._now = now_s
+        if self.phase is not Phase.HELD:
+            self._phase_time += period
+        return period
+
+    def _read(self, pose: PoseSample | None) -> None:
+        if pose is None:
+            return
+        if not np.all(np.isfinite(pose.position)):
+            self._tell('error', f'pose not finite: {np.asarray(pose.position).tolist()}; not used')
+            return
+        self._pose = pose
+
+    def _measured(self) -> Array | None:
+        """Return the measured configuration (dof,), or None (open loop, not measured)."""
+        if self.open_loop or self._pose is None or self._pose.configuration is None:
+            return None
+        seen = self._pose.configuration
+        return seen if np.all(np.isfinite(seen)) else None
+
+    def _distance_from(self, reference: Array) -> float:
+        """Return how far the newest measurement is from a reference (3,) [m], NaN without one."""
+        if self._pose is None:
+            return float('nan')
+        return float(np.linalg.norm(reference - self._pose.position))
+
+    def _tell(self, level: str, message: str) -> None:
+        origin = self._first_time if self._first_time is not None else 0.0
+        time = (self._now - origin) if self._now is not None else 0.0
+        self._events.append(Event(time, level, 'tracker', message))  # type: ignore[arg-type]
+
+    def _take_events(self) -> tuple[Event, ...]:
+        events, self._events = tuple(self._events), []
+        return events
