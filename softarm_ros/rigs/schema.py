@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 from pydantic import Field, PrivateAttr, model_validator
 
 from softarm_ros.control.config import SupervisorConfig, TrackerConfig
+from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
@@ -79,6 +80,7 @@ class Rig(ConfigBlock):
     plant: PlantBase
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
+    gripper: GripperConfig | None = Field(default=None, description='none without it')
 
     _source: Path | None = PrivateAttr(default=None)
 

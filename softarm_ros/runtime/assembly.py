@@ -13,8 +13,11 @@ from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.control_loop import ControlLoop
+from softarm_ros.runtime.task_loop import TaskLoop
+from softarm_ros.runtime.task_plan import plan_stages
 
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
@@ -85,6 +88,32 @@ def build_control_loop(
         arm,
         reference,
         reach,
+        rig.tracker,
+        limits,
+        rig.configuration_limits(),
+        open_loop=open_loop,
+    )
+
+
+def build_task_loop(
+    rig: Rig, task: str, *, model: str | None = None, open_loop: bool = False
+) -> TaskLoop:
+    """
+    Return the control loop of a task, by name or file.
+
+    Raises
+    ------
+    RigError
+        With every problem of the file.
+    TaskError
+        If a step cannot be done by this arm, naming the step.
+
+    """
+    arm, limits = rig.model(model), rig.actuator_limits()
+    config = load_task(task)
+    return TaskLoop(
+        arm,
+        plan_stages(rig, arm, config),
         rig.tracker,
         limits,
         rig.configuration_limits(),

@@ -1,0 +1,59 @@
+"""What a task file may say: poses or attitudes, dwells and gripper commands in sequence."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from softarm_ros.control.trajectory_config import Point
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+GripperAction = Literal['open', 'close', 'hold']
+_KINDS = ('position_m', 'attitude_deg', 'dwell_s', 'gripper')
+
+
+class GripperConfig(ConfigBlock):
+    """A soft gripper at the tip: vacuum opens it, pressure closes it."""
+
+    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
+    close_pressure_Pa: Finite = Field(description='gauge')
+    action_s: Positive = Field(default=0.5, description='what opening or closing takes')
+
+
+class TaskStep(ConfigBlock):
+    """One step; exactly one of `position_m`, `attitude_deg`, `dwell_s` and `gripper`."""
+
+    position_m: Point | None = Field(
+        default=None, description='of the tip, base frame; reached along a straight line'
+    )
+    attitude_deg: tuple[Finite, ...] | None = Field(
+        default=None, description='phi and theta of every section, from base to tip'
+    )
+    dwell_s: NonNegative | None = Field(default=None, description='stand still for so long')
+    gripper: GripperAction | None = None
+    speed_m_s: Positive | None = Field(default=None, description='of a position step')
+    duration_s: Positive | None = Field(
+        default=None,
+        description='of an attitude or gripper step; the limits may make an attitude longer',
+    )
+
+    @model_validator(mode='after')
+    def _one_kind(self) -> TaskStep:
+        given = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            found = ' and '.join(given) or 'none'
+            raise ValueError(f'expected exactly one of {", ".join(_KINDS)}; found {found}')
+        if self.speed_m_s is not None and self.position_m is None:
+            raise ValueError(f'speed_m_s belongs to position_m, not to {given[0]}')
+        if self.duration_s is not None and given[0] in ('position_m', 'dwell_s'):
+            raise ValueError(f'duration_s does not belong to {given[0]}')
+        return self
+
+
+class TaskConfig(ConfigBlock):
+    """A sequence of steps, each begun when the one before is done."""
+
+    description: str = ''
+    speed_m_s: Positive = Field(default=0.05, description='of position steps that give none')
+    steps: tuple[TaskStep, ...] = Field(min_length=1)

@@ -1,0 +1,222 @@
+"""The control loop of a task: moves, dwells and gripper commands one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.reach import Reach
+from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.control.trajectory_config import LineConfig
+from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+
+Array = NDArray[np.float64]
+_NEAR_M = 1e-5  # a line shorter than this is no motion
+
+
+@dataclass(frozen=True)
+class Stage:
+    """
+    One step of a task, ready to run.
+
+    Attributes
+    ----------
+    label : str
+        What is told when it begins.
+    position, speed : (3,) [m] and [m/s], or None
+        Where the tip goes along a straight line.
+    configuration : (dof,) or None
+        Where the arm goes in configuration space.
+    duration_s : float
+        Least duration; of a dwell or a gripper command its duration.
+    gripper_pressure_Pa : float or None
+        Set when the step begins, and kept.
+
+    """
+
+    label: str
+    duration_s: float = 0.0
+    position: Array | None = None
+    speed: float = 0.0
+    configuration: Array | None = None
+    gripper_pressure_Pa: float | None = None
+
+
+class TaskLoop(Loop):
+    """
+    Drives an arm through the stages of a task.
+
+    Attitudes are reached in configuration space by the model alone, as an arm without tip feedback
+    would; positions are tracked along straight lines, with feedback unless the loop is open, and
+    held by feedback until the next motion. The reference of an attitude is where the model has the
+    tip, so the error told is that of the model.
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        stages: tuple[Stage, ...],
+        config: TrackerConfig,
+        limits: ActuatorLimits,
+        configuration_limits: ConfigurationLimits,
+        *,
+        open_loop: bool,
+    ) -> None:
+        waypoints = [s.position for s in stages if s.position is not None]
+        points = np.array(waypoints).reshape(-1, 3)
+        reach = Reach(points, np.zeros(len(points)), points, model.rest_configuration)
+        super().__init__(model, reach, config, limits, configuration_limits, open_loop=open_loop)
+        self.stages = stages
+        self._index = 0
+        self._move: ConfigurationMove | None = None
+        self._line: Trajectory | None = None
+        self._held_at: Array | None = None  # where feedback keeps the tip between motions
+        self._gripper: float | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """The stage under way."""
+        return self.stages[min(self._index, len(self.stages) - 1)]
+
+    def path(self, n: int) -> Array:
+        """Return (n, 3) points [m] through the tips of all stages, by the model."""
+        tips = [self.model.tip_and_jacobian(self.model.rest_configuration)[0]]
+        for stage in self.stages:
+            if stage.position is not None:
+                tips.append(stage.position)
+            elif stage.configuration is not None:
+                tips.append(self.model.tip_and_jacobian(stage.configuration)[0])
+        corners = np.array(tips)
+        at = np.linspace(0.0, len(corners) - 1.0, n)
+        return np.stack([np.interp(at, np.arange(len(corners)), c) for c in corners.T], axis=1)
+
+    def start(self, now_s: float) -> None:
+        """Begin with the first stage."""
+        self.phase = Phase.TRACK
+        self._begin(0)
+
+    def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
+        """Read the newest pose (None: nothing new), update the command."""
+        period = self._advance_clock(now_s)
+        self._read(pose)
+        age = 0.0 if self._pose is None else max(now_s - self._pose.stamp_s, 0.0)
+        if self.phase is Phase.TRACK:
+            self._update(period, age)
+        matched = self._reference(self._phase_time - age)
+        done = self.phase is Phase.DONE
+        return CycleOutput(
+            now_s,
+            self.phase,
+            self._index,
+            1.0 if done else self._index / len(self.stages),
+            self._reference(self._phase_time),
+            self.tracker.configuration.copy(),
+            self.tracker.actuation.copy(),
+            self._distance_from(matched),
+            matched,
+            self._take_events(),
+            self._gripper,
+        )
+
+    # -- stages ---------------------------------------------------------------------------
+
+    def _begin(self, index: int) -> None:
+        self._index, self._phase_time = index, 0.0
+        self._move = self._line = None
+        if index == len(self.stages):
+            self.phase = Phase.DONE
+            self._index = index - 1
+            self._tell('info', 'task completed')
+            return
+        stage = self.stage
+        self._tell('info', f'step {index + 1} of {len(self.stages)}: {stage.label}')
+        if stage.gripper_pressure_Pa is not None:
+            self._gripper = stage.gripper_pressure_Pa
+        if stage.configuration is not None:
+            self._held_at = None
+            self._move = plan_move(
+                self.model,
+                self.limits,
+                self.tracker.configuration.copy(),
+                stage.configuration,
+                max(stage.duration_s, self.period_s),
+            )
+        elif stage.position is not None:
+            self._line = self._line_to(stage)
+            self._held_at = stage.position
+
+    def _line_to(self, stage: Stage) -> Trajectory | None:
+        known = self._pose is not None and not self.open_loop
+        start = self._pose.position if known and self._pose else self.tracker.tip()
+        if stage.position is None or np.linalg.norm(stage.position - start) < _NEAR_M:
+            return None
+        line = LineConfig(
+            type='line',
+            start=(float(start[0]), float(start[1]), float(start[2])),
+            end=(float(stage.position[0]), float(stage.position[1]), float(stage.position[2])),
+            speed=stage.speed,
+        )
+        return Trajectory(
+            line,
+            max_acceleration=self.config.max_acceleration_m_s2,
+            max_jerk=self.config.max_jerk_m_s3,
+        )
+
+    def _update(self, period: float, age: float) -> None:
+        if self._move is not None:
+            self.tracker.reset(self._move.at(self._phase_time))
+            if self._phase_time >= self._move.duration_s:
+                self._begin(self._index + 1)
+            return
+        velocity = np.zeros(3)
+        if self._line is not None:
+            velocity = self._line.sample(self._phase_time).velocity
+        error = np.zeros(3)
+        if self._held_at is not None:
+            error = self._error(age)
+            self.tracker.step(velocity, error, period, self._measured())
+        if self._finished(error):
+            self._begin(self._index + 1)
+
+    def _finished(self, error: Array) -> bool:
+        if self.stage.position is None:
+            return self._phase_time >= self.stage.duration_s
+        moving = self._line.duration_s if self._line is not None else 0.0
+        over = self._phase_time - moving
+        if over < 0.0:
+            return False
+        away = float(np.linalg.norm(error))
+        if away <= self.config.settle_tolerance_m or self.open_loop:
+            return True
+        if over < self.config.settle_timeout_s:
+            return False
+        self._tell(
+            'warning',
+            f'step {self._index + 1}: {1e3 * away:.1f} mm from its position after '
+            f'{self.config.settle_timeout_s:g} s (tolerance '
+            f'{1e3 * self.config.settle_tolerance_m:.1f} mm)',
+        )
+        return True
+
+    def _error(self, age: float) -> Array:
+        if self.open_loop:
+            return self._reference(self._phase_time) - self.tracker.tip()
+        if self._pose is None:
+            return np.zeros(3)
+        return self._reference(self._phase_time - age) - self._pose.position
+
+    def _reference(self, time_s: float) -> Array:
+        if self._line is not None:
+            return self._line.sample(time_s).position
+        if self._held_at is not None:
+            return self._held_at
+        if self._move is not None:
+            return self.model.tip_and_jacobian(self._move.at(time_s))[0]
+        return self.tracker.tip()
