@@ -12,7 +12,6 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from softarm_ros.models.config import MODEL_NAMES
 from softarm_ros.rigs.graph import BACKENDS, NodeSpec, graph_plan
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
@@ -24,7 +23,9 @@ ARGUMENTS = (
     ('rig', 'cable_arm', 'name of a built-in rig or path of a rig file', None),
     ('backend', 'sim', 'what stands behind the actuator command', list(BACKENDS)),
     ('trajectory', '', 'name in the rig file or path of a trajectory file', None),
-    ('model', '', 'model of the arm in tracker and inverse kinematics', ['', *MODEL_NAMES]),
+    ('task', '', 'name or path of a task file, driven in place of a trajectory', None),
+    ('set', '', 'field=value; field=value: over the values of the rig file', None),
+    ('model', '', 'model of the arm in tracker and inverse kinematics', None),
     ('open_loop', 'false', 'do not use measured poses', BOOLEAN),
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
@@ -73,12 +74,13 @@ def viewer_nodes(rig: Rig, namespace: str, simulated_time: bool) -> list[Node]:
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return all nodes for the arguments; a wrong argument ends the launch with its message."""
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
-    rig = load_rig(text['rig'])
+    rig = load_rig(text['rig'], [part for part in text['set'].split(';') if part.strip()])
     rate = float(text['rate'])
     plan = graph_plan(
         rig,
         text['backend'],
         trajectory=text['trajectory'] or None,
+        task=text['task'] or None,
         model=text['model'] or None,
         open_loop=text['open_loop'] == 'true',
         laps=int(text['laps']) if text['laps'] else None,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped, WrenchStamped
 from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -252,6 +252,23 @@ _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 def path_marker(points: Array, stamp: Time) -> Marker:
     """Return the drawing of the reference path (n, 3) [m]."""
     return _line('reference', 0, points, 0.001, _REFERENCE, stamp)
+
+
+def pressure_message(pressure_Pa: float, name: str, stamp: Time) -> FluidPressure:
+    """Return a gauge pressure [Pa] of what `name` says, in the frame id."""
+    message = FluidPressure(fluid_pressure=float(pressure_Pa))
+    message.header.stamp, message.header.frame_id = stamp, name
+    return message
+
+
+def wrench_message(wrench: Array, stamp: Time) -> WrenchStamped:
+    """Return a wrench (6,) [N, N m], force first, in the base frame."""
+    message = WrenchStamped()
+    message.header.stamp, message.header.frame_id = stamp, BASE_FRAME
+    force, torque = message.wrench.force, message.wrench.torque
+    force.x, force.y, force.z = (float(v) for v in wrench[:3])
+    torque.x, torque.y, torque.z = (float(v) for v in wrench[3:])
+    return message
 
 
 def arm_markers(

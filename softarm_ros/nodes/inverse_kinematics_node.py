@@ -6,7 +6,6 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -40,7 +39,8 @@ class InverseKinematicsNode(Node):
         )
         self._stage = build_inverse_kinematics(rig, model or None, pretension=pretension)
         self._names = self._stage.model.configuration_names
-        self._stage.model.actuation_of(np.zeros(len(self._names)))  # loads compiled code now
+        # Compiled code is loaded now.
+        self._stage.model.actuation_of(self._stage.model.rest_configuration)
         deadline = rig.supervisor.command_timeout_s * timeout_factor(declare_time_scale(self))
         self._answered = self._refused = self._late = 0
         self._compute = DurationHistogram()

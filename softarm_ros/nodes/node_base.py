@@ -88,7 +88,13 @@ def declare_rig(node: Node) -> Rig:
     name = declare(node, 'rig', '', 'name of a built-in rig or path of a rig file')
     if not name:
         raise RefusedError('parameter rig is empty; expected a rig name or the path of a file')
-    return load_rig(name)
+    text = declare(
+        node,
+        'settings',
+        '',
+        'field=value; field=value: over the values of the rig file',
+    )
+    return load_rig(name, [part.strip() for part in text.split(';') if part.strip()])
 
 
 def declare_time_scale(node: Node) -> float:

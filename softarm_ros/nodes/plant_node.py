@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import FluidPressure, JointState
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
@@ -28,7 +28,8 @@ from softarm_ros.nodes.node_base import (
     timeout_factor,
 )
 from softarm_ros.nodes.pacing import Lockstep, Pacer
-from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, VISUAL, command_qos
+from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
+from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
 if TYPE_CHECKING:
@@ -87,6 +88,15 @@ class PlantNode(LifecycleNode):
         )
         self._sections = self.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
+        # Of sensors that only some arms have; nothing is published without them.
+        self._pressures = self.create_lifecycle_publisher(
+            FluidPressure, 'chambers/pressure', PER_CHAMBER
+        )
+        self._wrench = self.create_lifecycle_publisher(WrenchStamped, 'wrench', MEASUREMENT)
+        self._gripper = self.create_lifecycle_publisher(
+            FluidPressure, 'gripper/pressure', MEASUREMENT
+        )
+        self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
         self._clock_publisher = (
             self.create_publisher(Clock, '/clock', VISUAL) if self._rate != 1.0 else None
         )
@@ -161,6 +171,15 @@ class PlantNode(LifecycleNode):
             stamp = conversions.nanoseconds_of(message.header.stamp)
             if self._lockstep.on_command(round(1e9 * self._plant.time_s), stamp):
                 self.due = 0.0  # go on at once
+
+    def _on_gripper(self, message: FluidPressure) -> None:
+        if not isinstance(self._plant, Gripping) or self._held:
+            return  # what holds the arm holds the gripper
+        try:
+            self._plant.command_gripper(message.fluid_pressure)
+        except ValueError as error:
+            self._refused += 1
+            self._heartbeat.error(f'gripper command refused: {error}')
 
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         if message.name == self._supervisor:
@@ -243,6 +262,14 @@ class PlantNode(LifecycleNode):
                 effort=state.effort,
             )
         )
+        if isinstance(plant, ChamberPressures):
+            for name, value in zip(self._gate.limits.names, plant.chamber_pressures()):
+                self._pressures.publish(conversions.pressure_message(value, name, stamp))
+        if isinstance(plant, BaseWrench):
+            self._wrench.publish(conversions.wrench_message(plant.base_wrench(), stamp))
+        if isinstance(plant, Gripping):
+            pressure = plant.gripper_pressure()
+            self._gripper.publish(conversions.pressure_message(pressure, 'gripper', stamp))
 
     # -- what is told
 

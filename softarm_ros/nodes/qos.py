@@ -20,6 +20,7 @@ __all__ = [
     'HEARTBEAT',
     'LATCHED',
     'MEASUREMENT',
+    'PER_CHAMBER',
     'VISUAL',
     'PublisherEventCallbacks',
     'SubscriptionEventCallbacks',
@@ -43,6 +44,8 @@ def _profile(depth: int, *, reliable: bool, latched: bool = False, **options: An
 MEASUREMENT = _profile(1, reliable=False)
 LATCHED = _profile(1, reliable=True, latched=True)
 VISUAL = _profile(1, reliable=True)
+# One message of every chamber at a time: none may push out another's.
+PER_CHAMBER = _profile(64, reliable=False)
 # All nodes of an arm share the topic: room for one message of each and some.
 HEARTBEAT = _profile(20, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)

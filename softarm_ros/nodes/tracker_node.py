@@ -16,7 +16,7 @@ from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import FluidPressure, JointState
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
@@ -32,10 +32,9 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, MEASUREMENT, VISUAL, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
-from softarm_ros.runtime.assembly import build_control_loop, describe_reach
-from softarm_ros.runtime.control_loop import ControlLoop
+from softarm_ros.runtime.assembly import build_loop, describe_reach
 from softarm_ros.runtime.events import Event
-from softarm_ros.runtime.loop import CycleOutput, Phase, PoseSample
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 PATH_POINTS = 400
 EVENTS_KEPT = 10
@@ -50,7 +49,7 @@ STANDING = 0.05
 
 
 class TrackerNode(Node):
-    """Runs a ControlLoop: a cycle per measured pose, or by a timer when none comes."""
+    """Runs a control loop: a cycle per measured pose, or by a timer when none comes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__('tracker', **options)
@@ -92,18 +91,26 @@ class TrackerNode(Node):
             self._tell(Event(self._now_s(), 'warning', 'tracker', reach))
         self._heartbeat.ok(f'tracking with {self.loop.model.name}')
 
-    def _build_loop(self) -> ControlLoop:
+    def _build_loop(self) -> Loop:
         rig = self.rig
         trajectory = declare(
             self, 'trajectory', '', 'name in the rig or path of a file; empty: the default'
+        )
+        task = declare(
+            self, 'task', '', 'name or path of a task file, driven in place of a trajectory'
         )
         model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
         open_loop = declare(self, 'open_loop', False, 'do not use measured poses')
         laps = declare(
             self, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=1000
         )
-        loop = build_control_loop(
-            rig, trajectory or None, model=model or None, open_loop=open_loop, laps=laps or None
+        loop = build_loop(
+            rig,
+            trajectory or None,
+            task=task or None,
+            model=model or None,
+            open_loop=open_loop,
+            laps=laps or None,
         )
         # The first step loads compiled code; take that time now, not in the first cycle.
         loop.tracker.step(np.zeros(3), np.zeros(3), loop.period_s)
@@ -118,6 +125,11 @@ class TrackerNode(Node):
         self._state = self.create_publisher(JointState, 'configuration/state', MEASUREMENT)
         self._reference = self.create_publisher(PoseStamped, 'reference/pose', VISUAL)
         self._path = self.create_publisher(Path, 'reference/path', LATCHED)
+        self._gripper = (
+            self.create_publisher(FluidPressure, 'gripper/command', VISUAL)
+            if self.rig.gripper is not None
+            else None
+        )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._path.publish(
             conversions.path_message(self.loop.path(PATH_POINTS), self.get_clock().now().to_msg())
@@ -264,6 +276,10 @@ class TrackerNode(Node):
                 self.loop.model.configuration_names, output.configuration, answers
             )
         )
+        if self._gripper is not None and output.gripper_pressure_Pa is not None:
+            self._gripper.publish(
+                conversions.pressure_message(output.gripper_pressure_Pa, 'gripper', answers)
+            )
         measured = pose is not None and bool(np.all(np.isfinite(pose.position)))
         reference = output.matched_reference if measured else output.reference_position
         self._reference.publish(conversions.position_message(reference, stamp))

@@ -61,7 +61,7 @@ def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> li
     return [
         problem
         for registered in _CHECKS
-        if registered.kind in (None, rig.kind)
+        if registered.kind in (None, getattr(rig, 'kind', None))
         if have is None or registered.needs <= have
         for problem in registered.run(rig)
     ]

@@ -44,9 +44,15 @@ class SchemaTree:
         return [str(c) for c in self._choices(schema)]
 
     def _resolve(self, schema: Schema) -> Schema:
-        while '$ref' in schema:
-            schema = self._definitions[schema['$ref'].rsplit('/', 1)[-1]]
-        return schema
+        while True:
+            # What may be left out is, where it is given, the other member of the union.
+            given = [s for s in schema.get('anyOf', []) if s.get('type') != 'null']
+            if '$ref' in schema:
+                schema = self._definitions[schema['$ref'].rsplit('/', 1)[-1]]
+            elif len(given) == 1:
+                schema = given[0]
+            else:
+                return schema
 
     def _at(self, path: FieldPath, document: YamlDocument) -> Schema:
         schema = self._resolve(self._root)

@@ -9,6 +9,7 @@ from pathlib import Path
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.loader import is_path
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.task_file import locate_task
 from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory
 
 BACKENDS = ('sim', 'emulated', 'hardware')
@@ -51,6 +52,7 @@ def graph_plan(
     backend: str = 'sim',
     *,
     trajectory: str | None = None,
+    task: str | None = None,
     model: str | None = None,
     open_loop: bool = False,
     laps: int | None = None,
@@ -71,6 +73,8 @@ def graph_plan(
         What stands behind the actuator command.
     trajectory, model : str, optional
         Names (or a trajectory file); the rig's defaults for None.
+    task : str, optional
+        Name or file of a task, driven in place of a trajectory.
     open_loop : bool
         Measured poses are recorded but not used.
     laps : int, optional
@@ -101,6 +105,7 @@ def graph_plan(
     model_name = rig.model_name(model)
     common: dict[str, ParameterValue] = {
         'rig': _source_of(rig, rig_source),
+        'settings': '; '.join(rig.settings),
         'use_sim_time': rate != 1.0,
         'time_scale': float(rate),
     }
@@ -125,6 +130,7 @@ def graph_plan(
         node(
             'tracker',
             trajectory=str(located),
+            task='' if task is None else str(locate_task(task)),
             model=model_name,
             open_loop=open_loop,
             laps=config.laps if laps is None else laps,

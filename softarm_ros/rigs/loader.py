@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +12,7 @@ from typing import TypeVar
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.kinds import kind_of
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.settings import apply_settings
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
 
@@ -30,12 +32,13 @@ class RigInfo:
     path: Path
 
 
-def load_rig(name_or_path: str | Path) -> Rig:
+def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
     """
     Load a rig by built-in name or from a file.
 
     A string is a path if it has a folder separator or the suffix .yaml, or if such a file exists;
-    otherwise it is the name of a rig that comes with the package.
+    otherwise it is the name of a rig that comes with the package. `settings` are `field=value`,
+    set over the file's own values before it is checked: `plant.mocap.delay_s=0.02`.
 
     Raises
     ------
@@ -44,9 +47,9 @@ def load_rig(name_or_path: str | Path) -> Rig:
 
     """
     path = find_rig(name_or_path)
-    document = read_yaml(path)
+    document = apply_settings(read_yaml(path), settings)
     rig: Rig = validate_document(kind_of(document), document, strip_trajectory_type)
-    return rig.with_source(path.resolve())
+    return rig.with_source(path.resolve(), settings)
 
 
 def load_rig_of(kind: type[RigT], name_or_path: str | Path) -> RigT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 
@@ -83,6 +84,7 @@ class Rig(ConfigBlock):
     gripper: GripperConfig | None = Field(default=None, description='none without it')
 
     _source: Path | None = PrivateAttr(default=None)
+    _settings: tuple[str, ...] = PrivateAttr(default=())
 
     @model_validator(mode='after')
     def _consistent(self: RigT) -> RigT:
@@ -98,10 +100,16 @@ class Rig(ConfigBlock):
         """File the rig was loaded from."""
         return self._source
 
-    def with_source(self: RigT, source: Path) -> RigT:
-        """Return the same rig, knowing its file."""
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What was set over the file's own values, as `field=value`."""
+        return self._settings
+
+    def with_source(self: RigT, source: Path, settings: Sequence[str] = ()) -> RigT:
+        """Return the same rig, knowing its file and what was set over it."""
         rig = self.model_copy()
         rig._source = source
+        rig._settings = tuple(settings)
         return rig
 
     @property

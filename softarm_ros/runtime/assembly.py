@@ -16,6 +16,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.control_loop import ControlLoop
+from softarm_ros.runtime.loop import Loop
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
 
@@ -119,6 +120,21 @@ def build_task_loop(
         rig.configuration_limits(),
         open_loop=open_loop,
     )
+
+
+def build_loop(
+    rig: Rig,
+    trajectory: str | None,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    open_loop: bool = False,
+    laps: int | None = None,
+) -> Loop:
+    """Return the control loop of a task, or of a trajectory where no task is given."""
+    if task is not None:
+        return build_task_loop(rig, task, model=model, open_loop=open_loop)
+    return build_control_loop(rig, trajectory, model=model, open_loop=open_loop, laps=laps)
 
 
 def build_inverse_kinematics(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.plant.plant import Gripping
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
-    build_control_loop,
     build_inverse_kinematics,
+    build_loop,
     build_plant,
     describe_reach,
 )
-from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.events import Event
-from softarm_ros.runtime.loop import CycleOutput, Phase, PoseSample
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def run_direct(
     rig: Rig,
     trajectory: str | None = None,
     *,
+    task: str | None = None,
     model: str | None = None,
     open_loop: bool = False,
     laps: int | None = None,
@@ -39,11 +40,11 @@ def run_direct(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RunRecord:
     """
-    Run a trajectory with control and plant in one process.
+    Run a trajectory, or a task if one is given, with control and plant in one process.
 
     Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
     """
-    loop = build_control_loop(rig, trajectory, model=model, open_loop=open_loop, laps=laps)
+    loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
     stage = build_inverse_kinematics(rig, model, pretension=not open_loop)
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
@@ -80,6 +81,8 @@ def run_direct(
         )
         if progress is not None:
             progress(output)
+        if output.gripper_pressure_Pa is not None and isinstance(body, Gripping):
+            body.command_gripper(output.gripper_pressure_Pa)
         if output.phase is Phase.DONE:
             completed = True
             break
@@ -92,7 +95,7 @@ def run_direct(
             rig=rig.name,
             backend='sim',
             model=loop.model.name,
-            trajectory=trajectory or rig.default_trajectory,
+            trajectory='' if task else trajectory or rig.default_trajectory,
             open_loop=open_loop,
             seed=seed,
             rate=0.0,
@@ -101,6 +104,8 @@ def run_direct(
             actuator_names=loop.limits.names,
             actuator_unit=loop.limits.unit,
             configuration_names=loop.model.configuration_names,
+            effort_unit=loop.limits.effort_unit,
+            task=task,
         ),
         log.finish(),
         LoopTiming(
@@ -117,6 +122,6 @@ def run_direct(
     )
 
 
-def _reach_events(loop: ControlLoop) -> list[Event]:
+def _reach_events(loop: Loop) -> list[Event]:
     line = describe_reach(loop.reach)
     return [] if line is None else [Event(0.0, 'warning', 'run', line)]

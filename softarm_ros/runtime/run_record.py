@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ class RunInfo:
     actuator_names: tuple[str, ...]
     actuator_unit: str
     configuration_names: tuple[str, ...]
+    effort_unit: str = 'N'
+    task: str | None = None
+
+    @property
+    def motion(self) -> str:
+        """Name of the trajectory or task, without folders."""
+        return Path(self.task or self.trajectory).stem
 
 
 @dataclass(frozen=True)
@@ -65,9 +73,9 @@ class Samples:
     reference, tip : (n, 3)
         Reference and measured tip position [m], both at the time of the measurement (NaN: none).
     configuration : (n, dof)
-        Commanded configuration [rad].
+        Commanded configuration.
     command, position, effort : (n, m)
-        Actuator command and position [actuator unit], effort (cable tension [N]).
+        Actuator command and position [actuator unit], effort [effort unit].
 
     """
 
@@ -153,6 +161,7 @@ class RunRecord:
             'backend': self.info.backend,
             'model': self.info.model,
             'trajectory': self.info.trajectory,
+            'task': self.info.task,
             'open_loop': self.info.open_loop,
             'direct': self.info.direct,
             'rate': self.info.rate,

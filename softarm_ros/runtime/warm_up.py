@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.factory import warm_up as warm_up_models
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.runtime.assembly import build_plant
+
+_AWAY = 0.3
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
 
 def warm_up(rig: Rig) -> None:
-    """Call all models and the plant of a rig once; results are cached on disk by numba."""
-    warm_up_models()
+    """
+    Call all models and the plant of a rig once; results are cached on disk by numba.
+
+    Seconds the first time, a fraction of one afterwards.
+    """
+    for name in rig.MODELS:
+        _warm_up_model(rig, rig.model(name))
     plant = build_plant(rig, seed=0)
-    plant.step(np.zeros(len(rig.actuators)), 0.02)
+    model = rig.model()
+    plant.step(model.actuation_of(model.rest_configuration), 0.02)
     plant.poll_poses()
     plant.true_centerline(5)
+
+
+def _warm_up_model(rig: Rig, model: ArmModel) -> None:
+    rest = model.rest_configuration
+    somewhere = rig.sample_configurations(np.random.default_rng(0), 1)[0]
+    # At rest some models take a short cut: once more near it.
+    for configuration in (rest, rest + _AWAY * (somewhere - rest)):
+        with contextlib.suppress(ModelError):
+            shape = model.shape_of(configuration)
+            shape.centerline(3)
+            model.tips_of(configuration[None])
+            model.observed_configuration(shape.section_tips)
+            actuation = model.actuation_of(configuration)
+            model.forward(actuation)
+            model.jacobian(actuation)
+            model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
+    tracker = Tracker(model, rig.tracker, rig.actuator_limits(), rig.configuration_limits())
+    tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)

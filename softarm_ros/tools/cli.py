@@ -48,6 +48,16 @@ ModelOption = Annotated[
 ]
 
 
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        '--set',
+        metavar='FIELD=VALUE',
+        help='Over a value of the rig file, as medium=water or plant.mocap.delay_s=0.02.',
+    ),
+]
+
+
 class Direction(str, Enum):
     """Which way a model is asked."""
 
@@ -221,13 +231,18 @@ def bench(
 @app.command(
     epilog='Examples:  softarm run cable_arm   |   '
     'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
-    'softarm run cable_arm --direct --seed 3 --laps 2'
+    'softarm run cable_arm --direct --seed 3 --laps 2   |   '
+    'softarm run cable_arm --set tip_load_kg=0.01'
 )
 def run(
     rig: RigArgument,
     backend: Annotated[str, typer.Option(help='sim, emulated or hardware.')] = 'sim',
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Poses, dwells and gripper actions in its place.'),
     ] = None,
     model: Annotated[str | None, typer.Option(help='Of the rig; its default without.')] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
@@ -246,15 +261,28 @@ def run(
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the summary there.')
     ] = None,
+    settings: SetOption = None,
 ) -> None:
-    """Run a trajectory on a rig and show the tracking error; Ctrl-C stops the arm."""
+    """Run a trajectory or a task on a rig and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.tools import run_command
 
     options = run_command.RunOptions(
-        backend, trajectory, model, open_loop, direct, laps, rate, seed, bag, report, json_file
+        backend=backend,
+        trajectory=trajectory,
+        task=task,
+        model=model,
+        open_loop=open_loop,
+        direct=direct,
+        laps=laps,
+        rate=rate,
+        seed=seed,
+        bag=bag,
+        report=report,
+        json_file=json_file,
     )
-    raise typer.Exit(run_command.run(load_rig(rig), options, run_command.stdout_console()))
+    arm = load_rig(rig, settings or ())
+    raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))
 
 
 @app.command(epilog='Example:  softarm identify cable_arm --seed 1')

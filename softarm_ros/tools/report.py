@@ -127,7 +127,7 @@ def write_report(record: RunRecord, folder: Path) -> Path:
     ]
     lead = f'{info.model}, {control_text(record)}, backend {info.backend}, seed {info.seed}'
     file = folder / PAGE
-    file.write_text(page(f'{info.rig}: {info.trajectory}', lead, parts), encoding='utf-8')
+    file.write_text(page(f'{info.rig}: {info.motion}', lead, parts), encoding='utf-8')
     return file
 
 
@@ -151,7 +151,7 @@ def _run_facts(record: RunRecord) -> list[tuple[str, str]]:
     speed = 'as fast as possible' if info.rate <= 0.0 else f'{info.rate:g} × real time'
     return [
         ('rig', info.rig),
-        ('trajectory', info.trajectory),
+        ('trajectory', info.motion),
         ('model of the controller', info.model),
         ('control', control_text(record)),
         ('backend', info.backend),

@@ -54,7 +54,7 @@ def by_trajectory(rows: Sequence[ComparisonRow]) -> list[tuple[str, list[Labelle
     for row in rows:
         if row.records:
             info = row.records[0].info
-            groups.setdefault((info.rig, info.trajectory), []).append((row.label, row.records[0]))
+            groups.setdefault((info.rig, info.motion), []).append((row.label, row.records[0]))
     several_rigs = len({rig for rig, _ in groups}) > 1
     return [
         (f'{rig}, {name}' if several_rigs else name, runs) for (rig, name), runs in groups.items()

@@ -129,6 +129,9 @@ def error_rows(record: RunRecord) -> list[tuple[str, ...]]:
     First all laps, then what follows the first lap, then each lap.
     """
     length = record.info.arm_length_m
+    if record.info.task is not None:
+        rows = [_error_row('all steps', record.error(), length)]
+        return rows + [_error_row(f'step {k + 1}', e, length) for k, e in lap_statistics(record)]
     rows = [_error_row('all laps', record.error(), length)]
     after = record.error(first_lap=1)
     label = 'after the first lap' if after is not None else 'after the first lap (none)'
@@ -174,7 +177,7 @@ def run_table(record: RunRecord) -> Table:
     """Return the tracking errors and loop timing of one run, for the terminal."""
     info, timing = record.info, record.timing
     table = Table(
-        title=Text(f'{info.rig}: {info.trajectory}, {info.model}, {control_text(record)}'),
+        title=Text(f'{info.rig}: {info.motion}, {info.model}, {control_text(record)}'),
         caption=Text(_run_caption(record)),
         caption_justify='left',
         title_style='bold',

@@ -43,6 +43,7 @@ class RunOptions:
     bag: Path | None = None
     report: Path | None = None
     json_file: Path | None = None
+    task: str | None = None
 
 
 def run(rig: Rig, options: RunOptions, console: Console) -> int:
@@ -88,6 +89,8 @@ def _check(options: RunOptions) -> None:
         raise InputError(f'--rate {options.rate:g}: expected 0.05 to 50 times real time')
     if options.laps is not None and options.laps < 1:
         raise InputError(f'--laps {options.laps}: expected at least 1')
+    if options.task is not None and (options.trajectory is not None or options.laps is not None):
+        raise InputError('--task runs once through its own motions; drop --trajectory and --laps')
     if options.seed < 0:
         raise InputError(f'--seed {options.seed}: expected a number >= 0')
     if options.direct and options.backend != 'sim':
@@ -173,6 +176,7 @@ def _run_direct(
         return run_direct(
             rig,
             options.trajectory,
+            task=options.task,
             model=options.model,
             open_loop=options.open_loop,
             laps=options.laps,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
-from softarm_ros.runtime.assembly import build_control_loop
+from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import RunInfo, RunRecord
 from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
@@ -100,6 +100,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         rig,
         options.backend,
         trajectory=options.trajectory,
+        task=options.task,
         model=options.model,
         open_loop=options.open_loop,
         laps=options.laps,
@@ -126,9 +127,10 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
 
 def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:
     """Return what is run, the reference path (n, 3) and the loop's rate; checks the trajectory."""
-    loop = build_control_loop(
+    loop = build_loop(
         rig,
         options.trajectory,
+        task=options.task,
         model=options.model,
         open_loop=options.open_loop,
         laps=options.laps,
@@ -137,7 +139,7 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
         rig=rig.name,
         backend=options.backend,
         model=loop.model.name,
-        trajectory=options.trajectory or rig.default_trajectory,
+        trajectory='' if options.task else options.trajectory or rig.default_trajectory,
         open_loop=options.open_loop,
         seed=options.seed,
         rate=options.rate,
@@ -146,6 +148,8 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
         actuator_names=loop.limits.names,
         actuator_unit=loop.limits.unit,
         configuration_names=loop.model.configuration_names,
+        effort_unit=loop.limits.effort_unit,
+        task=options.task,
     )
     return info, loop.path(PATH_POINTS), loop.config.rate_hz
 

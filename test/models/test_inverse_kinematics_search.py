@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.config import MODEL_NAMES
-from softarm_ros.models.factory import build_model, warm_up
+from softarm_ros.models.factory import build_model
 
 quick = settings(deadline=None, max_examples=60)
 component = st.floats(-1.5, 1.5)
@@ -214,24 +214,3 @@ def test_parts_that_do_not_fit_are_refused(edit, message):
 def test_unknown_model_is_refused():
     with pytest.raises(ValueError, match="unknown model 'rod'; there are constant_curvature"):
         build_model('rod', *arm_parts())
-
-
-def test_warm_up_leaves_nothing_to_compile():
-    warm_up()
-    from softarm_ros.models.cable_driven import (
-        cable_equilibrium_kernels,
-        constant_curvature_kernels,
-    )
-
-    before = {
-        kernel: len(kernel.signatures)
-        for module in (cable_equilibrium_kernels, constant_curvature_kernels)
-        for kernel in vars(module).values()
-        if hasattr(kernel, 'signatures')
-    }
-    for name in MODEL_NAMES:
-        arm = build_model(name, *arm_parts(3))
-        solution = arm.inverse((0.1, 0.05, 0.3))
-        arm.jacobian(solution.actuation)
-        arm.forward(solution.actuation).centerline(20)
-    assert {kernel: len(kernel.signatures) for kernel in before} == before

@@ -1,0 +1,75 @@
+"""Values set over those of a rig file, as `field=value`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from softarm_ros.rigs.errors import FieldPath, RigError, format_path
+from softarm_ros.rigs.yaml_document import YamlDocument
+
+_PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
+
+
+def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocument:
+    """
+    Return a document with values replaced or added; what they are is checked with the rest.
+
+    A field is written as error messages write it: `plant.sections[0].length_m`.
+
+    Raises
+    ------
+    RigError
+        If a setting is not `field=value`, its value not YAML, or its place not in the document.
+
+    """
+    data: Any = document.data
+    for setting in settings:
+        path, value = _parse(setting)
+        data = _replaced(data, path, value, setting, ())
+    return replace(document, data=data) if settings else document
+
+
+def _parse(setting: str) -> tuple[FieldPath, Any]:
+    field, equals, text = setting.partition('=')
+    field = field.strip()
+    parts: list[str | int] = []
+    for piece in field.split('.'):
+        found = _PART.findall(piece)
+        if not found or _PART.sub('', piece):
+            raise RigError('', f'setting {setting!r}: expected field=value, as medium=water')
+        parts += [name or int(index) for name, index in found]
+    if not equals or not parts:
+        raise RigError('', f'setting {setting!r}: expected field=value, as medium=water')
+    try:
+        value = YAML(typ='safe', pure=True).load(text)
+    except YAMLError:
+        raise RigError('', f'setting {setting!r}: {text!r} is not a YAML value') from None
+    return tuple(parts), _tuples(value)
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_tuples(v) for v in value)
+    if isinstance(value, dict):
+        return {k: _tuples(v) for k, v in value.items()}
+    return value
+
+
+def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldPath) -> Any:
+    """Return a copy of a mapping or sequence with the value at a path replaced."""
+    if not path:
+        return value
+    key, rest = path[0], path[1:]
+    if isinstance(node, dict) and isinstance(key, str) and (not rest or key in node):
+        inner = _replaced(node.get(key), rest, value, setting, (*done, key))
+        return {**node, key: inner}
+    if isinstance(node, tuple) and isinstance(key, int) and key < len(node):
+        inner = _replaced(node[key], rest, value, setting, (*done, key))
+        return (*node[:key], inner, *node[key + 1 :])
+    raise RigError('', f'setting {setting!r}: the file has no {format_path((*done, key))}')

@@ -1,0 +1,42 @@
+"""Values set over those of a rig file."""
+
+import pytest
+
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+
+
+def test_values_are_replaced_added_and_remembered():
+    settings = [
+        'tip_load_kg=0.005',
+        'plant.mocap.delay_s = 0.02',
+        'sections[1].length_m=0.09',
+        'gravity_m_s2=[0.0, 9.81, 0.0]',
+    ]
+    rig = load_rig('cable_arm', settings)
+    assert rig.tip_load_kg == 0.005
+    assert rig.plant.mocap.delay_s == 0.02
+    assert [s.length_m for s in rig.sections] == [0.093, 0.09]
+    assert rig.gravity_m_s2 == (0.0, 9.81, 0.0)
+    assert rig.settings == tuple(settings)
+    assert load_rig('cable_arm').tip_load_kg == 0.0
+
+
+@pytest.mark.parametrize(
+    ('setting', 'message'),
+    [
+        ('medium', 'expected field=value'),
+        ('=1', 'expected field=value'),
+        ('a-b=1', 'expected field=value'),
+        ('plant.mocap.dely_s=0.02', "did you mean 'delay_s'"),
+        ('plnt.mocap.delay_s=0.02', 'the file has no plnt'),
+        ('sections[2].length_m=0.1', r'the file has no sections\[2\]'),
+        ('tip_load_kg=heavy', "tip_load_kg = 'heavy': expected a number"),
+        ('tip_load_kg=[', 'is not a YAML value'),
+        ('medium=water', "medium = 'water': expected 'air'"),
+        ('tracker.feedback_gain_1_s=.nan', 'feedback_gain_1_s'),
+    ],
+)
+def test_wrong_settings_are_told(setting, message):
+    with pytest.raises(RigError, match=message):
+        load_rig('cable_arm', [setting])

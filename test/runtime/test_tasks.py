@@ -1,0 +1,125 @@
+"""Task files: checked before anything moves, then run step by step."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.task_file import load_task
+from softarm_ros.runtime.assembly import build_task_loop
+from softarm_ros.runtime.direct import run_direct
+from softarm_ros.runtime.task_plan import TaskError
+
+TASK = """\
+description: two postures, a line, a rest
+speed_m_s: 0.03
+steps:
+  - attitude_deg: [30, 40, 60, 30]
+    duration_s: 2.0
+  - dwell_s: 0.5
+  - position_m: [0.09, 0.05, 0.19]
+  - position_m: [0.09, -0.02, 0.19]
+    speed_m_s: 0.02
+  - dwell_s: 1.5
+"""
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm')
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to(text):
+        path = tmp_path / 'task.yaml'
+        path.write_text(text)
+        return str(path)
+
+    return to
+
+
+def test_a_task_goes_through_its_steps_and_feedback_holds_the_positions(rig, write):
+    record = run_direct(rig, task=write(TASK), seed=3)
+    assert record.completed
+    told = [e.message for e in record.events if e.message.startswith('step ')]
+    assert [m.split(':')[0] for m in told] == [f'step {k} of 5' for k in range(1, 6)]
+    s = record.samples
+    attitude = s.configuration[(s.lap == 0)][-1].reshape(-1, 2)
+    np.testing.assert_allclose(np.degrees(np.hypot(*attitude.T)), [40.0, 30.0], atol=1e-3)
+    np.testing.assert_allclose(
+        np.degrees(np.arctan2(attitude[:, 1], attitude[:, 0])), [30.0, 60.0], atol=1e-3
+    )
+    resting = (s.lap == 4) & np.isfinite(s.tip[:, 0])
+    away = np.linalg.norm(s.tip[resting] - [0.09, -0.02, 0.19], axis=1)
+    assert np.median(away[-30:]) < 1e-3
+    assert record.summary()['task'].endswith('task.yaml')
+
+
+def test_open_loop_leaves_the_error_of_the_model(rig, write):
+    task = write(TASK)
+    closed, opened = (run_direct(rig, task=task, open_loop=o).samples for o in (False, True))
+    final = [np.linalg.norm(s.reference[-1] - s.tip[-1]) for s in (closed, opened)]
+    assert final[0] < 2e-3 < 4e-3 < final[1]
+
+
+def test_commands_keep_the_limits_of_the_actuators(rig, write):
+    limits = rig.actuator_limits()
+    command = run_direct(rig, task=write(TASK)).samples.command
+    speed = np.abs(np.diff(command, axis=0)) * rig.tracker.rate_hz
+    assert np.all(speed <= limits.max_speed * (1.0 + 1e-6))
+
+
+def test_hold_and_resume_lose_nothing(rig, write):
+    loop = build_task_loop(rig, write(TASK), open_loop=True)
+    loop.start(0.0)
+    now = 0.0
+    for _ in range(100):
+        now += loop.period_s
+        before = loop.cycle(now, None)
+    loop.hold(now)
+    for _ in range(50):
+        now += loop.period_s
+        held = loop.cycle(now, None)
+    np.testing.assert_array_equal(held.configuration, before.configuration)
+    loop.resume(now)
+    now += loop.period_s
+    after = loop.cycle(now, None)
+    assert 0.0 < np.max(np.abs(after.configuration - before.configuration)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ('steps', 'message'),
+    [
+        ('  - position_m: [0.0, 0.0, 0.6]', r'steps\[0\]: position_m .* out of reach by 354'),
+        ('  - attitude_deg: [0, 30]', r'steps\[0\]: attitude_deg has 2 angles; expected 4'),
+        ('  - attitude_deg: [0, 30, 0, 160]', 'theta of distal = 160 deg; expected at most 150'),
+        ('  - gripper: open', "rig 'cable_arm' has no gripper"),
+        ('  - dwell_s: 1.0\n  - gripper: close', r'steps\[1\]: gripper'),
+    ],
+)
+def test_steps_the_arm_cannot_do_are_refused_before_anything_moves(rig, write, steps, message):
+    with pytest.raises(TaskError, match=message):
+        build_task_loop(rig, write('steps:\n' + steps + '\n'))
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('steps: []\n', 'steps'),
+        ('steps:\n  - {}\n', r'steps\[0\]: expected exactly one of .*; found none'),
+        ('steps:\n  - dwell_s: 1\n    gripper: open\n', 'found dwell_s and gripper'),
+        ('steps:\n  - dwell_s: -1.0\n', r'steps\[0\]\.dwell_s = -1'),
+        ('steps:\n  - gripper: opn\n', "did you mean 'open'"),
+        ('steps:\n  - positon_m: [0, 0, 0.2]\n', "did you mean 'position_m'"),
+        ('steps:\n  - dwell_s: 1.0\n    speed_m_s: 0.1\n', 'speed_m_s belongs to position_m'),
+    ],
+)
+def test_mistakes_in_the_file_are_told_with_their_field(write, text, message):
+    with pytest.raises(RigError, match=message):
+        load_task(write(text))
+
+
+def test_an_unknown_name_lists_what_there_is():
+    with pytest.raises(RigError, match="unknown task 'pick'"):
+        load_task('pick')
