@@ -1,0 +1,240 @@
+"""What every rig that comes with the package keeps, whatever its kind."""
+
+import xml.etree.ElementTree as ET
+from functools import cache
+
+import numpy as np
+import pytest
+
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
+from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.urdf import build_urdf, joint_map, joint_names
+from softarm_ros.runtime.assembly import build_control_loop, build_inverse_kinematics
+from softarm_ros.tools.check_command import summary
+
+NAMES = [info.name for info in list_rigs()]
+SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for
+POSES = 6
+SUMMARY = {
+    *('rig', 'backend', 'model', 'trajectory', 'task', 'open_loop', 'direct', 'rate', 'seed'),
+    *('tracking_error_m', 'tracking_error_after_first_lap_m', 'laps', 'duration_s'),
+    *('normalised_error_percent', 'loop', 'completed', 'events'),
+}
+
+
+@cache
+def rig_of(name):
+    return load_rig(name)
+
+
+@cache
+def model_of(name, model=None):
+    return rig_of(name).model(model)
+
+
+@cache
+def postures(name, model):
+    """Return actuations within the limits, spread over the workspace."""
+    rig, arm = rig_of(name), model_of(name, model)
+    limits = rig.actuator_limits()
+    rest = arm.rest_configuration
+    found = []
+    for configuration in rig.sample_configurations(np.random.default_rng(1), 40 * POSES):
+        try:
+            actuation = arm.actuation_of(rest + SHARE * (configuration - rest))
+            limits.check(actuation)
+            arm.forward(actuation)
+        except (ModelError, ValueError):
+            continue
+        found.append(actuation)
+        if len(found) == POSES:
+            break
+    assert len(found) == POSES, 'the limits of configuration and actuators do not fit together'
+    return found
+
+
+def cases():
+    return [(name, model) for name in NAMES for model in rig_of(name).MODELS]
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_sizes_and_names_agree(name):
+    rig, arm, limits = rig_of(name), model_of(name), rig_of(name).actuator_limits()
+    assert arm.actuator_names == rig.actuator_names == limits.names
+    dof = len(arm.configuration_names)
+    assert len(set(arm.configuration_names)) == dof
+    assert arm.rest_configuration.shape == arm.configuration_scale.shape == (dof,)
+    assert np.all(arm.configuration_scale > 0.0)
+    bounds = rig.configuration_limits()
+    assert bounds.lower.shape == bounds.upper.shape == (dof,)
+    np.testing.assert_allclose(bounds.clipped(arm.rest_configuration), arm.rest_configuration)
+    limits.check(arm.actuation_of(arm.rest_configuration))
+    assert len(rig.body_radii_m()) == len(rig.section_names)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_inverse_returns_to_where_forward_went(name, model):
+    arm = model_of(name, model)
+    for actuation in postures(name, model):
+        tip = arm.forward(actuation).tip[:3, 3]
+        solution = arm.inverse(tip, guess=actuation + 0.02 * np.abs(actuation))
+        assert solution.converged, solution.message
+        again = arm.forward(solution.actuation).tip[:3, 3]
+        assert np.linalg.norm(again - tip) < 1e-4 * arm.rest_length_m
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_configuration_and_actuation_belong_together(name, model):
+    arm = model_of(name, model)
+    for actuation in postures(name, model):
+        configuration = arm.configuration_of(actuation)
+        by_shape = arm.shape_of(configuration).tip[:3, 3]
+        by_kinematics, _ = arm.tip_and_jacobian(configuration)
+        held = arm.forward(arm.actuation_of(configuration)).tip[:3, 3]
+        tolerance = 1e-4 * arm.rest_length_m
+        assert np.linalg.norm(by_kinematics - by_shape) < tolerance
+        assert np.linalg.norm(held - by_shape) < tolerance
+        np.testing.assert_allclose(arm.tips_of(configuration[None])[0], by_shape, atol=tolerance)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_jacobians_equal_central_differences(name, model):
+    arm = model_of(name, model)
+    scale = arm.configuration_scale
+    for actuation in postures(name, model)[:3]:
+        q = arm.configuration_of(actuation)
+        _, J = arm.tip_and_jacobian(q)
+        A = arm.actuation_jacobian(q)
+        for k in range(len(q)):
+            h = np.zeros(len(q))
+            h[k] = 1e-4 * scale[k]
+            ahead, behind = arm.tip_and_jacobian(q + h)[0], arm.tip_and_jacobian(q - h)[0]
+            slope = (ahead - behind) / (2.0 * h[k])
+            np.testing.assert_allclose(
+                J[:, k] * scale[k], slope * scale[k], atol=2e-3 * arm.rest_length_m
+            )
+            forward, backward = arm.actuation_of(q + h), arm.actuation_of(q - h)
+            span = np.max(np.abs(A)) * scale[k] + 1e-12
+            np.testing.assert_allclose(
+                A[:, k] * scale[k] / span,
+                (forward - backward) / (2.0 * h[k]) * scale[k] / span,
+                atol=5e-3,
+            )
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_commands_beyond_a_limit_are_refused_by_name(name):
+    rig = rig_of(name)
+    limits = rig.actuator_limits()
+    middle = 0.5 * (limits.position_min + limits.position_max)
+    for k, actuator in enumerate(limits.names):
+        for bad in (limits.position_max[k] + 1e-3 * (limits.position_max - middle)[k], np.nan):
+            command = middle.copy()
+            command[k] = bad
+            with pytest.raises(ValueError, match=actuator):
+                limits.check(command)
+    stage = build_inverse_kinematics(rig)
+    with pytest.raises(ValueError, match='shape'):
+        stage.actuation_of(np.zeros(len(stage.model.configuration_names) + 1))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_plant_is_repeatable_refuses_nonsense_and_holds(name):
+    rig, arm = rig_of(name), model_of(name)
+    limits = rig.actuator_limits()
+    rest = arm.actuation_of(arm.rest_configuration)
+    target = rest + 0.1 * (limits.position_max - rest)
+    one, two = rig.simulated_arm(5), rig.simulated_arm(5)
+    count = len(limits.names)
+    assert one.actuator_state().position.shape == (count,)
+    for bad in (np.zeros(count + 1), np.full(count, np.nan)):
+        with pytest.raises(ValueError, match=r'command|expected|finite'):
+            one.step(bad, 0.02)
+    assert one.time_s == 0.0
+    seen = []
+    for plant in (one, two):
+        poses = []
+        for _ in range(10):
+            plant.step(target, 0.02)
+            poses += [p.section_tips for p in plant.poll_poses()]
+        seen.append(poses)
+    assert len(seen[0]) == len(seen[1])
+    np.testing.assert_array_equal(np.array(seen[0]), np.array(seen[1]))
+    tips = one.true_section_tips()
+    line = one.true_centerline(9)
+    assert tips.shape[1:] == (4, 4) and line.shape == (9, 3)
+    np.testing.assert_allclose(line[-1], tips[-1, :3, 3], atol=2e-3 * arm.rest_length_m)
+    one.mocap_enabled = False
+    one.poll_poses()
+    one.hold()
+    one.step(None, 2.0)
+    still = one.actuator_state().position
+    one.step(None, 0.5)
+    moved = np.abs(one.actuator_state().position - still)
+    assert np.all(moved <= 0.02 * (limits.position_max - limits.position_min))
+    assert len([p for p in one.poll_poses() if p.stamp_s > 0.3]) == 0
+    if isinstance(one, ChamberPressures):
+        assert np.all(np.isfinite(one.chamber_pressures()))
+    if isinstance(one, BaseWrench):
+        assert one.base_wrench().shape == (6,)
+    assert isinstance(one, Gripping) == (rig.gripper is not None)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_graph_has_every_node_with_parameters_ros_can_hold(name):
+    rig = rig_of(name)
+    plan = graph_plan(rig)
+    assert set(SUPERVISED_NODES) | {'supervisor'} <= {spec.name for spec in plan}
+    for spec in plan:
+        assert spec.namespace == f'/{name}'
+        for value in spec.parameters.values():
+            assert isinstance(value, (bool, int, float, str)) or all(
+                isinstance(v, str) for v in value
+            )
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_urdf_follows_the_configuration_to_the_tip(name):
+    rig, arm = rig_of(name), model_of(name)
+    robot = ET.fromstring(build_urdf(rig))
+    joints = {j.get('name'): j for j in robot.findall('joint')}
+    movable = [n for n, j in joints.items() if j.get('type') != 'fixed']
+    assert sorted(movable) == sorted(joint_names(rig))
+    positions = joint_map(rig)
+    for actuation in postures(name, rig.default_model)[:3]:
+        configuration = arm.configuration_of(actuation)
+        values = dict(zip(*positions(configuration)))
+        expected = arm.shape_of(configuration).tip[:3, 3]
+        assert np.linalg.norm(urdf_tip(robot, values) - expected) < 0.01 * arm.rest_length_m
+
+
+def urdf_tip(robot, values):
+    """Return the position (3,) of link `tip` by the joints' own frames and axes."""
+    above = {j.find('child').get('link'): j for j in robot.findall('joint')}
+    chain, link = [], 'tip'
+    while link != 'base':
+        chain.append(above[link])
+        link = above[link].find('parent').get('link')
+    rotation, position = np.eye(3), np.zeros(3)
+    for joint in reversed(chain):
+        position = position + rotation @ np.array(joint.find('origin').get('xyz').split(), float)
+        if joint.get('type') == 'fixed':
+            continue
+        axis = np.array(joint.find('axis').get('xyz').split(), dtype=float)
+        value = values[joint.get('name')]
+        if joint.get('type') == 'prismatic':
+            position = position + rotation @ (axis * value)
+            continue
+        hat = np.cross(np.eye(3), axis)
+        rotation = rotation @ (np.eye(3) + np.sin(value) * hat + (1 - np.cos(value)) * hat @ hat)
+    return position
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_check_says_nothing_is_out_of_reach(name):
+    rig = rig_of(name)
+    assert any(line.startswith('reach ') for line in summary(rig))
+    loop = build_control_loop(rig, None)
+    assert np.all(loop.reach.reachable)
