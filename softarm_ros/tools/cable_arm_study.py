@@ -2,15 +2,12 @@
 The cable arm's experiments, simulated: what Qi et al. 2024 measured, done on the plant.
 
 Open-loop tracking against bending amplitude (their figure 10), bending of a single section (their
-figure 8), closed-loop tracking over seeds. Pure computation; tables and figures are elsewhere.
+figure 8). Pure computation; tables and figures are elsewhere.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +18,8 @@ from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.runtime.assembly import build_plant
-from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
+from softarm_ros.tools.run_cases import RunCase, run_cases
 
 Array = NDArray[np.float64]
 
@@ -34,18 +31,6 @@ READ_S = 0.5
 
 # Mean errors reported by the paper, figures 10 and A1-A3 [m]: (cable statics, constant curvature).
 PAPER_ERRORS_M = {'circle': (0.0376, 0.0592), 'line': (0.0170, 0.0352)}
-
-
-@dataclass(frozen=True)
-class RunCase:
-    """One simulated run of a study."""
-
-    rig: CableRig
-    trajectory: str
-    model: ModelName
-    open_loop: bool
-    laps: int
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -92,33 +77,6 @@ def line_at(model: ArmModel, bending: float, speed: float) -> LineConfig:
     """Return a chord of that circle, 80 deg wide."""
     x, y, z = map(float, equal_bending_tip(model, bending, LINE_HALF_ANGLE_RAD))
     return LineConfig(type='line', start=(x, -y, z), end=(x, y, z), speed=speed)
-
-
-def run_case(case: RunCase) -> RunRecord:
-    """Run one case in this process."""
-    return run_direct(
-        case.rig,
-        case.trajectory,
-        model=case.model,
-        open_loop=case.open_loop,
-        laps=case.laps,
-        seed=case.seed,
-    )
-
-
-def run_cases(
-    cases: Sequence[RunCase], progress: Callable[[int], None] | None = None
-) -> list[RunRecord]:
-    """Run cases on all cores, in order; each is repeatable by itself."""
-    context = multiprocessing.get_context('spawn')
-    workers = max(1, min(os.cpu_count() or 1, len(cases)))
-    records: list[RunRecord] = []
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for record in pool.map(run_case, cases):
-            records.append(record)
-            if progress is not None:
-                progress(len(records))
-    return records
 
 
 def amplitude_study(
@@ -190,15 +148,3 @@ def section_sweep(
                     )
                 )
     return rows
-
-
-def closed_loop_seeds(
-    rig: CableRig,
-    trajectory: str,
-    seeds: Sequence[int],
-    laps: int = 2,
-    progress: Callable[[int], None] | None = None,
-) -> list[RunRecord]:
-    """Run a trajectory in closed loop with cable statics, once per seed."""
-    cases = [RunCase(rig, trajectory, PROPOSED, False, laps, seed) for seed in seeds]
-    return run_cases(cases, progress)

@@ -322,23 +322,24 @@ def demo(
     run_demo(report, stdout_console(), seed)
 
 
-@app.command(epilog='Example:  softarm reproduce cable_arm --report study --seeds 10')
+@app.command(
+    epilog='Examples:  softarm reproduce   |   softarm reproduce pam_arm --report study --seeds 3'
+)
 def reproduce(
-    rig: RigArgument,
-    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
+    arms: Annotated[
+        list[str] | None, typer.Argument(metavar='[ARM]...', help='All without one.')
+    ] = None,
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the pages.')] = Path(
         'study'
     ),
-    seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 10,
-    seed: Annotated[int, typer.Option(help='First seed.')] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 5,
+    seed: Annotated[int, typer.Option(min=0, help='First seed.')] = 0,
 ) -> None:
-    """Repeat the experiments of a rig's paper on the simulated arm."""
-    from softarm_ros.tools.cli_errors import UsageError
-    from softarm_ros.tools.reproduce import reproduce_cable_arm
+    """Repeat the experiments of the arms' papers, simulated; a page an arm."""
+    from softarm_ros.tools.reproduce import reproduce as run_studies
     from softarm_ros.tools.run_command import stdout_console
 
-    if rig != 'cable_arm':
-        raise UsageError(f'no experiments of a paper are known for {rig!r}; known: cable_arm')
-    reproduce_cable_arm(report, stdout_console(), seeds=seeds, seed=seed)
+    run_studies(arms or (), report, stdout_console(), seeds=seeds, seed=seed)
 
 
 def main() -> None:

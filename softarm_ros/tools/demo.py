@@ -9,14 +9,9 @@ from rich.progress import Progress
 
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.tools.cable_arm_study import (
-    BASELINE,
-    PAPER_ERRORS_M,
-    PROPOSED,
-    RunCase,
-    run_cases,
-)
+from softarm_ros.tools.cable_arm_study import BASELINE, PAPER_ERRORS_M, PROPOSED
 from softarm_ros.tools.report import ComparisonRow, error_table, prepare_folder, write_comparison
+from softarm_ros.tools.run_cases import RunCase, run_cases
 from softarm_ros.tools.run_command import compile_kernels
 
 TRAJECTORY = 'circle'
