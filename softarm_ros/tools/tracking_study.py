@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
 from softarm_ros.tools.experiments import Experiment, Picture, Row, Table
-from softarm_ros.tools.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes
+from softarm_ros.tools.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
 from softarm_ros.tools.run_cases import RunCase, run_cases
 
 BAR_PERCENT = 0.5
@@ -110,8 +111,11 @@ def tracking_experiment(
 
 def draw_paths(figure: Figure, paths: Sequence[TrackedPath]) -> None:
     """Draw reference and measured tips of each path in the plane in which it extends most."""
-    axes = figure.subplots(1, len(paths), squeeze=False)[0]
-    for k, (ax, path) in enumerate(zip(axes, paths)):
+    rows = 1 if len(paths) <= 3 else 2
+    axes = figure.subplots(rows, -(-len(paths) // rows), squeeze=False).ravel()
+    lines: list[Line2D] = []
+    for ax, path in zip(axes, paths):
+        lines = []
         reference = 1e3 * path.opened.path
         extent = np.ptp(reference, axis=0)
         i, j = sorted(np.argsort(extent)[-2:].tolist())
@@ -120,8 +124,8 @@ def draw_paths(figure: Figure, paths: Sequence[TrackedPath]) -> None:
             (path.closed[0], PALETTE[0], 'closed loop'),
         ):
             tips = 1e3 * record.samples.tip[record.samples.tracking]
-            ax.plot(tips[:, i], tips[:, j], color=color, linewidth=0.9, label=label)
-        ax.plot(
+            lines += ax.plot(tips[:, i], tips[:, j], color=color, linewidth=0.9, label=label)
+        lines += ax.plot(
             reference[:, i],
             reference[:, j],
             color=REFERENCE_COLOUR,
@@ -129,10 +133,11 @@ def draw_paths(figure: Figure, paths: Sequence[TrackedPath]) -> None:
             linestyle='--',
             label='reference',
         )
-        ax.set_aspect('equal', adjustable='datalim')
+        ax.set_aspect('equal', adjustable='box')
         label_axes(ax, f'{"xyz"[i]} [mm]', f'{"xyz"[j]} [mm]', path.name)
-        if k == 0:
-            ax.legend(fontsize=7.0, frameon=False)
+    for ax in axes[len(paths) :]:
+        ax.set_axis_off()
+    legend_above(figure, lines)
 
 
 def _error(record: RunRecord) -> ErrorStatistics:
