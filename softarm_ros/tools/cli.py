@@ -216,6 +216,23 @@ def workspace(
         typer.echo(f'picture: {draw_workspace(arm, found, image)}')
 
 
+@app.command(epilog='Example:  softarm picture pam_arm --trajectory circle --output pam.png')
+def picture(
+    rig: RigArgument,
+    output: Annotated[Path, typer.Option(metavar='FILE.png', help='Picture to write.')],
+    trajectory: Annotated[
+        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    settings: SetOption = None,
+) -> None:
+    """Draw an arm at a few moments of a trajectory, simulated in closed loop."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.tools.arm_picture import render
+
+    typer.echo(f'picture: {render(load_rig(rig, settings or ()), trajectory, output, seed)}')
+
+
 @app.command(epilog='Examples:  softarm bench   |   softarm bench cosserat dynamics')
 def bench(
     topics: Annotated[

@@ -72,5 +72,5 @@ def test_every_study_names_trajectories_of_its_rig(name):
 
 
 def test_an_arm_without_experiments_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="'cable_amr' .did you mean 'cable_arm'"):
+    with pytest.raises(UsageError, match="did you mean 'cable_arm'"):
         reproduce(['cable_amr'], tmp_path, Console())
