@@ -20,6 +20,8 @@ from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
 
+STARTING_S = 150.0
+
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -84,21 +86,40 @@ def started(tmp_path):
     processes = []
 
     def start(*arguments):
-        process = subprocess.Popen(
-            [sys.executable, str(script), *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment(),
-        )
-        processes.append(process)
-        return process
+        started = Started([sys.executable, str(script), *map(str, arguments)], tmp_path / 'said')
+        processes.append(started)
+        return started
 
     yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    for started in processes:
+        started.process.kill()
+        started.process.wait()
+
+
+class Started:
+    """A run in a process of its own, and what it has said so far."""
+
+    def __init__(self, command, log):
+        self.command, self.log = command, log
+        with log.open('w') as said:
+            self.process = subprocess.Popen(
+                command, stdout=said, stderr=subprocess.STDOUT, env=environment()
+            )
+        self.pid = self.process.pid
+
+    def said(self):
+        return self.log.read_text()
+
+    def wait_for_motion(self):
+        """Wait until the arm moves; how long that takes depends on the machine."""
+        moving = wait_until(lambda: ' lap 1' in self.said(), STARTING_S)
+        assert moving, self.said()
+        time.sleep(1.0)
+
+    def end(self, timeout=20):
+        """Wait for the end; return all that was said."""
+        self.process.wait(timeout)
+        return self.said()
 
 
 def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
@@ -157,14 +178,13 @@ def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
     from softarm_ros.tools.run_command import RunOptions
 
     first = started(circle(laps=100))
-    assert wait_until(lambda: len(nodes_of(first.pid)) >= 5, 30)
-    time.sleep(1.0)
+    first.wait_for_motion()
     with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
         run(RunOptions(trajectory=circle()))
     # As from another machine, where the lock is not seen.
     second = subprocess.run(
-        [*first.args[:2], circle()],
-        env={**environment(), 'TMPDIR': str(Path(first.args[1]).parent)},
+        [*first.command[:2], circle()],
+        env={**environment(), 'TMPDIR': str(Path(first.command[1]).parent)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -172,7 +192,7 @@ def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
     assert second.returncode != 0
     assert 'cable_arm is already running in ROS domain' in second.stderr
     assert 'nodes' in second.stderr
-    assert first.poll() is None  # undisturbed
+    assert first.process.poll() is None  # undisturbed
 
 
 def test_the_lock_is_freed_by_the_end_of_its_block():
@@ -187,42 +207,39 @@ def test_ctrl_c_stops_the_arm_and_completes_the_bag(circle, started, tmp_path):
     from rosbags.highlevel import AnyReader
 
     bag = tmp_path / 'bag'
-    process = started(circle(laps=100), bag)
-    assert wait_until(lambda: len(nodes_of(process.pid)) >= 6, 30)
-    time.sleep(4.0)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=20)
+    run_of = started(circle(laps=100), bag)
+    run_of.wait_for_motion()
+    run_of.process.send_signal(signal.SIGINT)
+    output = run_of.end()
     assert 'COMPLETED False' in output
     assert 'interrupted' in output
-    assert nodes_of(process.pid) == []
+    assert nodes_of(run_of.pid) == []
     with AnyReader([bag]) as reader:
         assert reader.message_count > 100
 
 
 def test_a_killed_command_line_leaves_no_node(circle, started):
-    process = started(circle(laps=100))
-    assert wait_until(lambda: len(nodes_of(process.pid)) >= 5, 30)
-    time.sleep(2.0)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert wait_until(lambda: nodes_of(process.pid) == [], 5.0)
+    run_of = started(circle(laps=100))
+    run_of.wait_for_motion()
+    run_of.process.kill()
+    run_of.process.wait()
+    assert wait_until(lambda: nodes_of(run_of.pid) == [], 5.0)
 
 
 def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started):
-    process = started(circle(laps=100))
-    assert wait_until(lambda: len(nodes_of(process.pid)) >= 5, 30)
-    time.sleep(4.0)
+    run_of = started(circle(laps=100))
+    run_of.wait_for_motion()
     victim = next(
         pid
-        for pid in nodes_of(process.pid)
+        for pid in nodes_of(run_of.pid)
         if b'inverse_kinematics' in Path(f'/proc/{pid}/cmdline').read_bytes()
     )
     os.kill(victim, signal.SIGKILL)
-    output, _ = process.communicate(timeout=20)
+    output = run_of.end()
     assert 'COMPLETED False' in output
     assert 'node inverse_kinematics was killed by SIGKILL' in output
     assert 'the arm was held' in output
-    assert nodes_of(process.pid) == []
+    assert nodes_of(run_of.pid) == []
 
 
 def test_an_unusable_bag_folder_is_refused_before_anything_starts(circle, tmp_path):
