@@ -25,7 +25,7 @@ _STEP = 1e-30
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _strain_tangent_into(
+def strain_tangent_into(
     body: Body,
     loads: Loads,
     q: ComplexArray,
@@ -76,7 +76,7 @@ def residual_tangents(
     q, v, a = (np.array(x, np.complex128) for x in (strains, rates, accelerations))
     scratch, column = allocate_scratch(n, np.complex128), np.zeros((n, 4), np.complex128)
     by_strain, by_rate = np.empty((4 * n, 4 * n)), np.empty((4 * n, 4 * n))
-    _strain_tangent_into(arm.body, loads, q, v, a, scratch, column, by_strain)
+    strain_tangent_into(arm.body, loads, q, v, a, scratch, column, by_strain)
     _rate_tangent_into(arm.body, loads, q, v, a, scratch, column, by_rate)
     return by_strain, by_rate
 
@@ -224,7 +224,7 @@ def _newton(
         # A stiffness serves on as long as its steps contract well: it costs more than they do.
         if not fresh and (iteration == 0 or slow or left <= tolerance):
             complex_q = q.astype(np.complex128)
-            _strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
+            strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
             fresh = True
             try:
                 inverse = np.linalg.inv(K)

@@ -7,26 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, drag_into
-
-
-class WaterConfig(ConfigBlock):
-    """
-    Water around an arm and the coefficients of its pieces.
-
-    The defaults are those of a long smooth cylinder at Re 1e3..1e5 across the flow; along it, skin
-    friction only. Coefficients of an oscillating cylinder depend on the Keulegan-Carpenter number.
-    """
-
-    density_kg_m3: Positive = 998.0
-    drag_across: NonNegative = Field(default=1.2, description='C_d on D ds, flow across')
-    drag_along: NonNegative = Field(default=0.01, description='C_d on pi D ds, flow along')
-    added_mass_across: NonNegative = Field(default=1.0, description='C_a on the displaced water')
-    added_mass_along: NonNegative = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,88 @@
+"""Parameters of soft sections with water chambers and of what surrounds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.dynamics.config import RigidBodyConfig
+
+WATER_DENSITY_KG_M3 = 998.0
+
+
+class ChamberedSection(ConfigBlock):
+    """
+    One soft section with three chambers alongside each other (Chen et al. 2022).
+
+    Stiffnesses are per rest length. `lever_factors` are those of the section's chambers, in the
+    order of the actuators, over the nominal pitch radius: the "non-axisymmetric" layout by which
+    the paper explains that the two bending directions differ.
+    """
+
+    length_m: Positive
+    mass_kg: Positive = Field(description='with the water in the chambers')
+    displaced_volume_m3: NonNegative = Field(
+        description='of fabric, frames and water: what buoyancy acts on'
+    )
+    outer_radius_m: Positive
+    chamber_area_m2: Positive = Field(description='bore area of one chamber')
+    chamber_pitch_radius_m: Positive
+    lever_factors: tuple[Positive, Positive, Positive] = (1.0, 1.0, 1.0)
+    axial_stiffness_N: Positive
+    bending_stiffness_N_m2: Positive
+    torsion_stiffness_N_m2: Positive
+
+
+class HydraulicSectionConfig(ChamberedSection):
+    """A section as the controller knows it."""
+
+    name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
+    max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=120.0)
+
+
+class ChamberConfig(ConfigBlock):
+    """Where one chamber lies: its section, its angle around the centreline from x."""
+
+    name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
+    section: int = Field(ge=0, description='0 is the section at the base')
+    angle_deg: Finite
+
+
+@dataclass(frozen=True)
+class Damping:
+    """Losses of a whole section: of its stretching, of its moving and turning."""
+
+    axial_N_s_m: float = 0.0
+    drag_N_s_m: float = 0.0
+    turning_N_m_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """
+    What the arm hangs in and carries.
+
+    Attributes
+    ----------
+    gravity_m_s2 : (3,)
+        Base frame.
+    fluid_density_kg_m3 : float
+        0 for air.
+    tip_load_kg, tip_load_density_kg_m3 : float
+        Payload, a point at the tip; its density gives the fluid it displaces.
+
+    """
+
+    gravity_m_s2: tuple[float, float, float]
+    fluid_density_kg_m3: float = 0.0
+    tip_load_kg: float = 0.0
+    tip_load_density_kg_m3: float = 7850.0
+
+    def payload(self) -> RigidBodyConfig:
+        """Return the body at the tip."""
+        share = self.fluid_density_kg_m3 / self.tip_load_density_kg_m3
+        return RigidBodyConfig(
+            mass_kg=self.tip_load_kg, displaced_fluid_kg=share * self.tip_load_kg
+        )

@@ -1,0 +1,84 @@
+"""Soft sections with water chambers, as a rig file gives them, made into dynamics and chambers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
+from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive
+from softarm_ros.models.hydraulics.section_config import (
+    ChamberConfig,
+    ChamberedSection,
+    Damping,
+    Surroundings,
+)
+
+
+def dynamic_section(
+    section: ChamberedSection, segments: int, fluid_density_kg_m3: float, damping: Damping
+) -> DynamicSectionConfig:
+    """Return a section of `segments` pieces, each with its mass at its top as in the paper."""
+    length, bending = section.length_m, section.bending_stiffness_N_m2
+    disc = section.mass_kg / length * section.outer_radius_m**2
+    return DynamicSectionConfig(
+        length_m=length,
+        segments=segments,
+        mass_per_length_kg_m=section.mass_kg / length,
+        slice_inertia_kg_m=(disc / 4.0, disc / 4.0, disc / 2.0),
+        stiffness=diagonal4(
+            (section.axial_stiffness_N, bending, bending, section.torsion_stiffness_N_m2)
+        ),
+        damping=diagonal4((damping.axial_N_s_m * length, 0.0, 0.0, 0.0)),
+        displaced_fluid_kg_m=fluid_density_kg_m3 * section.displaced_volume_m3 / length,
+        drag_N_s_m2=damping.drag_N_s_m / length,
+        turning_drag_N_s=damping.turning_N_m_s / length,
+        mass_at='top',
+    )
+
+
+def chamber_drive(
+    sections: Sequence[ChamberedSection],
+    chambers: Sequence[ChamberConfig],
+    segments: int,
+    surroundings: Surroundings,
+    damping: Sequence[Damping] | None = None,
+) -> ChamberDrive:
+    """
+    Return the arm (`.arm`) with its chambers.
+
+    Raises
+    ------
+    ModelError
+        If a section has not exactly three chambers.
+
+    """
+    losses = [Damping()] * len(sections) if damping is None else list(damping)
+    parts = [
+        dynamic_section(section, segments, surroundings.fluid_density_kg_m3, loss)
+        for section, loss in zip(sections, losses)
+    ]
+    counts = [0] * len(sections)
+    placed = []
+    for chamber in chambers:
+        if chamber.section >= len(sections):
+            raise ModelError(
+                f'chamber {chamber.name}: section {chamber.section}, '
+                f'there are {len(sections)} sections'
+            )
+        body, j = sections[chamber.section], counts[chamber.section]
+        counts[chamber.section] += 1
+        factor = body.lever_factors[min(j, 2)]
+        placed.append(
+            Chamber(
+                chamber.section,
+                body.chamber_area_m2,
+                body.chamber_pitch_radius_m * factor,
+                chamber.angle_deg,
+            )
+        )
+    for index, count in enumerate(counts):
+        if count != 3:
+            raise ModelError(f'section {index} has {count} chambers; exactly 3 hold its 3 strains')
+    return ChamberDrive(ArmDynamics(parts, surroundings.payload()), placed)

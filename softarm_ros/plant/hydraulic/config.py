@@ -1,0 +1,60 @@
+"""Parameters of the simulated water-hydraulic arm: what its controller does not know."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.section_config import ChamberedSection, Damping
+from softarm_ros.models.hydrodynamics.config import WaterConfig
+from softarm_ros.plant.config import PlantBase
+
+
+class PlantHydraulicSection(ChamberedSection):
+    """One section of the simulated body."""
+
+    axial_damper_N_s_m: NonNegative = Field(description='against stretching')
+    drag_N_s_m: NonNegative = Field(description='d_v of a whole section: fabric rubbing, air')
+    turning_drag_N_m_s: NonNegative = Field(description='d_w of a whole section')
+    hydrodynamic_diameter_m: Positive = Field(
+        description='of the one cylinder with the drag and added mass of the section, in water'
+    )
+
+    @property
+    def damping(self) -> Damping:
+        """Return the losses of the section."""
+        return Damping(self.axial_damper_N_s_m, self.drag_N_s_m, self.turning_drag_N_m_s)
+
+
+class ServoDriveConfig(ConfigBlock):
+    """Servo amplifier and motor under torque command."""
+
+    max_torque_N_m: Positive
+    torque_step_N_m: Positive = Field(description='resolution of the torque reference')
+    lag_s: Positive = Field(description='first-order time constant of the torque')
+
+
+class PressureSensorConfig(ConfigBlock):
+    """Pressure sensors of the chambers on their acquisition card."""
+
+    noise_Pa: NonNegative = Field(description='standard deviation of one reading')
+    offset_Pa: NonNegative = Field(description='standard deviation of the sensors, fixed in a run')
+    step_Pa: Positive = Field(description='resolution of the card')
+
+
+class HydraulicPlantConfig(PlantBase):
+    """The simulated arm with its axes."""
+
+    segments_per_section: int = Field(ge=2, le=20, default=5)
+    base_tilt_deg: tuple[Finite, Finite] = Field(
+        default=(0.0, 0.0), description='mounting error about base x and y'
+    )
+    sections: tuple[PlantHydraulicSection, ...] = Field(min_length=1)
+    axis: HydraulicAxisConfig = Field(description='all axes, but for their efficiencies')
+    efficiency_factors: tuple[Positive, ...] = Field(
+        description="efficiency of each axis over the axis's transmission_efficiency"
+    )
+    drive: ServoDriveConfig
+    pressure_sensor: PressureSensorConfig
+    water: WaterConfig = Field(default=WaterConfig(), description='where the medium is water')

@@ -1,0 +1,254 @@
+"""The simulated water-hydraulic arm: drives, axes, body, water around it, sensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softarm_ros.geometry.rotations import rotation_x, rotation_y
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
+from softarm_ros.models.hydraulics.axes import WaterHydraulics
+from softarm_ros.models.hydraulics.axes_kernels import P0, X
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
+from softarm_ros.models.hydraulics.sections import chamber_drive
+from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
+from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
+from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+
+Array = NDArray[np.float64]
+
+
+class HydraulicPlant:
+    """
+    What stands in for drives, axes, arm, cameras and pressure sensors in simulation.
+
+    A commanded pressure becomes a motor torque by the nominal ratio; what pressure that torque
+    makes depends on friction and efficiency of the axis, which the controller does not know. Arm
+    and water are solved together (`HydraulicArm`).
+
+    It starts at rest with the torques of `preload_Pa`, the seals without friction force.
+
+    Parameters
+    ----------
+    config
+        Everything that the controller does not know.
+    chambers
+        One per actuator, in the order of the commands.
+    torque_per_pressure : (m,)
+        Nominal ratio of the drives [N m/Pa].
+    preload_Pa : (m,)
+        Pressures to start from.
+    surroundings
+        Gravity in the base frame, fluid, tip load.
+    seed
+        Of every random number.
+
+    Attributes
+    ----------
+    time_s
+        Simulated time [s], from 0.
+
+    Raises
+    ------
+    PlantError
+        If there is no equilibrium to start from.
+
+    """
+
+    def __init__(
+        self,
+        config: HydraulicPlantConfig,
+        chambers: Sequence[ChamberConfig],
+        torque_per_pressure: ArrayLike,
+        preload_Pa: ArrayLike,
+        surroundings: Surroundings,
+        seed: int,
+    ) -> None:
+        self.config = config
+        self.time_s = 0.0
+        self._names = [chamber.name for chamber in chambers]
+        tilt = np.radians(config.base_tilt_deg)
+        self._base = np.eye(4)
+        self._base[:3, :3] = rotation_x(tilt[0]) @ rotation_y(tilt[1])
+        self._arm = HydraulicArm(
+            chamber_drive(
+                config.sections,
+                chambers,
+                config.segments_per_section,
+                surroundings,
+                [section.damping for section in config.sections],
+            ),
+            WaterHydraulics(_axes(config, chambers)),
+        )
+        gravity = self._base[:3, :3].T @ np.array(surroundings.gravity_m_s2)
+        self._loads = self._arm.arm.loads(gravity)
+        self._water: ArmInWater | None = None
+        if surroundings.fluid_density_kg_m3 > 0.0:
+            diameters = np.repeat(
+                [section.hydrodynamic_diameter_m for section in config.sections],
+                config.segments_per_section,
+            )
+            self._water = ArmInWater(self._arm.arm, config.water, diameters)
+        start = np.asarray(preload_Pa, dtype=float)
+        self._drives = ServoDrives(
+            config.drive, np.asarray(torque_per_pressure, dtype=float), start
+        )
+        self._state = self._settled(self._drives.torque)
+        self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
+        self._sensors.sample(self._pressures())
+        self._mocap = Mocap(config.mocap, seed)
+        self._mocap.capture(0.0, self.true_section_tips())
+
+    @property
+    def mocap_enabled(self) -> bool:
+        """Whether the cameras see the arm."""
+        return self._mocap.enabled
+
+    @mocap_enabled.setter
+    def mocap_enabled(self, enabled: bool) -> None:
+        self._mocap.enabled = bool(enabled)
+
+    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+        """
+        Advance the simulation.
+
+        Parameters
+        ----------
+        command : (m,) or None
+            Pressures [Pa], made torques by the nominal ratio; None holds like `hold`.
+        duration_s
+            By how much, in equal internal steps of at most `config.time_step_s`.
+
+        Raises
+        ------
+        ValueError
+            If the command has the wrong shape or is not finite, naming the actuator, or the
+            duration is not positive. Nothing moves.
+        PlantError
+            If a step cannot be solved, or the water would boil in an axis.
+
+        """
+        if not (math.isfinite(duration_s) and duration_s > 0.0):
+            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
+        if command is None:
+            self.hold()
+        else:
+            self._drives.command(self._checked(command))
+        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
+        h, start = duration_s / steps, self.time_s
+        for k in range(steps):
+            self._advance(h)
+            self.time_s = start + (duration_s if k == steps - 1 else (k + 1) * h)
+            if self._mocap.due(self.time_s):
+                self._mocap.capture(self.time_s, self.true_section_tips())
+        self._sensors.sample(self._pressures())
+
+    def hold(self) -> None:
+        """Keep the motor torques of now: the pressures stay, and with them the arm."""
+        self._drives.hold()
+
+    def actuator_state(self) -> ActuatorState:
+        """Return measured pressure [Pa], rate the drives give it [Pa/s], motor torque [N m]."""
+        return ActuatorState(
+            self._sensors.reading.copy(), self._drives.pressure_rate, self._drives.torque.copy()
+        )
+
+    def chamber_pressures(self) -> Array:
+        """Return the measured gauge pressures (m,) [Pa]."""
+        return self._sensors.reading.copy()
+
+    def true_pressures(self) -> Array:
+        """Return the gauge pressures in the chambers (m,) [Pa]."""
+        return self._pressures().copy()
+
+    def piston_positions(self) -> Array:
+        """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
+        return self._arm.hydraulics.piston_position(self._state.axes).copy()
+
+    def poll_poses(self) -> list[PoseMeasurement]:
+        """Return the measured poses that have arrived since the last call, oldest first."""
+        return self._mocap.poll(self.time_s)
+
+    def true_section_tips(self) -> Array:
+        """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
+        n = self.config.segments_per_section
+        poses = self._arm.arm.node_poses(self._state.strains)[n::n]
+        return np.asarray(self._base @ poses)
+
+    def true_centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in rest length."""
+        points = self._arm.arm.shape(self._state.strains).centerline(n)
+        return np.asarray(points @ self._base[:3, :3].T)
+
+    def _advance(self, h: float) -> None:
+        loads = self._loads
+        if self._water is not None:
+            loads = self._water.immersed(loads, self._state.strains, self._state.rates)
+        done = self._arm.step(self._state, self._drives.advance(h), h, loads)
+        if not done.converged:
+            raise PlantError(f'at {self.time_s:.4f} s: {done.message}')
+        if done.cavitated.any():
+            raise PlantError(
+                f'at {self.time_s:.4f} s the water boils: {done.message}; raise preload_Pa or '
+                'move more slowly'
+            )
+        self._state = done.state
+
+    def _pressures(self) -> Array:
+        return self._arm.hydraulics.chamber_pressure(self._state.axes)
+
+    def _settled(self, torque: Array) -> HydraulicArmState:
+        """Return the state at rest under motor torques (m,), no friction force in the seals."""
+        hydraulics, drive = self._arm.hydraulics, self._arm.drive
+        areas = np.array([axis.piston_area_m2 for axis in hydraulics.axes])
+        pressure = hydraulics.force_per_torque * torque / areas
+        rest = equilibrium(self._arm.arm, self._loads._replace(drive=drive.drive(pressure)))
+        if not (rest.converged and rest.stable):
+            raise PlantError(f'no equilibrium to start from: {rest.message}')
+        state = self._arm.rest_state(rest.strains)
+        gain = drive.volume_change(rest.strains)
+        for i, last in enumerate(hydraulics.last):
+            state.axes[i, P0 : last + 1 : 2] = pressure[i]
+            volume = hydraulics.capacity(i) * pressure[i] + gain[i]
+            state.axes[i, X] = volume / areas[i]
+        return state
+
+    def _checked(self, command: ArrayLike) -> Array:
+        values = np.asarray(command, dtype=float)
+        if values.shape != (len(self._names),):
+            raise ValueError(
+                f'command has shape {values.shape}; expected ({len(self._names)},) '
+                f'for {", ".join(self._names)}'
+            )
+        for name, value in zip(self._names, values):
+            if not math.isfinite(value):
+                raise ValueError(f'command of {name} = {value}; expected a finite pressure in Pa')
+        return values
+
+
+def _axes(
+    config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]
+) -> list[HydraulicAxisConfig]:
+    """Return one axis per chamber; the stretch of the chamber is the arm's, not the wall's."""
+    axes = []
+    for chamber, factor in zip(chambers, config.efficiency_factors):
+        section = config.sections[chamber.section]
+        axes.append(
+            config.axis.model_copy(
+                update={
+                    'name': chamber.name,
+                    'transmission_efficiency': factor * config.axis.transmission_efficiency,
+                    'chamber_volume_m3': section.chamber_area_m2 * section.length_m,
+                }
+            )
+        )
+    return axes

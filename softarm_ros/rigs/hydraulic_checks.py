@@ -1,0 +1,162 @@
+"""Consistency of water-hydraulic rigs: chambers, drives and the plant that stands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+
+CHAMBERS_PER_SECTION = 3
+MIN_SEPARATION_DEG = 10.0
+KIND = 'hydraulic'
+
+
+@check('sections', kind=KIND)
+def _unique_sections(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.sections, 'sections')
+
+
+@check('sections', kind=KIND)
+def _section_geometry(rig: Any) -> Iterator[Problem]:
+    for i, section in enumerate(rig.sections):
+        for field, limit in (('length_m', 5.0), ('outer_radius_m', 1.0)):
+            value = getattr(section, field)
+            if value > limit:
+                message = f'expected at most {limit:g} m (was it given in millimetres?)'
+                yield Problem(('sections', i, field), message, f'{value:g}')
+        if section.chamber_pitch_radius_m >= section.outer_radius_m:
+            yield Problem(
+                ('sections', i, 'chamber_pitch_radius_m'),
+                f'expected less than outer_radius_m = {section.outer_radius_m:g}',
+                f'{section.chamber_pitch_radius_m:g}',
+            )
+
+
+@check('sections', 'actuators', kind=KIND)
+def _actuator_sections(rig: Any) -> Iterator[Problem]:
+    names = [s.name for s in rig.sections]
+    for i, a in enumerate(rig.actuators):
+        if a.section not in names:
+            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
+            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+
+
+@check('sections', 'actuators', kind=KIND)
+def _chambers(rig: Any) -> Iterator[Problem]:
+    if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
+        return  # chambers would seem to be missing where only the name is wrong
+    for i, section in enumerate(rig.sections):
+        own = [(a.angle_deg % 360.0, j) for j, a in enumerate(rig.actuators)]
+        own = [pair for pair in own if rig.actuators[pair[1]].section == section.name]
+        if len(own) != CHAMBERS_PER_SECTION:
+            message = (
+                f'has {len(own)} chambers in actuators; expected exactly '
+                f'{CHAMBERS_PER_SECTION}, for two bends and the elongation'
+            )
+            yield Problem(('sections', i, 'name'), message, repr(section.name))
+            continue
+        own.sort()
+        for (angle, j), (following, k) in zip(own, own[1:] + own[:1]):
+            gap = (following - angle) % 360.0
+            if gap < MIN_SEPARATION_DEG or gap >= 180.0 - 1e-9:
+                yield Problem(
+                    ('actuators', k, 'angle_deg'),
+                    f'expected {MIN_SEPARATION_DEG:g} to less than 180 deg after '
+                    f'{rig.actuators[j].name!r}, which is at {angle:g} deg: else there are '
+                    'directions the section cannot bend to',
+                    f'{rig.actuators[k].angle_deg:g}',
+                )
+
+
+@check('actuators', 'preload_Pa', kind=KIND)
+def _pressures(rig: Any) -> Iterator[Problem]:
+    for i, a in enumerate(rig.actuators):
+        if a.pressure_max_Pa <= a.pressure_min_Pa:
+            yield Problem(
+                ('actuators', i, 'pressure_max_Pa'),
+                f'expected more than pressure_min_Pa = {a.pressure_min_Pa:g}',
+                f'{a.pressure_max_Pa:g}',
+            )
+        elif not a.pressure_min_Pa <= rig.preload_Pa < a.pressure_max_Pa:
+            yield Problem(
+                ('preload_Pa',),
+                f'expected within the range of {a.name!r}, {a.pressure_min_Pa:g} to '
+                f'{a.pressure_max_Pa:g} Pa',
+                f'{rig.preload_Pa:g}',
+            )
+
+
+@check('actuators', 'plant', kind=KIND)
+def _torques(rig: Any) -> Iterator[Problem]:
+    most = rig.plant.drive.max_torque_N_m
+    for i, a in enumerate(rig.actuators):
+        torque = a.torque_per_pressure_N_m_Pa * a.pressure_max_Pa
+        if torque > most * (1.0 + 1e-9):
+            yield Problem(
+                ('actuators', i, 'pressure_max_Pa'),
+                f'takes {torque:g} N m by torque_per_pressure_N_m_Pa; expected at most '
+                f'plant.drive.max_torque_N_m = {most:g}',
+                f'{a.pressure_max_Pa:g}',
+            )
+
+
+@check('actuators', 'plant', kind=KIND)
+def _plant_axes(rig: Any) -> Iterator[Problem]:
+    count, expected = len(rig.plant.efficiency_factors), len(rig.actuators)
+    if count != expected:
+        yield Problem(
+            ('plant', 'efficiency_factors'),
+            f'expected one for each actuator: {expected}',
+            f'{count} numbers',
+        )
+    for i, factor in enumerate(rig.plant.efficiency_factors):
+        efficiency = factor * rig.plant.axis.transmission_efficiency
+        if efficiency > 1.0:
+            yield Problem(
+                ('plant', 'efficiency_factors', i),
+                f'makes an efficiency of {efficiency:g}; expected at most 1',
+                f'{factor:g}',
+            )
+
+
+@check('sections', 'plant', kind=KIND)
+def _plant_sections(rig: Any) -> Iterator[Problem]:
+    count, expected = len(rig.plant.sections), len(rig.sections)
+    if count != expected:
+        yield Problem(
+            ('plant', 'sections'),
+            f'expected as many as sections of the arm: {expected}',
+            f'{count} section{"s" if count != 1 else ""}',
+        )
+    compared = (
+        'length_m',
+        'mass_kg',
+        'chamber_area_m2',
+        'chamber_pitch_radius_m',
+        'axial_stiffness_N',
+        'bending_stiffness_N_m2',
+        'torsion_stiffness_N_m2',
+    )
+    factor = 2.0
+    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
+        for field in compared:
+            value, reference = getattr(real, field), getattr(known, field)
+            if not reference / factor <= value <= reference * factor:
+                yield Problem(
+                    ('plant', 'sections', i, field),
+                    f"expected within a factor {factor:g} of the controller's {reference:g} "
+                    '(the plant is the same arm, with stated errors)',
+                    f'{value:g}',
+                )
+
+
+@check('tracker', kind=KIND)
+def _no_cables(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'expected 0: there are no cables; preload_Pa keeps the chambers filled',
+            f'{rig.tracker.pretension_m:g}',
+        )

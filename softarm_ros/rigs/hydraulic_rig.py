@@ -1,0 +1,170 @@
+"""Rigs of sections with water chambers, driven by servo cylinders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.configs import Finite, NonNegative, Positive
+from softarm_ros.models.hydraulics.section_config import (
+    WATER_DENSITY_KG_M3,
+    ChamberConfig,
+    HydraulicSectionConfig,
+    Surroundings,
+)
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.schema import ActuatorBase, Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
+
+HydraulicModelName = Literal['hydraulic_statics', 'constant_curvature']
+HYDRAULIC_MODELS: tuple[HydraulicModelName, ...] = ('hydraulic_statics', 'constant_curvature')
+
+
+class HydraulicActuatorConfig(ActuatorBase):
+    """One chamber with its servo cylinder."""
+
+    section: str = Field(description='name of the section the chamber is in')
+    angle_deg: Finite = Field(description='of the chamber around the centreline, from base x')
+    unit: Literal['Pa'] = Field(default='Pa', description='of the command: chamber pressure')
+    pressure_min_Pa: NonNegative = Field(description='gauge')
+    pressure_max_Pa: Positive = Field(description='gauge; safe for the chamber')
+    max_rate_Pa_s: Positive
+    max_acceleration_Pa_s2: Positive
+    torque_per_pressure_N_m_Pa: Positive = Field(
+        description='nominal: the motor torque commanded for a pressure'
+    )
+
+
+class HydraulicRig(Rig):
+    """An arm of sections with three water chambers each (Chen et al. 2022)."""
+
+    MODELS: ClassVar[tuple[str, ...]] = HYDRAULIC_MODELS
+
+    kind: Literal['hydraulic'] = 'hydraulic'
+    sections: tuple[HydraulicSectionConfig, ...] = Field(
+        min_length=1, description='from base to tip, as the controller knows them'
+    )
+    segments_per_section: int = Field(
+        ge=1, le=5, default=1, description="of the controller's model; the paper has 1"
+    )
+    preload_Pa: NonNegative = Field(
+        description='pressure of all chambers at the start; the least filled one keeps it'
+    )
+    tip_load_density_kg_m3: Positive = Field(
+        default=7850.0, description='of the payload: what it displaces in water'
+    )
+    default_model: HydraulicModelName
+    actuators: tuple[HydraulicActuatorConfig, ...] = Field(
+        min_length=1, description='in the order of every actuation vector'
+    )
+    plant: HydraulicPlantConfig
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip."""
+        return tuple(section.name for section in self.sections)
+
+    def chambers(self) -> tuple[ChamberConfig, ...]:
+        """Return where the chambers are, one per actuator."""
+        return tuple(
+            ChamberConfig(
+                name=a.name, section=self.section_names.index(a.section), angle_deg=a.angle_deg
+            )
+            for a in self.actuators
+        )
+
+    def surroundings(self, fluid_density_kg_m3: float) -> Surroundings:
+        """Return gravity, payload and, where the medium is water, a fluid of this density."""
+        return Surroundings(
+            gravity_m_s2=self.gravity_m_s2,
+            fluid_density_kg_m3=fluid_density_kg_m3 if self.medium == 'water' else 0.0,
+            tip_load_kg=self.tip_load_kg,
+            tip_load_density_kg_m3=self.tip_load_density_kg_m3,
+        )
+
+    def model(self, name: str | None = None) -> HydraulicStatics:
+        """Return the default model, or another one; `constant_curvature` knows no weight."""
+        from softarm_ros.models.hydraulics.statics import HydraulicStatics
+
+        chosen = self.model_name(name)
+        surroundings = self.surroundings(WATER_DENSITY_KG_M3)
+        if chosen == 'constant_curvature':
+            surroundings = Surroundings(gravity_m_s2=(0.0, 0.0, 0.0))
+        limits = self.actuator_limits()
+        return HydraulicStatics(
+            self.sections,
+            self.chambers(),
+            surroundings,
+            limits.position_min,
+            limits.position_max,
+            self.preload_Pa,
+            1 if chosen == 'constant_curvature' else self.segments_per_section,
+            chosen,
+        )
+
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
+
+        def column(field: str) -> Any:
+            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='Pa',
+            position_min=column('pressure_min_Pa'),
+            position_max=column('pressure_max_Pa'),
+            max_speed=column('max_rate_Pa_s'),
+            max_acceleration=column('max_acceleration_Pa_s2'),
+            effort_unit='N m',
+        )
+
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the bending limits and what elongation the pressures can make."""
+        count = len(self.sections)
+        lower, upper = np.full(3 * count, -np.inf), np.full(3 * count, np.inf)
+        limits = self.actuator_limits()
+        for k, section in enumerate(self.sections):
+            own = [i for i, a in enumerate(self.actuators) if a.section == section.name]
+            most = section.chamber_area_m2 * float(limits.position_max[own].sum())
+            reach = section.length_m / section.axial_stiffness_N
+            # The weight below or above stretches or shortens the section as well.
+            lower[3 * k + 2], upper[3 * k + 2] = -0.5 * most * reach, 1.5 * most * reach
+        return ConfigurationLimits(
+            lower,
+            upper,
+            np.array([[3 * k, 3 * k + 1] for k in range(count)], dtype=np.int64),
+            np.deg2rad([section.max_bending_angle_deg for section in self.sections]),
+        )
+
+    def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        """Return n configurations (n, dof) that pressures within their range hold."""
+        model, limits = self.model(), self.actuator_limits()
+        share = rng.uniform(0.0, 1.0, (n, len(self.actuators)))
+        pressures = limits.position_min + share * (limits.position_max - limits.position_min)
+        return np.array([model.configuration_of(row) for row in pressures])
+
+    def simulated_arm(self, seed: int) -> HydraulicPlant:
+        """Return the plant, with an axis per actuator."""
+        from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
+
+        return HydraulicPlant(
+            self.plant,
+            self.chambers(),
+            [a.torque_per_pressure_N_m_Pa for a in self.actuators],
+            np.full(len(self.actuators), self.preload_Pa),
+            self.surroundings(self.plant.water.density_kg_m3),
+            seed,
+        )
+
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each section [m]."""
+        return tuple(section.outer_radius_m for section in self.plant.sections)
