@@ -126,11 +126,16 @@ class HydraulicStatics:
 
     @property
     def configuration_scale(self) -> Array:
-        """Return (3 s,): one radian, and the elongation that takes as much pressure."""
+        """
+        Return (3 s,): one radian, and a tenth of the elongation that takes as much pressure.
+
+        Elongation moves the tip by millimetres; it is there to keep the chambers filled, not to
+        track with.
+        """
         scale = []
         for section in self.sections:
             lever = section.axial_stiffness_N * section.chamber_pitch_radius_m
-            scale += [1.0, 1.0, 2.0 * section.bending_stiffness_N_m2 / lever]
+            scale += [1.0, 1.0, 0.2 * section.bending_stiffness_N_m2 / lever]
         return np.array(scale)
 
     # Configuration -> shape, pressures.
