@@ -27,7 +27,10 @@ from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
 from softarm_ros.models.dynamics.tangents import ComplexArray, strain_tangent_into
 
 ITERATION_LIMIT = 60
-_CLOSE = 1e-7  # a step this small is followed by one more, which is then exact to rounding
+# Steps of this size are the last: what they leave is rounding, Newton being quadratic, and an old
+# matrix shrinking its steps tenfold or better.
+_CLOSE = 1e-7
+_CLOSE_BY_OLD_MATRIX = 1e-11
 _MAX_TURN_RAD = 0.7  # of a section by one Newton step
 
 
@@ -63,6 +66,39 @@ class HeldShape:
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def _tangent_into(
+    body: Body,
+    loads: Loads,
+    hold: Array,
+    q: Array,
+    complex_q: ComplexArray,
+    zeros: ComplexArray,
+    complex_scratch: Scratch,
+    column: ComplexArray,
+    matrix: Array,
+) -> None:
+    """Write the Newton matrix at strains q (n, 4)."""
+    n, m = q.shape[0], hold.shape[1]
+    for k in range(n):
+        for j in range(4):
+            complex_q[k, j] = q[k, j]
+    strain_tangent_into(
+        body, loads, complex_q, zeros, zeros, complex_scratch, column, matrix[: 4 * n, : 4 * n]
+    )
+    _border(hold, n, m, matrix)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _border(hold: Array, n: int, m: int, matrix: Array) -> None:
+    for j in range(m):
+        for i in range(4 * n):
+            matrix[i, 4 * n + j] = -hold[i, j]
+            matrix[4 * n + j, i] = hold[i, j]
+        for i in range(m):
+            matrix[4 * n + j, 4 * n + i] = 0.0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def _search(
     body: Body,
     loads: Loads,
@@ -77,40 +113,36 @@ def _search(
     scratch: Scratch,
     matrix: Array,
     right: Array,
+    known: bool,
 ) -> bool:
     """
     Newton for q (n, 4) and u (3 s,) in place; hold (4 n, 3 s) is B, wanted (3 s,) is c.
 
-    `matrix` is left as the Newton matrix at the solution.
+    `matrix` may be given as that of a solution near by (`known`); it is left as the Newton matrix
+    at the solution. A matrix serves on as long as its steps shrink well.
     """
     n, m = q.shape[0], u.shape[0]
     still = np.zeros((n, 4))
     out = np.zeros((n, 4))
-    close = False
+    fresh, before = False, np.inf
     for _ in range(ITERATION_LIMIT):
-        for k in range(n):
-            for j in range(4):
-                complex_q[k, j] = q[k, j]
-        strain_tangent_into(
-            body, loads, complex_q, zeros, zeros, complex_scratch, column, matrix[: 4 * n, : 4 * n]
-        )
+        if not known:
+            _tangent_into(
+                body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix
+            )
+            known, fresh = True, True
         place_arm(body, q, scratch)
         residual(body, loads, q, still, still, scratch, out)
         for i in range(4 * n):
             value = out[i // 4, i % 4]
             for j in range(m):
-                matrix[i, 4 * n + j] = -hold[i, j]
-                matrix[4 * n + j, i] = hold[i, j]
                 value -= hold[i, j] * u[j]
             right[i] = -value
         for j in range(m):
-            matrix[4 * n + j, 4 * n :] = 0.0
             value = wanted[j]
             for i in range(4 * n):
                 value -= hold[i, j] * q[i // 4, i % 4]
             right[4 * n + j] = value
-        if close:
-            return True
         change = np.linalg.solve(matrix, right)
         largest, total = 0.0, 0.0
         for k in range(n):
@@ -127,8 +159,14 @@ def _search(
                 q[k, j] += factor * change[4 * k + j]
         for j in range(m):
             u[j] += factor * change[4 * n + j]
-        # Quadratic: what is left after a step of 1e-7 is rounding.
-        close = factor == 1.0 and largest <= _CLOSE
+        if largest <= (_CLOSE if fresh else _CLOSE_BY_OLD_MATRIX):
+            _tangent_into(
+                body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix
+            )
+            return True
+        fresh = False
+        known = factor == 1.0 and largest < 0.1 * before
+        before = largest
     return False
 
 
@@ -167,12 +205,17 @@ class ShapeHolder:
         """Return bends [rad] and elongation [m] of the sections (3 s,) of strains (n, 4)."""
         return np.asarray(self.hold.T @ strains.ravel())
 
-    def solve(self, configuration: Array, loads: Loads | None = None) -> HeldShape:
+    def solve(
+        self,
+        configuration: Array,
+        loads: Loads | None = None,
+        near: HeldShape | None = None,
+    ) -> HeldShape:
         """
         Return the balance that holds (b_x, b_y, elongation) of every section (3 s,).
 
-        Started from uniform strains without twist. Where that fails the gravity is put on in
-        steps.
+        Started from `near`, a balance of a similar configuration, or from uniform strains without
+        twist. Where that fails the gravity is put on in steps.
 
         Raises
         ------
@@ -182,9 +225,17 @@ class ShapeHolder:
         """
         loads = self.loads if loads is None else loads
         n, m = self.arm.segments, 3 * self._sections
-        q = self._uniform(configuration)
-        u = np.zeros(m)
-        if not self._newton(loads, configuration, q, u):
+        found = False
+        if near is not None:
+            change = configuration - self.configuration_of(near.strains)
+            q = near.strains + (near.strains_by_configuration @ change).reshape(n, 4)
+            u = near.resultants + near.resultants_by_configuration @ change
+            self._matrix[: 4 * n, : 4 * n] = near.stiffness
+            found = self._newton(loads, configuration, q, u, known=True)
+        if not found:
+            q, u = self._uniform(configuration), np.zeros(m)
+            found = self._newton(loads, configuration, q, u)
+        if not found:
             q, u = self._uniform(configuration), np.zeros(m)
             for share in (0.25, 0.5, 0.75, 1.0):
                 part = loads._replace(gravity=share * loads.gravity, wrench=share * loads.wrench)
@@ -214,7 +265,11 @@ class ShapeHolder:
             parts.append(np.tile(strain, (section.segments, 1)))
         return np.concatenate(parts)
 
-    def _newton(self, loads: Loads, wanted: Array, q: Array, u: Array) -> bool:
+    def _newton(
+        self, loads: Loads, wanted: Array, q: Array, u: Array, known: bool = False
+    ) -> bool:
+        if known:
+            _border(self.hold, len(q), len(u), self._matrix)
         return bool(
             _search(
                 self.arm.body,
@@ -230,5 +285,6 @@ class ShapeHolder:
                 self.arm.scratch,
                 self._matrix,
                 self._right,
+                known,
             )
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import daqp
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import Array, InverseSolution, ModelError, Vector3
@@ -22,6 +23,7 @@ _SETTLING = 40  # iterations that also pull towards the preferred configuration
 _REGULARISER = 1e-4  # of the squared arm length, while pulling
 _FINE_REGULARISER = 1e-7
 _MAX_BEND_STEP_RAD = 0.4
+_SETTLED_RAD = 0.01  # bends that change less than this by a step have settled
 _OPTIMAL = (1, 2)
 _SOFT = 8
 
@@ -33,6 +35,24 @@ class _Found:
     residual: float
     converged: bool
     message: str
+
+
+def _better(one: _Found, other: _Found) -> bool:
+    """Return whether a solution is converged and the other is not, or bends less, or is nearer."""
+    if one.converged != other.converged:
+        return one.converged
+    if one.converged:
+        return _bending(one) < _bending(other)
+    return one.residual < other.residual
+
+
+def _bends(dof: int) -> NDArray[np.int64]:
+    """Return the indices of the bending components."""
+    return np.flatnonzero(np.arange(dof) % 3 < 2)
+
+
+def _bending(found: _Found) -> float:
+    return float(np.sum(found.configuration.reshape(-1, 3)[:, :2] ** 2))
 
 
 class PoseSearch:
@@ -74,10 +94,10 @@ class PoseSearch:
             found = self._descend(start, target, turn, loads)
             if found is None:
                 continue
-            if best is None or found.residual < best.residual:
+            if best is None or _better(found, best):
                 best = found
-            if best.converged:
-                break
+            if best.converged and guess is not None:
+                break  # stays on the branch of the guess
         if best is None:
             raise ModelError(f'position {target.tolist()} m: no configuration in balance found')
         shape = model._shape(best.held.strains)
@@ -103,14 +123,17 @@ class PoseSearch:
                     bend = min(max(bend, -self._max_bend[k]), self._max_bend[k])
                     configuration[k, :2] = bend * towards
                 tries.append(configuration.ravel())
-        misses = []
+        ranked = []
         for one in tries:
             try:
-                misses.append(float(np.linalg.norm(model.tips_of(one)[0] - target)))
+                miss = float(np.linalg.norm(model.tips_of(one)[0] - target))
             except ModelError:
-                misses.append(np.inf)
-        order = np.argsort(misses, kind='stable')
-        return starts + [tries[i] for i in order[:3] if np.isfinite(misses[i])]
+                continue
+            # A radian of bending is worth a quarter of the arm's length: rather bend less.
+            bending = float(np.linalg.norm(one.reshape(-1, 3)[:, :2]))
+            ranked.append((miss + 0.25 * bending * model.rest_length_m, one))
+        ranked.sort(key=lambda pair: pair[0])
+        return starts + [one for _, one in ranked[:3]]
 
     def _descend(
         self, start: Array, target: Array, turn: Array | None, loads: Loads
@@ -123,8 +146,9 @@ class PoseSearch:
             return None
         error = self._error(held, target, turn)
         left = float(np.linalg.norm(error))
+        pulling = turn is None
         for iteration in range(_ITERATIONS):
-            pulling = turn is None and iteration < _SETTLING
+            pulling = pulling and iteration < _SETTLING
             if not pulling and left <= 1e-3 * CONVERGED_M:
                 break
             J = model.arm.tip_jacobian(held.strains) @ held.strains_by_configuration
@@ -144,13 +168,16 @@ class PoseSearch:
             for _ in range(6):
                 trial = self._clipped(q + step)
                 try:
-                    there = model.holder.solve(trial, loads)
+                    there = model.holder.solve(trial, loads, near=held)
                 except ModelError:
                     step = 0.5 * step
                     continue
                 miss = self._error(there, target, turn)
                 size = float(np.linalg.norm(miss))
                 if pulling or size < left * (1.0 - 1e-6):
+                    # Settled: from here on only the tip counts.
+                    still = float(np.abs((trial - q)[_bends(len(q))]).max()) < _SETTLED_RAD
+                    pulling = pulling and not still
                     q, held, error, left, moved = trial, there, miss, size, True
                     break
                 step = 0.5 * step

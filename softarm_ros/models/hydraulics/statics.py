@@ -32,7 +32,8 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.models.hydraulics.sections import chamber_drive
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
-_REMEMBERED = 8
+_REMEMBERED = 4
+_NEAR_RAD = 0.15  # a remembered balance this near shortens the search
 
 
 class HydraulicStatics:
@@ -154,11 +155,21 @@ class HydraulicStatics:
         key = wanted.tobytes()
         found = self._held.get(key)
         if found is None:
-            found = self.holder.solve(wanted)
+            found = self.holder.solve(wanted, near=self._nearest(wanted))
             if len(self._held) >= _REMEMBERED:
                 self._held.pop(next(iter(self._held)))
             self._held[key] = found
         return found
+
+    def _nearest(self, configuration: Array) -> HeldShape | None:
+        """Return a remembered balance from which the search is short, or None."""
+        best, shortest = None, _NEAR_RAD
+        for held in self._held.values():
+            away = np.abs(self.holder.configuration_of(held.strains) - configuration)
+            distance = float(away.max())
+            if distance < shortest:
+                best, shortest = held, distance
+        return best
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 s,), twisted as the weight twists it."""
