@@ -17,7 +17,7 @@ from softarm_ros.models.hydraulics.section_config import (
     HydraulicSectionConfig,
     Surroundings,
 )
-from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoopConfig
 from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
@@ -58,6 +58,9 @@ class HydraulicRig(Rig):
     )
     preload_Pa: NonNegative = Field(
         description='pressure of all chambers at the start; the least filled one keeps it'
+    )
+    pressure_loop: PressureLoopConfig = Field(
+        default=PressureLoopConfig(), description='of the drives, around the pressure sensors'
     )
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
@@ -160,6 +163,7 @@ class HydraulicRig(Rig):
             self.plant,
             self.chambers(),
             [a.torque_per_pressure_N_m_Pa for a in self.actuators],
+            self.pressure_loop,
             np.full(len(self.actuators), self.preload_Pa),
             self.surroundings(self.plant.water.density_kg_m3),
             seed,

@@ -127,9 +127,7 @@ def _search(
     fresh, before = False, np.inf
     for _ in range(ITERATION_LIMIT):
         if not known:
-            _tangent_into(
-                body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix
-            )
+            _tangent_into(body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix)
             known, fresh = True, True
         place_arm(body, q, scratch)
         residual(body, loads, q, still, still, scratch, out)
@@ -160,9 +158,7 @@ def _search(
         for j in range(m):
             u[j] += factor * change[4 * n + j]
         if largest <= (_CLOSE if fresh else _CLOSE_BY_OLD_MATRIX):
-            _tangent_into(
-                body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix
-            )
+            _tangent_into(body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix)
             return True
         fresh = False
         known = factor == 1.0 and largest < 0.1 * before

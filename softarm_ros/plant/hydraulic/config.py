@@ -35,6 +35,13 @@ class ServoDriveConfig(ConfigBlock):
     lag_s: Positive = Field(description='first-order time constant of the torque')
 
 
+class PressureLoopConfig(ConfigBlock):
+    """What the drives make of the measured pressures; gain 0 is torque control as in the paper."""
+
+    gain: NonNegative = 0.0
+    filter_s: Positive = Field(default=0.03, description='time constant of the measured error')
+
+
 class PressureSensorConfig(ConfigBlock):
     """Pressure sensors of the chambers on their acquisition card."""
 

@@ -19,7 +19,7 @@ from softarm_ros.models.hydraulics.sections import chamber_drive
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoopConfig
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
@@ -31,8 +31,9 @@ class HydraulicPlant:
     """
     What stands in for drives, axes, arm, cameras and pressure sensors in simulation.
 
-    A commanded pressure becomes a motor torque by the nominal ratio; what pressure that torque
-    makes depends on friction and efficiency of the axis, which the controller does not know. Arm
+    A commanded pressure becomes a motor torque by the nominal ratio and the loop of the drives;
+    what pressure that torque makes depends on friction and efficiency of the axis, which the
+    controller does not know. Arm
     and water are solved together (`HydraulicArm`).
 
     It starts at rest with the torques of `preload_Pa`, the seals without friction force.
@@ -45,6 +46,8 @@ class HydraulicPlant:
         One per actuator, in the order of the commands.
     torque_per_pressure : (m,)
         Nominal ratio of the drives [N m/Pa].
+    loop
+        Of the drives, around the measured pressures.
     preload_Pa : (m,)
         Pressures to start from.
     surroundings
@@ -69,6 +72,7 @@ class HydraulicPlant:
         config: HydraulicPlantConfig,
         chambers: Sequence[ChamberConfig],
         torque_per_pressure: ArrayLike,
+        loop: PressureLoopConfig,
         preload_Pa: ArrayLike,
         surroundings: Surroundings,
         seed: int,
@@ -100,7 +104,7 @@ class HydraulicPlant:
             self._water = ArmInWater(self._arm.arm, config.water, diameters)
         start = np.asarray(preload_Pa, dtype=float)
         self._drives = ServoDrives(
-            config.drive, np.asarray(torque_per_pressure, dtype=float), start
+            config.drive, loop, np.asarray(torque_per_pressure, dtype=float), start
         )
         self._state = self._settled(self._drives.torque)
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
@@ -150,7 +154,6 @@ class HydraulicPlant:
             self.time_s = start + (duration_s if k == steps - 1 else (k + 1) * h)
             if self._mocap.due(self.time_s):
                 self._mocap.capture(self.time_s, self.true_section_tips())
-        self._sensors.sample(self._pressures())
 
     def hold(self) -> None:
         """Keep the motor torques of now: the pressures stay, and with them the arm."""
@@ -193,7 +196,8 @@ class HydraulicPlant:
         loads = self._loads
         if self._water is not None:
             loads = self._water.immersed(loads, self._state.strains, self._state.rates)
-        done = self._arm.step(self._state, self._drives.advance(h), h, loads)
+        torque = self._drives.advance(self._sensors.reading, h)
+        done = self._arm.step(self._state, torque, h, loads)
         if not done.converged:
             raise PlantError(f'at {self.time_s:.4f} s: {done.message}')
         if done.cavitated.any():
@@ -202,6 +206,7 @@ class HydraulicPlant:
                 'move more slowly'
             )
         self._state = done.state
+        self._sensors.sample(self._pressures())
 
     def _pressures(self) -> Array:
         return self._arm.hydraulics.chamber_pressure(self._state.axes)
