@@ -29,6 +29,9 @@ HydraulicModelName = Literal['hydraulic_statics', 'constant_curvature']
 HYDRAULIC_MODELS: tuple[HydraulicModelName, ...] = ('hydraulic_statics', 'constant_curvature')
 
 
+_TRIES_PER_SAMPLE = 20
+
+
 class HydraulicActuatorConfig(ActuatorBase):
     """One chamber with its servo cylinder."""
 
@@ -149,11 +152,24 @@ class HydraulicRig(Rig):
         )
 
     def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-        """Return n configurations (n, dof) that pressures within their range hold."""
+        """Return n configurations (n, dof) that pressures and bends within their ranges hold."""
+        from softarm_ros.models.arm_model import ModelError
+
         model, limits = self.model(), self.actuator_limits()
-        share = rng.uniform(0.0, 1.0, (n, len(self.actuators)))
-        pressures = limits.position_min + share * (limits.position_max - limits.position_min)
-        return np.array([model.configuration_of(row) for row in pressures])
+        bending = np.deg2rad([section.max_bending_angle_deg for section in self.sections])
+        found: list[NDArray[np.float64]] = []
+        for _ in range(_TRIES_PER_SAMPLE * n):
+            pressures = rng.uniform(limits.position_min, limits.position_max)
+            try:
+                configuration = model.configuration_of(pressures)
+            except ModelError:
+                continue  # beyond a fold
+            bends = np.linalg.norm(configuration.reshape(-1, 3)[:, :2], axis=1)
+            if np.all(bends <= bending):
+                found.append(configuration)
+            if len(found) == n:
+                break
+        return np.array(found).reshape(len(found), -1)
 
     def simulated_arm(self, seed: int) -> HydraulicPlant:
         """Return the plant, with an axis per actuator."""

@@ -22,6 +22,7 @@ _ITERATIONS = 80
 _SETTLING = 40  # iterations that also pull towards the preferred configuration
 _REGULARISER = 1e-4  # of the squared arm length, while pulling
 _FINE_REGULARISER = 1e-7
+_POSE_REGULARISER = 1e-10
 _MAX_BEND_STEP_RAD = 0.4
 _SETTLED_RAD = 0.01  # bends that change less than this by a step have settled
 _OPTIMAL = (1, 2)
@@ -153,12 +154,15 @@ class PoseSearch:
                 break
             J = model.arm.tip_jacobian(held.strains) @ held.strains_by_configuration
             J = J[:3] if turn is None else np.vstack([J[:3], length * J[3:]])
-            J = J * self._scale
+            # With an orientation nothing is free: elongation is needed like the bends.
+            scale = self._scale if turn is None else np.tile([1.0, 1.0, length], len(q) // 3)
+            J = J * scale
             w = np.zeros(len(q))
             if pulling:
                 w = 0.5 * (model.preferred_from(q, held) - q) / self._scale
-            eps = length**2 * (_REGULARISER if pulling else _FINE_REGULARISER)
-            step = self._step(J, error, w, eps, q, held)
+            fine = _FINE_REGULARISER if turn is None else _POSE_REGULARISER
+            eps = length**2 * (_REGULARISER if pulling else fine)
+            step = self._step(J, error, w, eps, q, held, scale)
             if step is None:
                 break
             bends = step.reshape(-1, 3)[:, :2]
@@ -203,11 +207,18 @@ class PoseSearch:
         return np.concatenate([miss, self._model.rest_length_m * angle])
 
     def _step(
-        self, J: Array, error: Array, w: Array, eps: float, q: Array, held: HeldShape
+        self,
+        J: Array,
+        error: Array,
+        w: Array,
+        eps: float,
+        q: Array,
+        held: HeldShape,
+        scale: Array,
     ) -> Array | None:
         """Return dq (3 s,) of the quadratic programme, or None."""
         model = self._model
-        A = model.pressure_rates_of(held) * self._scale
+        A = model.pressure_rates_of(held) * scale
         pressures = model.pressures_of(held)
         unit = 1.0 / (model.pressure_max - model.pressure_min)
         rows = [A * unit[:, None]]
@@ -218,7 +229,7 @@ class PoseSearch:
             size = float(np.linalg.norm(bend))
             if size > 1e-6:
                 row = np.zeros((1, len(q)))
-                row[0, 3 * k : 3 * k + 2] = bend / size
+                row[0, 3 * k : 3 * k + 2] = bend / size  # the scale of bends is 1
                 rows.append(row)
                 low.append(np.array([-1e30]))
                 high.append(np.array([max(limit - size, 0.0)]))
@@ -236,7 +247,7 @@ class PoseSearch:
         )
         if flag not in _OPTIMAL or not np.isfinite(x).all():
             return None
-        return np.asarray(x) * self._scale
+        return np.asarray(x) * scale
 
     def _clipped(self, configuration: Array) -> Array:
         out = configuration.copy()

@@ -32,6 +32,7 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.models.hydraulics.sections import chamber_drive
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
+_LARGEST_CONDITION = 1e3  # of pressures to resultants, in units of lever and area
 _REMEMBERED = 4
 _NEAR_RAD = 0.15  # a remembered balance this near shortens the search
 
@@ -89,10 +90,10 @@ class HydraulicStatics:
         self.pressure_map = np.stack([rows[:, 2], -rows[:, 1], rows[:, 0]], axis=1).reshape(
             -1, len(self.chambers)
         )
-        if (
-            np.linalg.cond(self.pressure_map / np.abs(self.pressure_map).max(axis=1)[:, None])
-            > 1e6
-        ):
+        levers = [s.chamber_area_m2 * s.chamber_pitch_radius_m for s in self.sections]
+        areas = [s.chamber_area_m2 for s in self.sections]
+        unit = np.stack([levers, levers, areas], axis=1).reshape(-1, 1)
+        if np.linalg.cond(self.pressure_map / unit) > _LARGEST_CONDITION:
             raise ModelError('the chambers of a section lie on one side: they cannot bend it')
         self._to_pressure = np.linalg.inv(self.pressure_map)
         self._held: dict[bytes, HeldShape] = {}
@@ -262,7 +263,8 @@ class HydraulicStatics:
         Raises
         ------
         ModelError
-            For pressures out of range, or if the loads cannot be followed from rest (a fold).
+            For pressures out of range, or if the loads cannot be followed from rest to a stable
+            equilibrium (a fold, a buckling load).
 
         """
         return self._shape(self._equilibrium(actuation, tip_force, tip_moment).strains)
@@ -309,7 +311,7 @@ class HydraulicStatics:
         loads = self.loaded(tip_force, tip_moment)
         loads = loads._replace(drive=self.drive.drive(pressures))
         rest = equilibrium(self.arm, loads)
-        if not rest.converged:
+        if not (rest.converged and rest.stable):
             raise ModelError(
                 f'no equilibrium at {np.round(pressures).tolist()} Pa: {rest.message}'
             )

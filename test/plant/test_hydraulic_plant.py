@@ -1,0 +1,325 @@
+"""The simulated water-hydraulic arm: drives, axes, body, water, sensors."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.models.hydraulics.section_config import (
+    ChamberConfig,
+    HydraulicSectionConfig,
+    Surroundings,
+)
+from softarm_ros.models.hydraulics.statics import HydraulicStatics
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.hydraulic.config import (
+    HydraulicPlantConfig,
+    PressureLoopConfig,
+    PressureSensorConfig,
+    ServoDriveConfig,
+)
+from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
+from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
+from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
+
+GRAVITY = (0.0, 0.0, 9.81)
+RATIO = 2.5e-6
+PRELOAD = 1e5
+SECTION = {
+    'length_m': 0.397,
+    'mass_kg': 0.35,
+    'displaced_volume_m3': 2.6e-4,
+    'outer_radius_m': 0.045,
+    'chamber_area_m2': 1.131e-4,
+    'chamber_pitch_radius_m': 0.03,
+    'axial_stiffness_N': 22620.0,
+    'bending_stiffness_N_m2': 0.43,
+    'torsion_stiffness_N_m2': 0.29,
+}
+LOSSES = {
+    'axial_damper_N_s_m': 200.0,
+    'drag_N_s_m': 2.0,
+    'turning_drag_N_m_s': 0.05,
+    'hydrodynamic_diameter_m': 0.04,
+}
+CHAMBERS = [
+    ChamberConfig(name=f'c{3 * k + j + 1}', section=k, angle_deg=120.0 * j + 180.0 * k)
+    for k in range(2)
+    for j in range(3)
+]
+SWING = np.array([3e5, 1e5, 1.5e5, 1e5, 2.5e5, 2e5])
+
+
+def config(friction=0.0, **changes):
+    fields = {
+        'segments_per_section': 3,
+        'time_step_s': 0.004,
+        'sections': [{**SECTION, **LOSSES}] * 2,
+        'axis': {
+            'coulomb_friction_N': friction,
+            'static_friction_N': 1.4 * friction,
+            'chamber_compliance_m3_Pa': 0.0,
+        },
+        'efficiency_factors': [1.0] * 6,
+        'drive': {'max_torque_N_m': 2.5, 'torque_step_N_m': 1e-6, 'lag_s': 0.002},
+        'pressure_sensor': {'noise_Pa': 0.0, 'offset_Pa': 0.0, 'step_Pa': 0.01},
+        'mocap': {
+            'rate_hz': 60.0,
+            'position_noise_m': 5e-4,
+            'orientation_noise_rad': 5e-3,
+            'delay_s': 0.035,
+            'dropout_probability': 0.0,
+        },
+    }
+    return HydraulicPlantConfig.model_validate({**fields, **changes})
+
+
+def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, **changes):
+    return HydraulicPlant(
+        config(**changes),
+        CHAMBERS,
+        np.full(6, RATIO),
+        PressureLoopConfig(gain=gain),
+        np.full(6, preload),
+        surroundings or Surroundings(GRAVITY),
+        seed,
+    )
+
+
+def statics(surroundings=None):
+    sections = [HydraulicSectionConfig(name=name, **SECTION) for name in ('a', 'b')]
+    return HydraulicStatics(
+        sections,
+        CHAMBERS,
+        surroundings or Surroundings(GRAVITY),
+        np.zeros(6),
+        np.full(6, 1e6),
+        PRELOAD,
+        3,
+    )
+
+
+def ramp(arm, to, seconds=3.0, start=PRELOAD):
+    steps = round(seconds / 0.02)
+    for k in range(steps):
+        arm.step(start + (np.asarray(to) - start) * (k + 1) / steps, 0.02)
+
+
+# -- rest, repeatability, commands ------------------------------------------------------------
+
+
+def test_starts_at_rest_under_the_preload_and_stays():
+    arm = plant()
+    before = arm.true_section_tips()
+    np.testing.assert_allclose(
+        before, statics().forward(np.full(6, PRELOAD)).section_tips, atol=1e-8
+    )
+    np.testing.assert_allclose(arm.true_pressures(), PRELOAD, rtol=1e-9)
+    arm.step(np.full(6, PRELOAD), 1.0)
+    np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-7)
+    assert arm.time_s == 1.0
+
+
+def test_same_seed_same_run_and_the_step_may_be_cut():
+    runs = []
+    for seed, cuts in ((3, 1), (3, 5), (4, 1)):
+        arm = plant(
+            seed,
+            friction=25.0,
+            gain=3.0,
+            pressure_sensor={'noise_Pa': 1000.0, 'offset_Pa': 2500.0, 'step_Pa': 98.0},
+        )
+        for _ in range(25):
+            for _ in range(cuts):
+                arm.step(SWING, 0.02 / cuts)
+        runs.append((arm.true_section_tips(), arm.chamber_pressures(), arm.poll_poses()))
+    np.testing.assert_allclose(runs[0][0], runs[1][0], atol=1e-12)
+    np.testing.assert_array_equal(runs[0][1], runs[1][1])
+    assert len(runs[0][2]) == len(runs[1][2]) > 20
+    np.testing.assert_allclose(
+        runs[0][2][-1].section_tips, runs[1][2][-1].section_tips, atol=1e-12
+    )
+    assert np.abs(runs[0][0] - runs[2][0]).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ('command', 'duration', 'message'),
+    [
+        (np.zeros(5), 0.1, r'shape \(5,\)'),
+        ([1e5, 1e5, np.nan, 1e5, 1e5, 1e5], 0.1, 'c3'),
+        (np.zeros(6), 0.0, 'duration_s'),
+        (np.zeros(6), np.inf, 'duration_s'),
+    ],
+)
+def test_wrong_commands_raise_before_anything_moves(command, duration, message):
+    arm = plant()
+    before = arm.true_section_tips()
+    with pytest.raises(ValueError, match=message):
+        arm.step(command, duration)
+    assert arm.time_s == 0.0
+    np.testing.assert_array_equal(arm.true_section_tips(), before)
+
+
+def test_hold_keeps_torques_and_the_arm_comes_to_rest():
+    arm = plant(friction=25.0, gain=3.0)
+    for _ in range(25):
+        arm.step(SWING, 0.02)
+    arm.hold()
+    torque = arm.actuator_state().effort
+    arm.step(None, 2.0)
+    np.testing.assert_array_equal(arm.actuator_state().effort, torque)
+    np.testing.assert_array_equal(arm.actuator_state().velocity, 0.0)
+    before = arm.true_section_tips()
+    arm.step(None, 0.5)
+    np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-5)
+
+
+# -- where it comes to rest -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'surroundings',
+    [
+        Surroundings(GRAVITY),
+        Surroundings(GRAVITY, 0.0, 0.15),
+        Surroundings(GRAVITY, 998.0, 0.15),
+    ],
+    ids=['air', 'payload', 'water'],
+)
+def test_without_errors_and_friction_it_rests_where_the_statics_say(surroundings):
+    arm = plant(surroundings=surroundings)
+    ramp(arm, SWING, 2.0)
+    arm.step(SWING, 5.0)
+    np.testing.assert_allclose(arm.true_pressures(), SWING, rtol=1e-4)
+    wanted = statics(surroundings).forward(arm.true_pressures())
+    np.testing.assert_allclose(arm.true_section_tips(), wanted.section_tips, atol=2e-4)
+    points = arm.true_centerline(9)
+    np.testing.assert_allclose(points, wanted.centerline(9), atol=2e-4)
+
+
+def test_tilt_of_the_base_turns_the_arm_but_not_gravity():
+    level, tilted = plant(), plant(base_tilt_deg=(0.0, 2.0))
+    tip, moved = level.true_section_tips()[-1], tilted.true_section_tips()[-1]
+    shift = moved[:3, 3] - tip[:3, 3]
+    # It points away by 2 deg, and hangs back towards the vertical.
+    assert 0.0 < shift[0] < 0.794 * np.radians(2.0)
+    assert abs(shift[1]) < 1e-6
+    base = tilted.true_centerline(2)[0]
+    np.testing.assert_allclose(base, 0.0, atol=1e-12)
+
+
+def test_seals_hold_the_arm_until_the_breakaway_force():
+    arm = plant(friction=25.0)
+    before = arm.true_section_tips()
+    band = 1.4 * 25.0 / (0.25 * np.pi * 0.04**2)
+    arm.step(np.full(6, PRELOAD) + 0.9 * band * np.eye(6)[1], 1.0)
+    np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-6)
+    arm.step(np.full(6, PRELOAD) + 1.5 * band * np.eye(6)[1], 1.0)
+    assert np.linalg.norm((arm.true_section_tips() - before)[-1, :3, 3]) > 2e-3
+
+
+def test_friction_leaves_a_hysteresis_that_the_pressure_loop_shrinks():
+    gaps = {}
+    for gain in (0.0, 3.0):
+        arm = plant(friction=25.0, gain=gain)
+        ramp(arm, SWING)
+        arm.step(SWING, 1.0)
+        up = arm.true_pressures()[0]
+        over = SWING + 1e5 * np.eye(6)[0]
+        ramp(arm, over, 1.0, SWING)
+        ramp(arm, SWING, 1.0, over)
+        arm.step(SWING, 1.0)
+        gaps[gain] = arm.true_pressures()[0] - up
+    seals = 25.0 / (0.25 * np.pi * 0.04**2)
+    # Up and down end on opposite sides, at most the sliding friction away each.
+    assert 0.8 * seals < gaps[0.0] <= 2.05 * seals
+    assert gaps[3.0] < 0.4 * gaps[0.0]
+
+
+def test_a_wrong_efficiency_is_a_pressure_error_that_the_loop_shrinks():
+    factors = [0.95] + [1.0] * 5
+    errors = {}
+    for gain in (0.0, 4.0):
+        arm = plant(gain=gain, efficiency_factors=factors)
+        ramp(arm, SWING, 2.0)
+        arm.step(SWING, 3.0)
+        errors[gain] = arm.true_pressures()[0] / SWING[0] - 1.0
+    assert errors[0.0] == pytest.approx(-0.05, rel=1e-3)
+    # 0.95 (p + 4 (p - x)) = x
+    assert errors[4.0] == pytest.approx(0.95 * 5.0 / (1.0 + 0.95 * 4.0) - 1.0, rel=2e-2)
+
+
+def test_water_slows_the_swing_by_drag_and_added_mass():
+    bodies = [{**SECTION, **LOSSES, 'displaced_volume_m3': 0.0}] * 2  # no buoyancy
+    nothing = {
+        'drag_across': 0.0, 'drag_along': 0.0, 'added_mass_across': 0.0, 'added_mass_along': 0.0,
+    }  # fmt: skip
+    tips = []
+    for density, water in ((0.0, {}), (998.0, nothing), (998.0, {})):
+        arm = plant(surroundings=Surroundings(GRAVITY, density), sections=bodies, water=water)
+        before = arm.true_section_tips()[-1, :3, 3]
+        for _ in range(5):
+            arm.step(SWING, 0.02)
+        tips.append(arm.true_section_tips()[-1, :3, 3] - before)
+    np.testing.assert_allclose(tips[1], tips[0], atol=1e-9)
+    assert np.linalg.norm(tips[2]) < 0.95 * np.linalg.norm(tips[0])
+
+
+def test_boiling_water_is_an_error_not_a_number():
+    arm = plant(preload=0.0)
+    with pytest.raises(PlantError, match='boils'):
+        for _ in range(50):
+            arm.step([1e6, 0.0, 0.0, 0.0, 0.0, 0.0], 0.02)
+
+
+# -- the drives alone -------------------------------------------------------------------------
+
+
+def drives(gain=0.0, step=1e-9, lag=0.01, start=0.0):
+    return ServoDrives(
+        ServoDriveConfig(max_torque_N_m=2.5, torque_step_N_m=step, lag_s=lag),
+        PressureLoopConfig(gain=gain, filter_s=0.03),
+        np.array([RATIO, RATIO]),
+        np.full(2, start),
+    )
+
+
+def test_torque_lags_by_the_closed_form_whatever_the_step():
+    for steps in (1, 7):
+        drive = drives()
+        drive.command(np.array([4e5, 0.0]))
+        means = [drive.advance(np.zeros(2), 0.014 / steps) for _ in range(steps)]
+        assert drive.torque[0] == pytest.approx(1.0 - np.exp(-1.4), rel=1e-8)
+        mean = 1.0 - (1.0 - np.exp(-1.4)) / 1.4
+        assert np.mean(means, axis=0)[0] == pytest.approx(mean, rel=1e-8)
+        assert drive.torque[1] == 0.0
+
+
+def test_torque_is_limited_and_comes_in_steps():
+    drive = drives(step=0.1, lag=1e-4)
+    drive.command(np.array([4e6, 3.3e4]))
+    drive.advance(np.zeros(2), 0.1)
+    np.testing.assert_allclose(drive.torque, [2.5, 0.1])
+
+
+def test_the_loop_filters_the_measured_error():
+    drive = drives(gain=2.0, lag=1e-6)
+    drive.command(np.array([2e5, 2e5]))
+    for _ in range(10):
+        drive.advance(np.array([1e5, 2e5]), 0.003)
+    error = 1e5 * (1.0 - np.exp(-1.0))
+    np.testing.assert_allclose(drive.torque, [RATIO * (2e5 + 2.0 * error), RATIO * 2e5], rtol=1e-6)
+
+
+def test_sensors_have_noise_offset_and_resolution():
+    settings = PressureSensorConfig(noise_Pa=1000.0, offset_Pa=2500.0, step_Pa=98.0)
+    sensors = PressureSensors(settings, 400, 1)
+    rows = []
+    for _ in range(200):
+        sensors.sample(np.full(400, 3e5))
+        rows.append(sensors.reading)
+    readings = np.array(rows)
+    np.testing.assert_allclose(np.round(readings / 98.0), readings / 98.0, atol=1e-6)
+    assert readings.std(axis=0).mean() == pytest.approx(1000.0, rel=0.05)
+    assert readings.mean(axis=0).std() == pytest.approx(2500.0, rel=0.15)
+    again = PressureSensors(settings, 400, 1)
+    again.sample(np.full(400, 3e5))
+    np.testing.assert_array_equal(again.reading, rows[0])
