@@ -106,8 +106,8 @@ class ConfigurationLimits:
             share = np.maximum(share, np.hypot(*configurations[:, pair].T) / limit)
         bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
         if np.any(bounded):
-            middle = 0.5 * (self.lower + self.upper)[bounded]
-            half = 0.5 * (self.upper - self.lower)[bounded]
+            middle = 0.5 * (self.lower[bounded] + self.upper[bounded])
+            half = 0.5 * (self.upper[bounded] - self.lower[bounded])
             away = np.abs(configurations[:, bounded] - middle) / half
             share = np.maximum(share, away.max(axis=1))
         return share
