@@ -1,0 +1,132 @@
+"""Rigs of water-hydraulic arms: what their file may say, and who hears it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.rigs.loader import load_rig
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
+TEXT = SHIPPED.read_text(encoding='utf-8')
+
+
+def rig_with(tmp_path, *edits):
+    text = TEXT
+    for old, new in edits:
+        assert text.count(old) >= 1, old
+        text = text.replace(old, new, 1)
+    path = tmp_path / 'rig.yaml'
+    path.write_text(text, encoding='utf-8')
+    return load_rig(path)
+
+
+def test_is_a_hydraulic_rig_in_pascal():
+    rig = load_rig('hydraulic_arm')
+    assert isinstance(rig, HydraulicRig)
+    limits = rig.actuator_limits()
+    assert (limits.unit, limits.effort_unit) == ('Pa', 'N m')
+    np.testing.assert_array_equal(limits.position_max, 1e6)
+    assert rig.section_names == ('proximal', 'distal')
+    angles = [chamber.angle_deg for chamber in rig.chambers()]
+    assert angles == [0.0, 120.0, 240.0, 180.0, 300.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'field', 'expected'),
+    [
+        (
+            'angle_deg: 120.0}',
+            'angle_deg: 2.0}',
+            r'actuators\[1\].angle_deg',
+            '10 to less than 180 deg',
+        ),
+        (
+            'section: distal, angle_deg: 300.0',
+            'section: proximal, angle_deg: 300.0',
+            r'sections\[0\].name',
+            'exactly 3',
+        ),
+        ('section: proximal\n', 'section: proximol\n', r'actuators\[0\].section', 'did you mean'),
+        (
+            'pressure_max_Pa: 1.0e+6',
+            'pressure_max_Pa: 2.0e+6',
+            r'actuators\[0\].pressure_max_Pa',
+            'max_torque_N_m',
+        ),
+        ('preload_Pa: 1.0e+5', 'preload_Pa: 2.0e+6', 'preload_Pa', '0 to 1e'),
+        ('pressure_min_Pa: 0.0', 'pressure_min_Pa: 1.5e+6', 'pressure_max_Pa', '1.5e'),
+        ('0.98, 1.015', '0.98, 1.3', r'efficiency_factors\[1\]', 'at most 1'),
+        ('[0.98, 1.015,', '[1.015,', 'plant.efficiency_factors', 'one for each actuator: 6'),
+        ('mass_kg: 0.36 ', 'mass_kg: 3.6 ', r'plant.sections\[0\].mass_kg', 'factor 2'),
+        ('length_m: 0.3970144', 'length_m: 397.0144', r'sections\[0\].length_m', 'millimetres'),
+        ('chamber_pitch_radius_m: 0.030', 'chamber_pitch_radius_m: 0.3', 'pitch', 'outer_radius'),
+        (
+            'settle_tolerance_m',
+            'pretension_m: 0.001\n  settle_tolerance_m',
+            'pretension',
+            'cables',
+        ),
+        ('medium: air ', 'medium: oil ', 'medium', 'water'),
+        ('- {<<: *section, name: distal}', '- {<<: *section}', r'sections\[1\].name', 'unique'),
+    ],
+)
+def test_wrong_files_are_refused_by_field(tmp_path, old, new, field, expected):
+    with pytest.raises(RigError) as error:
+        rig_with(tmp_path, (old, new))
+    assert re.search(field, str(error.value)), str(error.value)
+    assert expected in str(error.value)
+
+
+def test_a_missing_plant_section_is_refused(tmp_path):
+    start = TEXT.index('    - length_m: 0.3955')
+    end = TEXT.index('  axis:')
+    with pytest.raises(RigError, match=r'plant.sections.*as many as sections of the arm: 2'):
+        rig_with(tmp_path, (TEXT[start:end], ''))
+
+
+@pytest.mark.parametrize(
+    'edit',
+    [('medium: air ', 'medium: water '), ('tip_load_kg: 0.0', 'tip_load_kg: 0.1')],
+    ids=['water', 'payload'],
+)
+def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
+    dry, wet = load_rig('hydraulic_arm'), rig_with(tmp_path, edit)
+    pressure = np.array([1e5, 2e5, 3e5, 2e5, 1e5, 1e5])
+    moved = [
+        wet.model().forward(pressure).tip[:3, 3] - dry.model().forward(pressure).tip[:3, 3],
+    ]
+    arms = [rig.simulated_arm(0) for rig in (dry, wet)]
+    for arm in arms:
+        for k in range(100):
+            arm.step(1e5 + (pressure - 1e5) * min(k / 50, 1.0), 0.02)
+    moved.append(arms[1].true_section_tips()[-1, :3, 3] - arms[0].true_section_tips()[-1, :3, 3])
+    first, second = moved
+    assert np.linalg.norm(first) > 0.02
+    # The same way and about as far: the plant has other parameters and friction.
+    assert first @ second > 0.8 * np.linalg.norm(first) * np.linalg.norm(second)
+    assert 0.5 < np.linalg.norm(second) / np.linalg.norm(first) < 2.0
+
+
+def test_constant_curvature_knows_no_weight():
+    rig = load_rig('hydraulic_arm')
+    arm = rig.model('constant_curvature')
+    assert arm.name == 'constant_curvature'
+    shape = arm.forward(np.full(6, 3e5))
+    assert np.abs(arm.held(shape.configuration).strains[:, 3]).max() < 1e-12
+    with pytest.raises(RigError, match='hydraulic_statics'):
+        rig.model('statics')
+
+
+def test_samples_can_be_held():
+    rig = load_rig('hydraulic_arm')
+    model, limits = rig.model(), rig.actuator_limits()
+    samples = rig.sample_configurations(np.random.default_rng(2), 8)
+    assert samples.shape == (8, 6)
+    for row in samples:
+        assert rig.configuration_limits().clipped(row) == pytest.approx(row)
+        limits.check(np.round(model.actuation_of(row)))
