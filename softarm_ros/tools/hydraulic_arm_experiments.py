@@ -55,7 +55,7 @@ def _workspace() -> Experiment:
         'prediction',
         f'{len(found.tips)} combinations of pressures, 0 to 1 MPa in steps of 0.1, one hanging '
         f'section of {SEGMENTS} segments with set B; {found.lost} of them have no stable '
-        'equilibrium. The paper gives "about 0.5 x 0.5 x 0.5 m" for the spherical shell, in words.',
+        'equilibrium. The paper gives "about 0.5 x 0.5 x 0.5 m" for the spherical shell.',
         tuple(
             Row(f'extent along {axis}', 'm', PAPER_EXTENT_M, float(size))
             for axis, size in zip('xyz', found.extent_m)
@@ -74,7 +74,7 @@ def _workspace() -> Experiment:
 def _limits() -> Experiment:
     rows = []
     for pose in limit_poses(SEGMENTS):
-        at = f'chamber {pose.chambers} at 1 MPa'
+        at = f'actuator {pose.actuators} at 1 MPa'
         rows += [
             Row(f'{at}: length', 'm', pose.paper_length_m, pose.length_m),
             Row(f'{at}: bending angle', 'deg', pose.paper_angle_deg, pose.angle_deg),
@@ -83,8 +83,8 @@ def _limits() -> Experiment:
     return Experiment(
         'Limit poses (3.1)',
         'prediction',
-        'Not independent: rest length, bending stiffness and the lever of chamber 1 were identified '
-        'from both angles and from 0.401 m, so only the other three numbers test anything. The '
+        'Not independent: rest length, bending stiffness and the lever of chamber 1 were '
+        'identified from both angles and from 0.401 m; the radii follow from these. The '
         'length of 0.473 m contradicts the radius and the angle printed with it '
         '(0.136 m x 168 deg = 0.399 m), and one chamber cannot stretch a section more than two.',
         tuple(rows),
@@ -118,8 +118,8 @@ def _settling() -> Experiment:
         'Steps and ramps, simulated (3.2)',
         'prediction',
         'The paper says: at rest in less than 1 s (3.2.1) and 1.5 s (3.2.2), and much less '
-        'oscillation with ramps (3.2.3); its numbers are bounds, so a ratio below 1 meets them. Arm '
-        'and water coupled, set B, no friction; the body damping of the set was chosen to '
+        'oscillation with ramps (3.2.3); its numbers are bounds, so a ratio below 1 meets them. '
+        'Arm and water coupled, set B, no friction; the body damping of the set was chosen to '
         'meet these times.',
         tuple(rows),
         Table(
@@ -157,9 +157,9 @@ def _static(rig: HydraulicRig, seed: int) -> Experiment:
         'Poses at rest, one actuator alone (4.2)',
         'simulation',
         "The controller's model against the simulated arm at rest, under torque control "
-        'and without preload as in the paper, torques put on in 2 s. The paper shows photographs: a '
-        'good fit, worse for section 2 at 1.5 and 2 N m; it prints no numbers. Columns: distance '
-        f'of the section tips from those of the plant, in mm, with {rig.segments_per_section} '
+        'and without preload as in the paper, torques put on in 2 s. The paper shows photographs: '
+        'a good fit, worse for section 2 at 1.5 and 2 N m; it prints no numbers. Columns: '
+        f'distance of the section tips from those of the plant, in mm, with {rig.segments_per_section} '
         "segments a section and with the paper's one.",
         (),
         Table(
@@ -211,7 +211,7 @@ def _motions(rig: HydraulicRig, seed: int) -> Experiment:
         'torques: steps of 1.5 N m on actuators 4 and 1 (4.3.1), ramps (4.3.2). '
         'Errors by eq. 37 over the whole motion. They tell how far apart two arms '
         "of these tolerances are, not how well the model fits the authors' arm. With "
-        f'n = 1 the weight sits at the ends of the sections; the plant has '
+        'n = 1 the weight sits at the ends of the sections; the plant has '
         f'{rig.plant.segments_per_section} segments.',
         tuple(rows),
         None,

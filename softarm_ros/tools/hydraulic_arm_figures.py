@@ -28,7 +28,9 @@ def draw_static(figure: Figure, poses: Sequence[StaticPose]) -> None:
     """Draw the centrelines at rest, plant and model, an actuator a panel."""
     actuators = sorted({pose.actuator for pose in poses})
     lines: list[Line2D] = []
-    for ax, actuator in zip(figure.subplots(1, len(actuators), sharey=True), actuators):
+    for ax, actuator in zip(
+        figure.subplots(1, len(actuators), sharex=True, sharey=True), actuators
+    ):
         mine = [pose for pose in poses if pose.actuator == actuator]
         lines = []
         for k, pose in enumerate(mine):

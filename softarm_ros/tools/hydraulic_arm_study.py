@@ -9,7 +9,7 @@ motors are under torque control and the chambers without preload: so is the plan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -91,7 +91,7 @@ def sweep_workspace(levels: int = 11, segments: int = 5) -> Workspace:
 class LimitPose:
     """Length [m], bending angle [deg] and radius [m] of one section at 1 MPa, with the paper's."""
 
-    chambers: str
+    actuators: str
     length_m: float
     angle_deg: float
     paper_length_m: float
@@ -301,8 +301,3 @@ def compare_models(
         ]
         found.append(OpenLoopByModel(label, *runs))
     return found
-
-
-def shortened(found: Motion, duration_s: float) -> Motion:
-    """Return a motion that ends early."""
-    return replace(found, duration_s=duration_s)
