@@ -58,6 +58,13 @@ STUDIES = {
         ('circle', 'line', 'circle_small', 'line_small'),
         'The paper drives in open loop only.',
     ),
+    'hydraulic_arm': Study(
+        'softarm_ros.tools.hydraulic_arm_experiments',
+        'hydraulic_arm: the experiments of Chen et al. 2022',
+        'Two-section arm with six water chambers on servo cylinders.',
+        ('circle', 'line', 'ramps'),
+        'The paper drives in open loop only; `ramps` is the tip path of its ramps (4.3.2).',
+    ),
 }
 
 
