@@ -159,8 +159,8 @@ def _static(rig: HydraulicRig, seed: int) -> Experiment:
         "The controller's model against the simulated arm at rest, under torque control "
         'and without preload as in the paper, torques put on in 2 s. The paper shows photographs: '
         'a good fit, worse for section 2 at 1.5 and 2 N m; it prints no numbers. Columns: '
-        f'distance of the section tips from those of the plant, in mm, with {rig.segments_per_section} '
-        "segments a section and with the paper's one.",
+        f'distance of the section tips from those of the plant, in mm, with '
+        f"{rig.segments_per_section} segments a section and with the paper's one.",
         (),
         Table(
             (

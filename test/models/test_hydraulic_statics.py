@@ -274,7 +274,7 @@ def test_tip_load_is_a_force_and_displaces_water():
 
 
 def test_a_standing_arm_that_buckles_is_refused():
-    with pytest.raises(ModelError, match='unstable|followed'):
+    with pytest.raises(ModelError, match=r'unstable|followed'):
         statics(3, Surroundings((0.0, 0.0, -9.81)), preload=0.0)
 
 
