@@ -6,13 +6,38 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_ros.geometry.configs import ConfigBlock
+from softarm_ros.models.hydraulics.section_config import ChamberedSection, HydraulicSectionConfig
+from softarm_ros.plant.hydraulic.config import (
+    HydraulicPlantConfig,
+    PlantHydraulicSection,
+    PressureLoopConfig,
+    PressureSensorConfig,
+    ServoDriveConfig,
+)
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.rigs.hydraulic_rig import HydraulicActuatorConfig, HydraulicRig
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
 TEXT = SHIPPED.read_text(encoding='utf-8')
+DOCS = (ROOT / 'docs' / 'arms_hydraulic.md').read_text(encoding='utf-8')
+OWN = set(HydraulicRig.model_fields) - set(Rig.model_fields)
+BLOCKS = {
+    'rig': (HydraulicRig, OWN),
+    'sections': (HydraulicSectionConfig, set(HydraulicSectionConfig.model_fields)),
+    'actuators': (HydraulicActuatorConfig, set(HydraulicActuatorConfig.model_fields)),
+    'pressure_loop': (PressureLoopConfig, set(PressureLoopConfig.model_fields)),
+    'plant': (HydraulicPlantConfig, set(HydraulicPlantConfig.model_fields)),
+    'plant.sections': (
+        PlantHydraulicSection,
+        set(PlantHydraulicSection.model_fields) - set(ChamberedSection.model_fields),
+    ),
+    'plant.drive': (ServoDriveConfig, set(ServoDriveConfig.model_fields)),
+    'plant.pressure_sensor': (PressureSensorConfig, set(PressureSensorConfig.model_fields)),
+}
 
 
 def rig_with(tmp_path, *edits):
@@ -130,3 +155,28 @@ def test_samples_can_be_held():
     for row in samples:
         assert rig.configuration_limits().clipped(row) == pytest.approx(row)
         limits.check(np.round(model.actuation_of(row)))
+
+
+@pytest.mark.parametrize('heading', BLOCKS)
+def test_every_field_of_this_kind_is_explained_with_its_default(heading):
+    block, expected = BLOCKS[heading]
+    body = re.split(rf'^### {re.escape(heading)}$', DOCS, maxsplit=1, flags=re.MULTILINE)[1]
+    body = re.split(r'^##', body, maxsplit=1, flags=re.MULTILINE)[0]
+    rows = [
+        [cell.strip() for cell in line.strip('|').split('|')]
+        for line in body.splitlines()
+        if line.startswith('| `')
+    ]
+    assert {name.strip('`') for name, *_ in rows} == expected
+    for name, default, text in rows:
+        field = block.model_fields[name.strip('`')]
+        assert text, name
+        if field.is_required():
+            assert default == '', name
+        elif isinstance(field.default, ConfigBlock):
+            assert default == 'all defaults', name
+        elif isinstance(field.default, tuple):
+            assert default == '[' + ', '.join(f'{v:g}' for v in field.default) + ']', name
+        else:
+            shown = field.default if isinstance(field.default, str) else f'{field.default:g}'
+            assert default == shown, name
