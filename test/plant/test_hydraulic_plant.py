@@ -11,11 +11,13 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.hydraulic.config import (
+    FabricConfig,
     HydraulicPlantConfig,
     PressureLoopConfig,
     PressureSensorConfig,
     ServoDriveConfig,
 )
+from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
@@ -268,6 +270,35 @@ def test_boiling_water_is_an_error_not_a_number():
     with pytest.raises(PlantError, match='boils'):
         for _ in range(50):
             arm.step([1e6, 0.0, 0.0, 0.0, 0.0, 0.0], 0.02)
+
+
+def test_fabric_adds_stiffness_to_small_bends_and_loses_work_in_cycles():
+    settings = FabricConfig(stiffness_share=0.1, yield_bend_deg=20.0)
+    sections = config().sections
+    own = SECTION['bending_stiffness_N_m2'] / SECTION['length_m']
+    fabric = Fabric(settings, sections, np.array([[0.2, 0.0], [0.0, -0.1]]))
+    small = fabric.moments(np.array([[0.21, 0.0], [0.0, -0.1]]))
+    np.testing.assert_allclose(small, [[0.1 * own * 0.01, 0.0], [0.0, 0.0]], atol=1e-12)
+    # All stops yield: eight of them, spread evenly up to 20 deg, hold the mean threshold.
+    far = fabric.moments(np.array([[1.2, 0.0], [0.0, 1.0]]))
+    held = 0.1 * own * np.radians(20.0) * 9.0 / 16.0
+    np.testing.assert_allclose(far, [[held, 0.0], [0.0, held]], atol=1e-12)
+    back = fabric.moments(np.array([[0.2, 0.0], [0.0, -0.1]]))
+    np.testing.assert_allclose(back, [[-held, 0.0], [0.0, -held]], atol=1e-12)
+
+
+def test_fabric_leaves_the_arm_behind_on_the_way_up_and_down():
+    ends = []
+    for share in (0.0, 0.08):
+        arm = plant(fabric={'stiffness_share': share})
+        far = SWING + 1e5 * np.eye(6)[0]
+        stops = []
+        for start, to in ((np.full(6, PRELOAD), SWING), (SWING, far), (far, SWING)):
+            ramp(arm, to, 2.0, start)
+            arm.step(to, 3.0)
+            stops.append(arm.true_section_tips()[-1, :3, 3])
+        ends.append(np.linalg.norm(stops[2] - stops[0]))
+    assert ends[1] > 1e-3 and ends[1] > 5.0 * ends[0]
 
 
 # -- the drives alone -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, HydraulicSectionConfig
 from softarm_ros.plant.hydraulic.config import (
+    FabricConfig,
     HydraulicPlantConfig,
     PlantHydraulicSection,
     PressureLoopConfig,
@@ -35,6 +36,7 @@ BLOCKS = {
         PlantHydraulicSection,
         set(PlantHydraulicSection.model_fields) - set(ChamberedSection.model_fields),
     ),
+    'plant.fabric': (FabricConfig, set(FabricConfig.model_fields)),
     'plant.drive': (ServoDriveConfig, set(ServoDriveConfig.model_fields)),
     'plant.pressure_sensor': (PressureSensorConfig, set(PressureSensorConfig.model_fields)),
 }

@@ -27,6 +27,17 @@ class PlantHydraulicSection(ChamberedSection):
         return Damping(self.axial_damper_N_s_m, self.drag_N_s_m, self.turning_drag_N_m_s)
 
 
+class FabricConfig(ConfigBlock):
+    """Hysteresis of the fabric in bending."""
+
+    stiffness_share: NonNegative = Field(
+        default=0.0, description='stiffer than the section by this share, for small bends'
+    )
+    yield_bend_deg: Positive = Field(
+        default=20.0, description='bend of a section at which all of it has yielded'
+    )
+
+
 class ServoDriveConfig(ConfigBlock):
     """Servo amplifier and motor under torque command."""
 
@@ -58,6 +69,7 @@ class HydraulicPlantConfig(PlantBase):
         default=(0.0, 0.0), description='mounting error about base x and y'
     )
     sections: tuple[PlantHydraulicSection, ...] = Field(min_length=1)
+    fabric: FabricConfig = FabricConfig()
     axis: HydraulicAxisConfig = Field(description='all axes, but for their efficiencies')
     efficiency_factors: tuple[Positive, ...] = Field(
         description="efficiency of each axis over the axis's transmission_efficiency"

@@ -20,6 +20,7 @@ from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoopConfig
+from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
@@ -107,6 +108,10 @@ class HydraulicPlant:
             config.drive, loop, np.asarray(torque_per_pressure, dtype=float), start
         )
         self._state = self._settled(self._drives.torque)
+        # Fabric that bends with no memory where it hangs at the start.
+        self._fabric: Fabric | None = None
+        if config.fabric.stiffness_share > 0.0:
+            self._fabric = Fabric(config.fabric, config.sections, self._bends())
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
         self._sensors.sample(self._pressures())
         self._mocap = Mocap(config.mocap, seed)
@@ -196,6 +201,8 @@ class HydraulicPlant:
         loads = self._loads
         if self._water is not None:
             loads = self._water.immersed(loads, self._state.strains, self._state.rates)
+        if self._fabric is not None:
+            loads = loads._replace(drive=self._fabric_drive(self._fabric))
         torque = self._drives.advance(self._sensors.reading, h)
         done = self._arm.step(self._state, torque, h, loads)
         if not done.converged:
@@ -207,6 +214,24 @@ class HydraulicPlant:
             )
         self._state = done.state
         self._sensors.sample(self._pressures())
+
+    def _bends(self) -> Array:
+        """Return the bending vectors (s, 2) of the sections [rad]."""
+        shape = (len(self.config.sections), -1, 4)
+        strains = self._state.strains.reshape(shape)
+        lengths = self._arm.arm.body.length.reshape(shape[:2])
+        x = (lengths * strains[:, :, 2]).sum(axis=1)
+        y = -(lengths * strains[:, :, 1]).sum(axis=1)
+        return np.stack([x, y], axis=1)
+
+    def _fabric_drive(self, fabric: Fabric) -> Array:
+        """Return the fabric's resultants (n, 4), held over a step like an outer load."""
+        drive = np.zeros_like(self._state.strains)
+        n = self.config.segments_per_section
+        for k, (towards_x, towards_y) in enumerate(fabric.moments(self._bends())):
+            drive[k * n : (k + 1) * n, 2] = -towards_x
+            drive[k * n : (k + 1) * n, 1] = towards_y
+        return drive
 
     def _pressures(self) -> Array:
         return self._arm.hydraulics.chamber_pressure(self._state.axes)
