@@ -1,0 +1,31 @@
+"""A tracker at an actuator's limit slides along it."""
+
+import numpy as np
+
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.rigs.loader import load_rig
+
+PERIOD_S, SPEED_M_S, CYCLES = 0.02, 0.03, 80
+
+
+def test_idle_actuators_at_their_limit_do_not_stop_the_others():
+    rig = load_rig('hydraulic_arm')
+    model, limits = rig.model(), rig.actuator_limits()
+    config = rig.tracker.model_copy(update={'straightening_gain_1_s': 0.0})
+    tracker = Tracker(model, config, limits, rig.configuration_limits())
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(6):
+        # A chamber of each section is empty; the curvature of its pressure leads below zero.
+        pressure = rng.uniform(1e5, 5e5, 6)
+        pressure[rng.integers(3)] = pressure[3 + rng.integers(3)] = 0.0
+        tracker.reset(model.configuration_of(pressure))
+        along = rng.normal(size=3) * (1.0, 1.0, 0.3)
+        along /= np.linalg.norm(along)
+        start = tracker.tip()
+        for _ in range(CYCLES):
+            step = tracker.step(SPEED_M_S * along, np.zeros(3), PERIOD_S)
+            assert np.all(step.actuation >= limits.position_min - limits.rounding)
+        moved = float((tracker.tip() - start) @ along)
+        shares.append(moved / (CYCLES * SPEED_M_S * PERIOD_S))
+    assert min(shares) > 0.8
