@@ -116,9 +116,7 @@ def _plant_segments(rig: Any) -> Iterator[Problem]:
                     'stated errors)',
                     f'{value:g}',
                 )
-        turns = [
-            np.array(segment.connector.rotation_vector_deg) for segment in (known, real)
-        ]
+        turns = [np.array(segment.connector.rotation_vector_deg) for segment in (known, real)]
         if float(np.linalg.norm(turns[0] - turns[1])) > 10.0:
             yield Problem(
                 ('plant', 'segments', i, 'connector'),

@@ -155,7 +155,7 @@ class TendonRodModel(ABC):
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per tension (6, cables) [m/N, rad/N], base frame."""
-        return self._pose_and_jacobian(self._within_range(actuation), ZERO3)[1]
+        return self._pose_and_jacobian(self._within_range(actuation), ZERO3)[1].copy()
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape for tensions (cables,) [N]."""

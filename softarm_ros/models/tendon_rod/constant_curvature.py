@@ -63,9 +63,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
         for twist, connector in zip(twists, self._connectors):
             base = base @ _exponential(twist)[0] @ connector
             tips.append(base)
-        return Shape(
-            base.copy(), np.array(tips), tensions, lambda n: self._centerline(twists, n)
-        )
+        return Shape(base.copy(), np.array(tips), tensions, lambda n: self._centerline(twists, n))
 
     def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
         _refuse_load(tip_force, ZERO3)

@@ -59,7 +59,11 @@ class CosseratTendonRod(TendonRodModel):
     def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
         force = self._force(tip_force)
         last = self._last
-        if last is not None and np.array_equal(last[0], tensions) and np.array_equal(last[1], force):
+        if (
+            last is not None
+            and np.array_equal(last[0], tensions)
+            and np.array_equal(last[1], force)
+        ):
             return last[2], last[3]
         rod = self._arm.rod
         rod.load(tensions, force)

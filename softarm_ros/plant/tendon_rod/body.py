@@ -13,6 +13,7 @@ from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import (
     ConnectorConfig,
     DynamicSectionConfig,
+    Four4,
     RigidBodyConfig,
 )
 from softarm_ros.plant.tendon_rod.config import (
@@ -37,14 +38,12 @@ def rod_dynamics(config: TendonRodPlantConfig, tip_load_kg: float) -> ArmDynamic
     return arm
 
 
-def _section(
-    config: TendonRodPlantConfig, segment: PlantRodSegmentConfig
-) -> DynamicSectionConfig:
+def _section(config: TendonRodPlantConfig, segment: PlantRodSegmentConfig) -> DynamicSectionConfig:
     stiffness = segment.profile.stiffness(0.5)[np.ix_(_STRAINS, _STRAINS)]
     bending, torsion = segment.sleeve_bending_stiffness_N_m2, segment.sleeve_torsion_stiffness_N_m2
     stiffness += np.diag([0.0, bending, bending, torsion])
     damping = segment.damping_time_s * stiffness
-    # Stretch damped as softly as bending would make the implicit steps' matrices stiff for nothing.
+    # The stretch of a metal core is not damped by its sleeve.
     damping[0, :] = damping[:, 0] = 0.0
     mass = segment.sleeve_mass_kg / segment.length_m + segment.profile.mass_per_length(0.5)
     slice_ = 0.25 * mass * config.outer_radius_m**2
@@ -76,8 +75,9 @@ def _cylinder(mass: float, radius: float, length: float) -> tuple[float, float, 
     return across, across, 0.5 * mass * radius**2
 
 
-def _rows(matrix: Array) -> tuple:  # type: ignore[type-arg]
-    return tuple(tuple(float(x) for x in row) for row in matrix)
+def _rows(matrix: Array) -> Four4:
+    a, b, c, d = ((float(w), float(x), float(y), float(z)) for w, x, y, z in matrix)
+    return (a, b, c, d)
 
 
 def cable_paths(

@@ -2,13 +2,13 @@
 Compiled time step of winches, cable friction and rod together.
 
 Winch: the load cell reads round((1 + gain) T + zero); the tension follows the target with first
-order, as fast as stretch and motion of the cable let the winch wind. Friction: the tension falls by
-exp(-mu angle d) (capstan) over the guides and, inside the arm, over the bending the cable has
-passed; d in -1..1 says which way the cable slides, and turns over within the presliding (Dahl's
-model without rounding, an elastic-plastic bristle).
+order, as fast as stretch and motion of the cable let the winch wind. Friction: the tension falls
+by exp(-mu angle d) (capstan) over the guide and, inside the arm, over the bending the cable has
+passed; d in -1..1 says which way the cable slides, and turns over within the presliding (an
+elastic-plastic bristle).
 
-Everything that acts back on the rod is advanced from its newest velocities, which with the implicit
-steps of the rod makes a symplectic pair: no energy from the coupling.
+Everything that acts back on the rod is advanced from its newest velocities, which with the
+implicit steps of the rod makes a symplectic pair: no energy from the coupling.
 """
 
 from __future__ import annotations
@@ -125,9 +125,7 @@ def wind(
                 x, y = loads.cable_offset[k, i, 0], loads.cable_offset[k, i, 1]
                 along = rates[k, 0] + rates[k, 1] * y - rates[k, 2] * x
                 shortening -= body.length[k] * along
-        shown = read_cell(
-            winches.tension[i], parameters.gain[i], parameters.zero[i], resolution
-        )
+        shown = read_cell(winches.tension[i], parameters.gain[i], parameters.zero[i], resolution)
         miss = winches.target[i] - shown
         if abs(miss) <= 0.5 * resolution:
             miss = 0.0
@@ -259,5 +257,3 @@ def settle_rod(
             memory.state[1:] = 0.0
             return OK, 0
     return UNSETTLED, 0
-
-

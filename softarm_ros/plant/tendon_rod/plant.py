@@ -1,4 +1,4 @@
-"""The simulated tendon-driven rod: winches, cables, moving rod and pose sensor. It never sleeps."""
+"""The simulated tendon-driven rod: winches, cables, rod and pose sensor. It never sleeps."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class TendonRodPlant:
         twin._winches = WinchState(tension, np.zeros(m), tension.copy(), np.zeros(m))
         force = np.asarray(tip_force_N, dtype=float)
         if force.shape != (3,) or not np.isfinite(force).all():
-            raise ValueError(f'tip_force_N = {tip_force_N}: expected 3 finite numbers')
+            raise ValueError(f'tip_force_N = {tip_force_N!r}: expected 3 finite numbers')
         twin._loads = Loads(*(array.copy() for array in self._loads))
         twin._loads.wrench[-1, :3] += force
         twin._settle()
