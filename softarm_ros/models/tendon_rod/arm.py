@@ -122,7 +122,8 @@ class TendonRodModel(ABC):
         """
         Return the tensions for a tip position (3,) [m] and maybe a rotation (3, 3).
 
-        Every cable keeps its pretension; of all such tensions the least are approached.
+        Every cable keeps its pretension; of all such tensions near the guess, the least are
+        approached (an arm that bends the other way may do with less).
 
         Raises
         ------

@@ -71,4 +71,4 @@ def easiest_tensions(
 
 
 # Of the distance from the pretension against a miss of the tip, both in newtons.
-_NORM_WEIGHT = 1e-3
+_NORM_WEIGHT = 2e-4
