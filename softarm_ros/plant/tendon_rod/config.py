@@ -36,8 +36,9 @@ class WinchConfig(ConfigBlock):
 
     time_constant_s: Positive = Field(description='of the tension control')
     max_tension_rate_N_s: Positive
-    max_winding_speed_m_s: Positive
-    cable_stiffness_N_m: Positive = Field(description='winch to the end: it winds up its stretch')
+    cable_stiffness_N_m: Positive = Field(
+        description='winch to the end: stretch slides in the guide too'
+    )
     load_cell_resolution_N: NonNegative
     load_cell_gain_sd: NonNegative = Field(description='standard deviation over the cells')
     load_cell_zero_sd_N: NonNegative = Field(description='standard deviation over the cells')

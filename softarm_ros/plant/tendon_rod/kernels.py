@@ -2,13 +2,13 @@
 Compiled time step of winches, cable friction and rod together.
 
 Winch: the load cell reads round((1 + gain) T + zero); the tension follows the target with first
-order, as fast as stretch and motion of the cable let the winch wind. Friction: the tension falls
-by exp(-mu angle d) (capstan) over the guide and, inside the arm, over the bending the cable has
-passed; d in -1..1 says which way the cable slides, and turns over within the presliding (an
-elastic-plastic bristle).
+order at a bounded rate, whatever the cable's motion. Friction: the tension falls by
+exp(-mu angle d) (capstan) over the guide and, inside the arm, over the bending the cable has
+passed; d in -1..1 says which way the cable slides (its stretch counts), and turns over within the
+presliding (an elastic-plastic bristle).
 
-Everything that acts back on the rod is advanced from its newest velocities, which with the
-implicit steps of the rod makes a symplectic pair: no energy from the coupling.
+The friction is advanced from the rod's newest velocities, which with the implicit steps of the rod
+makes a symplectic pair: no energy from the coupling.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class WinchParameters(NamedTuple):
         Error of the load cells [-, N].
     runs : (n, m)
         1 where a cable runs through a piece.
-    numbers : (8,)
-        time constant [s], tension rate [N/s], winding speed [m/s], stiffness [N/m], resolution
-        [N], loss in the guide, mu, presliding [m].
+    numbers : (7,)
+        time constant [s], tension rate [N/s], cable stiffness [N/m], resolution [N], loss in the
+        guide, mu, presliding [m].
 
     """
 
@@ -115,8 +115,8 @@ def wind(
     h: float,
 ) -> None:
     """Advance tensions and friction by h [s] under strain rates (n, 4)."""
-    tau, fastest, speed, stiffness, resolution = parameters.numbers[:5]
-    presliding = parameters.numbers[7]
+    tau, fastest, stiffness, resolution = parameters.numbers[:4]
+    presliding = parameters.numbers[6]
     n, m = parameters.runs.shape
     for i in range(m):
         shortening = 0.0
@@ -132,8 +132,6 @@ def wind(
         # Implicit in the tension itself, else a step longer than tau would swing.
         rate = miss / (tau + h)
         rate = min(max(rate, -fastest), fastest)
-        rate = min(rate, stiffness * (speed - shortening))
-        rate = max(rate, -stiffness * (speed + shortening))
         rate = max(rate, -winches.tension[i] / h)
         winches.tension[i] += h * rate
         winches.rate[i] = rate
@@ -146,7 +144,7 @@ def spread_tensions(
     parameters: WinchParameters, winches: WinchState, body: Body, strains: Array, loads: Loads
 ) -> None:
     """Write the tension of every cable in every piece: capstan friction along its way."""
-    guide, mu = parameters.numbers[5], parameters.numbers[6]
+    guide, mu = parameters.numbers[4], parameters.numbers[5]
     n, m = parameters.runs.shape
     for i in range(m):
         angle = 0.0

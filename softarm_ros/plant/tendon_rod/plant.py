@@ -33,7 +33,7 @@ from softarm_ros.plant.tendon_rod.kernels import (
 
 _TOLERANCE_M = 1e-5  # of the rod's integrator: local error of any node
 _SETTLE_DAMPING_S = 0.3
-_SETTLE_STEP_S = 0.05
+_SETTLE_STEP_S = 0.02
 _SETTLE_TIME_S = 120.0
 _SETTLE_RATE_1_S = 1e-6
 _SETTLE_TOLERANCE_M = 1e-8
@@ -104,7 +104,6 @@ class TendonRodPlant:
                 [
                     winch.time_constant_s,
                     winch.max_tension_rate_N_s,
-                    winch.max_winding_speed_m_s,
                     winch.cable_stiffness_N_m,
                     winch.load_cell_resolution_N,
                     winch.guide_loss,
