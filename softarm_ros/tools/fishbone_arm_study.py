@@ -1,5 +1,5 @@
 """
-The fishbone arm of Zhou et al. 2023: its unit, its module, its way around a ball. Pure computation.
+Pure computation of the fishbone arm's experiments: unit, module, way around a ball (Zhou 2023).
 
 The rod's axes are corrected throughout: unit 1 is soft about the axis its cable bends it about
 (the paper prints the stiff one). Simulated measurements come from the plant of the rig file, its
@@ -30,6 +30,7 @@ from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
 from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
+from softarm_ros.tools.run_cases import RunCase, run_cases
 
 UNIT_LOADS_KG = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
 DISK_KG = 0.01546
@@ -39,7 +40,7 @@ BALL_CENTRE_M = (0.0, 0.0, 0.26)
 BALL_RADIUS_M = 0.025
 CENTRELINE_POINTS = 81
 _RAMP_N_S = 2.0
-_REST_S = 12.0
+_REST_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -236,9 +237,7 @@ def _module_rod(rig: TendonRodRig) -> CosseratConfig:
         RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
         for a in (rig.actuators[0], rig.actuators[2])
     )
-    return CosseratConfig(
-        segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8
-    )
+    return CosseratConfig(segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8)
 
 
 def _module_plant(rig: TendonRodRig, seed: int) -> TendonRodPlant:
@@ -268,9 +267,7 @@ def bending_loop(rig: TendonRodRig, seed: int) -> BendingLoop:
     rod = CosseratArm(CosseratConfig(segments=(segment,), cables=(cable,), steps=8))
     by_rod = [_sideways(rod.forward(np.array([t])).tip) for t in SWEEP_N]
     config = rig.plant.model_copy(update={'segments': rig.plant.segments[:1]})
-    plant = TendonRodPlant(
-        config, (_cable(rig, 0, 0),), rig.gravity_m_s2, 0.0, np.zeros(1), seed
-    )
+    plant = TendonRodPlant(config, (_cable(rig, 0, 0),), rig.gravity_m_s2, 0.0, np.zeros(1), seed)
     straight = _sideways(plant.true_section_tips()[-1])
     measured, before = [], 0.0
     for target in (*SWEEP_N, 12.0, *SWEEP_N[::-1]):
@@ -368,14 +365,15 @@ def variants(rig: TendonRodRig, seed: int) -> list[Variant]:
         ('payload of 10 g at the tip, known', rig.model_copy(update={'tip_load_kg': 0.01}), None),
         ('model constant_curvature', rig, 'constant_curvature'),
     )
-    found = []
-    for label, arm, model in cases:
-        errors = []
-        for open_loop in (True, False):
-            record = run_direct(arm, 'circle', model=model, open_loop=open_loop, seed=seed)
-            error = record.error()
-            if error is None:
-                raise RuntimeError(f'{label}: the run has no tracking samples')
-            errors.append((error.mean, error.max))
-        found.append(Variant(label, errors[0], errors[1]))
-    return found
+    runs = [
+        RunCase(arm, 'circle', model or arm.default_model, open_loop, 1, seed)
+        for _, arm, model in cases
+        for open_loop in (True, False)
+    ]
+    errors = []
+    for record in run_cases(runs):
+        error = record.error()
+        if error is None:
+            raise RuntimeError('circle: the run has no tracking samples')
+        errors.append((error.mean, error.max))
+    return [Variant(case[0], errors[2 * k], errors[2 * k + 1]) for k, case in enumerate(cases)]
