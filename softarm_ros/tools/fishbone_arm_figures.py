@@ -65,7 +65,6 @@ def draw_module(figure: Figure, rows: Sequence[ModuleRow]) -> None:
                     linestyle=line.get_linestyle(),
                     linewidth=0.9,
                 )
-        ax.set_aspect('equal', adjustable='box')
         label_axes(ax, 'z [mm]', f'{"xy"[axis]} [mm]', view)
     legend_above(figure, [_MODEL, _PLANT])
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ellipeinc, ellipk, ellipkinc
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.models.arm_model import Array, Shape
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import (
     CosseratConfig,
@@ -205,10 +205,9 @@ def _cable(rig: TendonRodRig, actuator: int, segment: int) -> PlantTendon:
 
 def module_grid(rig: TendonRodRig, seed: int) -> list[ModuleRow]:
     """Return the module under all pairs of tensions: two units, the cables of the paper alone."""
-    model = CosseratArm(_module_rod(rig))
     rows = []
     for pair in MODULE_TENSIONS_N:
-        shape = model.forward(np.array(pair))
+        shape = predicted_module(rig, pair)
         plant = _module_plant(rig, seed)
         _pull_slowly(plant, np.zeros(2), np.array(pair))
         seen = plant.true_section_tips()[:, :3, 3]
@@ -225,7 +224,7 @@ def module_grid(rig: TendonRodRig, seed: int) -> list[ModuleRow]:
     return rows
 
 
-def _module_rod(rig: TendonRodRig) -> CosseratConfig:
+def predicted_module(rig: TendonRodRig, tensions_N: tuple[float, float]) -> Shape:
     """Return the paper's module: the disks' weight is taken where the strips end."""
     segments = tuple(
         segment.model_copy(
@@ -237,7 +236,10 @@ def _module_rod(rig: TendonRodRig) -> CosseratConfig:
         RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
         for a in (rig.actuators[0], rig.actuators[2])
     )
-    return CosseratConfig(segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8)
+    config = CosseratConfig(
+        segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8
+    )
+    return CosseratArm(config).forward(np.array(tensions_N))
 
 
 def _module_plant(rig: TendonRodRig, seed: int) -> TendonRodPlant:
