@@ -1,9 +1,20 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
 
+from softarm_ros.models.cosserat.config import RodSegmentConfig
+from softarm_ros.plant.tendon_rod.config import (
+    PlantRodSegmentConfig,
+    TendonRodPlantConfig,
+    WinchConfig,
+)
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.tendon_rod_rig import TendonConfig, TendonRodRig
 
 SOURCE = load_rig('fishbone_arm').source.read_text()
 
@@ -149,3 +160,22 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
     tip = plant.true_section_tips()[-1, :3, 3]
     assert np.linalg.norm(tip - model.shape_of(pull).tip[:3, 3]) < 0.02
     assert model.inverse(model.shape_of(pull).tip[:3, 3], guess=np.full(3, 0.5)).converged
+
+
+DOCS = (Path(__file__).parents[2] / 'docs' / 'arms_fishbone_arm.md').read_text(encoding='utf-8')
+OWN = set(TendonRodRig.model_fields) - set(Rig.model_fields)
+BLOCKS = {
+    'The rig file': OWN - {'plant', 'actuators'} | {'medium', 'tip_load_kg', 'default_model'},
+    'segments': set(RodSegmentConfig.model_fields),
+    'actuators': set(TendonConfig.model_fields),
+    'plant': set(TendonRodPlantConfig.model_fields),
+    'plant.segments': set(PlantRodSegmentConfig.model_fields),
+    'plant.winch': set(WinchConfig.model_fields),
+}
+
+
+@pytest.mark.parametrize('heading', BLOCKS)
+def test_every_field_is_explained(heading):
+    body = re.split(rf'^##+ {re.escape(heading)}$', DOCS, maxsplit=1, flags=re.MULTILINE)[1]
+    body = re.split(r'^##', body, maxsplit=1, flags=re.MULTILINE)[0]
+    assert set(re.findall(r'^\| `(\w+)`', body, flags=re.MULTILINE)) == BLOCKS[heading]
