@@ -65,6 +65,13 @@ STUDIES = {
         ('circle', 'line', 'ramps'),
         'The paper drives in open loop only; `ramps` is the tip path of its ramps (4.3.2).',
     ),
+    'fishbone_arm': Study(
+        'softarm_ros.tools.fishbone_arm_experiments',
+        'fishbone_arm: the experiments of Zhou et al. 2023',
+        'Two modules of two crossed strips in a sleeve, bent by cables under tension.',
+        ('circle', 'line', 'around_ball'),
+        'The paper measures at rest and tracks nothing; here the load cells differ between seeds.',
+    ),
 }
 
 

@@ -1,0 +1,1 @@
+"""Rods bent by cables as arm models: configuration and actuation are the cables' tensions."""

@@ -1,0 +1,1 @@
+"""The simulated tendon-driven rod: winches, cables with friction, moving rod."""

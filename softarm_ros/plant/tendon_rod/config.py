@@ -1,0 +1,80 @@
+"""Parameters of the simulated tendon-driven rod: all that the controller does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.cosserat.config import CableRoute, Profile, RigidConnector
+from softarm_ros.plant.config import PlantBase
+
+
+class PlantRodSegmentConfig(ConfigBlock):
+    """One flexible piece of the simulated arm: an elastic core in a sleeve, and its connector."""
+
+    length_m: Positive
+    profile: Profile = Field(description='of the elastic core, as in segments of the rig')
+    rest_curvature_1_m: tuple[Finite, Finite, Finite] = Field(
+        default=(0.0, 0.0, 0.0), description='about local x, y, z: the core is not quite straight'
+    )
+    sleeve_mass_kg: Positive = Field(description='spread over the length')
+    sleeve_bending_stiffness_N_m2: NonNegative
+    sleeve_torsion_stiffness_N_m2: NonNegative
+    damping_time_s: NonNegative = Field(
+        description='Kelvin-Voigt: damping = damping_time * stiffness, of bending and torsion'
+    )
+    connector: RigidConnector
+    cable_radius_error_m: Finite = Field(
+        default=0.0, description='how much farther out its cables run than the rig says'
+    )
+
+
+class WinchConfig(ConfigBlock):
+    """A winch that holds a cable's tension by a load cell, and the way to the arm."""
+
+    time_constant_s: Positive = Field(description='of the tension control')
+    max_tension_rate_N_s: Positive
+    cable_stiffness_N_m: Positive = Field(
+        description='winch to the end: stretch slides in the guide too'
+    )
+    load_cell_resolution_N: NonNegative
+    load_cell_gain_sd: NonNegative = Field(description='standard deviation over the cells')
+    load_cell_zero_sd_N: NonNegative = Field(description='standard deviation over the cells')
+    guide_loss: NonNegative = Field(
+        description='share of the tension lost between load cell and arm: 0.01 to 0.02 for a '
+        'pulley on ball bearings, friction_coefficient times the angle for a sliding guide'
+    )
+
+
+class TendonRodPlantConfig(PlantBase):
+    """The simulated tendon-driven rod."""
+
+    pieces_per_segment: int = Field(ge=2, le=64, default=5)
+    outer_radius_m: Positive = Field(description='of the sleeve')
+    connector_radius_m: Positive = Field(description='of the connectors, for their inertia')
+    payload_radius_m: Positive = Field(
+        default=0.01, description='of the tip load taken as a ball, for its inertia'
+    )
+    passage_radius_m: Finite = Field(
+        description='where cables pass segments before their own: offset to their own side'
+    )
+    friction_coefficient: NonNegative = Field(description='Coulomb, of a cable in its guides')
+    presliding_m: Positive = Field(description='way after which friction is fully reversed')
+    segments: tuple[PlantRodSegmentConfig, ...] = Field(min_length=1)
+    winch: WinchConfig
+
+
+@dataclass(frozen=True)
+class PlantTendon:
+    """
+    Where a cable runs.
+
+    `routes` are those of its own segments, `segment_indices` say which these are (0: the base's);
+    it passes the segments before the first at the plant's `passage_radius_m`.
+    """
+
+    name: str
+    routes: tuple[CableRoute, ...]
+    segment_indices: tuple[int, ...]

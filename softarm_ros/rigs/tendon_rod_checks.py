@@ -1,0 +1,145 @@
+"""Consistency of tendon-driven rods: segments, cables and the plant that stands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+
+KIND = 'tendon_rod'
+MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
+MAX_LENGTH_M = 5.0
+
+
+@check('medium', kind=KIND)
+def _medium(rig: Any) -> Iterator[Problem]:
+    if rig.medium != 'air':
+        message = 'this kind of arm has no model of water; expected air'
+        yield Problem(('medium',), message, repr(rig.medium))
+
+
+@check('segments', kind=KIND)
+def _segments(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.segments, 'segments')
+    for i, segment in enumerate(rig.segments):
+        if segment.length_m > MAX_LENGTH_M:
+            message = f'expected at most {MAX_LENGTH_M:g} m (was it given in millimetres?)'
+            yield Problem(('segments', i, 'length_m'), message, f'{segment.length_m:g}')
+
+
+@check('segments', 'actuators', kind=KIND)
+def _routes(rig: Any) -> Iterator[Problem]:
+    names = [segment.name for segment in rig.segments]
+    for i, cable in enumerate(rig.actuators):
+        unknown = False
+        for j, route in enumerate(cable.routes):
+            if route.segment not in names:
+                unknown = True
+                hint = did_you_mean(route.segment, names)
+                yield Problem(
+                    ('actuators', i, 'routes', j, 'segment'),
+                    f'no such segment{hint}; known: {listed(names)}',
+                    repr(route.segment),
+                )
+        if unknown:
+            continue
+        places = [names.index(route.segment) for route in cable.routes]
+        if places != list(range(places[0], places[0] + len(places))):
+            yield Problem(
+                ('actuators', i, 'routes'),
+                'expected routes through neighbouring segments from base to tip',
+                listed([route.segment for route in cable.routes]),
+            )
+
+
+@check('actuators', 'plant', kind=KIND)
+def _straight_in_plant(rig: Any) -> Iterator[Problem]:
+    for i, cable in enumerate(rig.actuators):
+        for j, route in enumerate(cable.routes):
+            path = ('actuators', i, 'routes', j)
+            if route.turns != 0.0:
+                message = 'the simulated arm has cables parallel to the rod only; expected 0'
+                yield Problem((*path, 'turns'), message, f'{route.turns:g}')
+            if route.end_radius_m is not None and route.end_radius_m != route.radius_m:
+                yield Problem(
+                    (*path, 'end_radius_m'),
+                    'the simulated arm has cables parallel to the rod only; expected radius_m = '
+                    f'{route.radius_m:g}',
+                    f'{route.end_radius_m:g}',
+                )
+
+
+@check('actuators', 'pretension_N', kind=KIND)
+def _pretension(rig: Any) -> Iterator[Problem]:
+    lowest = min(cable.tension_max_N for cable in rig.actuators)
+    if rig.pretension_N >= lowest:
+        yield Problem(
+            ('pretension_N',),
+            f'expected less than the smallest tension_max_N = {lowest:g}',
+            f'{rig.pretension_N:g}',
+        )
+
+
+@check('tracker', kind=KIND)
+def _no_winding(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'commands of this kind are tensions, not lengths; expected 0, and pretension_N',
+            f'{rig.tracker.pretension_m:g}',
+        )
+
+
+@check('segments', 'plant', kind=KIND)
+def _plant_segments(rig: Any) -> Iterator[Problem]:
+    count, expected = len(rig.plant.segments), len(rig.segments)
+    if count != expected:
+        yield Problem(
+            ('plant', 'segments'),
+            f'expected as many as segments of the arm: {expected}',
+            f'{count} segment{"s" if count != 1 else ""}',
+        )
+    for i, (known, real) in enumerate(zip(rig.segments, rig.plant.segments)):
+        yield from _near(('plant', 'segments', i, 'length_m'), real.length_m, known.length_m)
+        laws = (real.profile.stiffness(0.5), known.profile.stiffness(0.5))
+        for axis, name in enumerate(('x', 'y')):
+            value, reference = (float(law[axis, axis]) for law in laws)
+            if not reference / MAX_FACTOR <= value <= reference * MAX_FACTOR:
+                yield Problem(
+                    ('plant', 'segments', i, 'profile'),
+                    f'expected a bending stiffness about {name} within a factor {MAX_FACTOR:g} of '
+                    f"the controller's {reference:g} N m^2 (the plant is the same arm, with "
+                    'stated errors)',
+                    f'{value:g}',
+                )
+        turns = [np.array(segment.connector.rotation_vector_deg) for segment in (known, real)]
+        if float(np.linalg.norm(turns[0] - turns[1])) > 10.0:
+            yield Problem(
+                ('plant', 'segments', i, 'connector'),
+                f'expected rotation_vector_deg within 10 deg of {turns[0].tolist()}',
+                f'{turns[1].tolist()}',
+            )
+
+
+def _near(path: tuple[Any, ...], value: float, reference: float) -> Iterator[Problem]:
+    if not reference / MAX_FACTOR <= value <= reference * MAX_FACTOR:
+        yield Problem(
+            path,
+            f"expected within a factor {MAX_FACTOR:g} of the controller's {reference:g}",
+            f'{value:g}',
+        )
+
+
+@check('actuators', 'plant', kind=KIND)
+def _winch_is_fast_enough(rig: Any) -> Iterator[Problem]:
+    fastest = max(cable.max_rate_N_s for cable in rig.actuators)
+    if rig.plant.winch.max_tension_rate_N_s < fastest:
+        yield Problem(
+            ('plant', 'winch', 'max_tension_rate_N_s'),
+            f'expected at least the largest max_rate_N_s of the actuators, {fastest:g}',
+            f'{rig.plant.winch.max_tension_rate_N_s:g}',
+        )

@@ -1,0 +1,125 @@
+"""Rigs of elastic rods bent by cables under tension: fishbone units, tentacles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.configs import NonNegative, Positive
+from softarm_ros.models.cosserat.config import (
+    CableRoute,
+    CosseratConfig,
+    RodCableConfig,
+    RodSegmentConfig,
+)
+from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
+from softarm_ros.rigs import tendon_rod_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.schema import ActuatorBase, Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.plant.plant import Plant
+
+TendonModelName = Literal['cosserat', 'constant_curvature']
+
+
+class TendonConfig(ActuatorBase):
+    """One cable: where it runs through the rod, and what its winch may do."""
+
+    routes: tuple[CableRoute, ...] = Field(
+        min_length=1, description='through neighbouring segments; it ends at the last'
+    )
+    unit: Literal['N'] = Field(default='N', description='of the command: cable tension')
+    tension_max_N: Positive
+    max_rate_N_s: Positive
+    max_acceleration_N_s2: Positive
+
+
+class TendonRodRig(Rig):
+    """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
+
+    MODELS: ClassVar[tuple[str, ...]] = ('cosserat', 'constant_curvature')
+
+    kind: Literal['tendon_rod'] = 'tendon_rod'
+    segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
+    model_steps: int = Field(
+        default=3, ge=1, le=100, description='integration steps of the rod in each segment'
+    )
+    extensible: bool = Field(default=False, description='whether the rod stretches and shears')
+    pretension_N: NonNegative = Field(description='least tension that the controller asks for')
+    default_model: TendonModelName
+    actuators: tuple[TendonConfig, ...] = Field(
+        min_length=1, description='in the order of every actuation vector'
+    )
+    plant: TendonRodPlantConfig
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the segments from base to tip."""
+        return tuple(segment.name for segment in self.segments)
+
+    def rod(self) -> CosseratConfig:
+        """Return what the controller knows of the rod and its cables."""
+        return CosseratConfig(
+            segments=self.segments,
+            cables=tuple(
+                RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
+                for a in self.actuators
+            ),
+            gravity_m_s2=self.gravity_m_s2,
+            extensible=self.extensible,
+            steps=self.model_steps,
+        )
+
+    def model(self, name: str | None = None) -> ArmModel:
+        """Return the rig's default model, or another one by name (see `model_name`)."""
+        if self.model_name(name) == 'cosserat':
+            from softarm_ros.models.tendon_rod.cosserat import CosseratTendonRod
+
+            return CosseratTendonRod(self.rod(), self.pretension_N, self.tip_load_kg)
+        from softarm_ros.models.tendon_rod.constant_curvature import ConstantCurvatureTendonRod
+
+        return ConstantCurvatureTendonRod(self.rod(), self.pretension_N)
+
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all cables, arrays (m,) in N, N/s, N/s^2."""
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='N',
+            position_min=np.zeros(len(self.actuators)),
+            position_max=np.array([a.tension_max_N for a in self.actuators]),
+            max_speed=np.array([a.max_rate_N_s for a in self.actuators]),
+            max_acceleration=np.array([a.max_acceleration_N_s2 for a in self.actuators]),
+        )
+
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the range of the tensions, which are the configuration too."""
+        limits = self.actuator_limits()
+        return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
+
+    def simulated_arm(self, seed: int) -> Plant:
+        """Return the plant, with the pretension in every cable."""
+        from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
+
+        tendons = [
+            PlantTendon(
+                a.name, a.routes, tuple(self.section_names.index(r.segment) for r in a.routes)
+            )
+            for a in self.actuators
+        ]
+        return TendonRodPlant(
+            self.plant,
+            tendons,
+            self.gravity_m_s2,
+            self.tip_load_kg,
+            np.full(len(tendons), self.pretension_N),
+            seed,
+        )
+
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each segment [m]."""
+        return (self.plant.outer_radius_m,) * len(self.segments)
