@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,28 +10,11 @@ from softarm_ros.rigs.errors import Problem, listed
 
 KIND = 'pneumatic'
 _WATER_KG_M3 = 998.0
-# Largest extension of a chamber over radius times bending angle, over all directions: with the
-# passive chamber at rest, in the plane of two of them.
-WORST_EXTENSION = math.sqrt(3.0)
 
 
 @check('sections', kind=KIND)
 def _unique_sections(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.sections, 'sections')
-
-
-@check('sections', kind=KIND)
-def _bending_within_curves(rig: Any) -> Iterator[Problem]:
-    for i, s in enumerate(rig.sections):
-        longest = min(curve.extension_m[-1] for curve in s.curves)
-        limit = math.degrees(longest / (WORST_EXTENSION * s.chamber_radius_m))
-        if s.max_bending_angle_deg > limit:
-            yield Problem(
-                ('sections', i, 'max_bending_angle_deg'),
-                f'expected at most {limit:.2f}: in the worst direction a chamber extends by '
-                f'sqrt(3) chamber_radius_m per radian, and its curve ends at {longest:g} m',
-                f'{s.max_bending_angle_deg:g}',
-            )
 
 
 @check('sections', 'actuators', kind=KIND)

@@ -67,12 +67,12 @@ class PneumaticRig(Rig):
     def model(self, name: str | None = None) -> ArmModel:
         """Return the rig's default model, or another one by name (see `model_name`)."""
         from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-        from softarm_ros.models.pneumatic.two_chamber_arm import TwoChamberArm
+        from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 
         wanted = self.model_name(name)
         if wanted == 'constant_curvature':
             rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in self.sections]
-            return TwoChamberArm(PneumaticArm(rigid), wanted)
+            return ChamberArm(PneumaticArm(rigid), wanted)
         density = WATER_KG_M3 if self.medium == 'water' else 0.0
         arm = PneumaticArm(
             self.sections,
@@ -82,7 +82,7 @@ class PneumaticRig(Rig):
             tip_mass_kg=self.gripper.mass_kg + self.tip_load_kg - density * self.gripper.volume_m3,
             tip_offset_m=self.gripper.centre_m,
         )
-        return TwoChamberArm(arm, wanted)
+        return ChamberArm(arm, wanted)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
@@ -101,10 +101,12 @@ class PneumaticRig(Rig):
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
-        """Return the bending limits of the sections."""
-        return ConfigurationLimits.of_bending(
-            np.deg2rad([section.max_bending_angle_deg for section in self.sections])
-        )
+        """Return the range of the chambers' extensions: from rest to their largest pressure."""
+        from softarm_ros.models.pneumatic.chambers import ChamberCurves
+
+        most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
+        upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
+        return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
     def simulated_arm(self, seed: int) -> Plant:
         """Return the plant."""
