@@ -14,8 +14,8 @@ class Regulators:
     """
     One regulator a chamber.
 
-    The target is rounded to steps of the analogue output. The valve follows it with its own gain
-    and offset, behind a play (dead zone); the chamber fills with a lag, at most as fast as the
+    The driver adds half of what it takes for the dead zone in the direction the target last moved,
+    and rounds to steps of the analogue output. The valve follows with its own gain and offset, behind a play (dead zone); the chamber fills with a lag, at most as fast as the
     valve lets air through. The sensor is the valve's own and shares its gain and offset: a
     regulator believes that it is where it was told to be.
 
@@ -38,7 +38,9 @@ class Regulators:
         count = len(config.gain)
         self._gain, self._offset = np.array(config.gain), np.array(config.offset_Pa)
         self._step_Pa = config.span_Pa / 2**config.dac_bits
-        self._target = np.zeros(count)
+        self._signal = np.zeros(count)
+        self._extreme = np.zeros(count)  # of the target since it last turned back
+        self._heading = np.zeros(count)
         self._seat = np.zeros(count)  # what the valve holds, behind the play
         self._noise = np.random.default_rng(seed)
         self.pressure = np.zeros(count)
@@ -47,18 +49,25 @@ class Regulators:
 
     def command(self, target_Pa: Array) -> None:
         """Set the targets (m,) [Pa gauge]."""
-        within = np.clip(target_Pa, 0.0, self.config.max_pressure_Pa)
-        self._target = np.round(within / self._step_Pa) * self._step_Pa
+        c = self.config
+        within = np.clip(target_Pa, 0.0, c.max_pressure_Pa)
+        up = within > self._extreme + np.where(self._heading < 0.0, c.driver_band_Pa, 0.0)
+        down = within < self._extreme - np.where(self._heading > 0.0, c.driver_band_Pa, 0.0)
+        self._heading = np.where(up, 1.0, np.where(down, -1.0, self._heading))
+        self._extreme = np.where(up | down, within, self._extreme)
+        signal = np.maximum(within + 0.5 * c.driver_play_Pa * self._heading, 0.0)
+        rounded = np.round(signal / self._step_Pa) * self._step_Pa
+        self._signal = np.where(within > 0.0, rounded, 0.0)
 
     def hold(self) -> None:
         """Keep the pressures there are."""
-        self._target = np.maximum(self._read(self.pressure), 0.0)
+        self._signal = np.maximum(self._read(self.pressure), 0.0)
         self._seat = self.pressure.copy()
 
     def advance(self, duration_s: float) -> Array:
         """Let time pass; return the true pressures (m,) [Pa] at its end."""
-        open_ = self._target > 0.0
-        wanted = np.where(open_, np.maximum(self._gain * self._target + self._offset, 0.0), 0.0)
+        open_ = self._signal > 0.0
+        wanted = np.where(open_, np.maximum(self._gain * self._signal + self._offset, 0.0), 0.0)
         play = 0.5 * self.config.dead_zone_Pa
         self._seat = np.clip(self._seat, wanted - play, wanted + play)
         self._seat = np.where(open_, np.maximum(self._seat, 0.0), 0.0)
