@@ -9,7 +9,8 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
@@ -32,14 +33,12 @@ class ChamberConfig(ActuatorBase):
     max_acceleration_Pa_s2: Positive
 
 
-class GripperConfig(ConfigBlock):
-    """Soft gripper at the tip: vacuum opens it, pressure closes it."""
+class PneumaticGripperConfig(GripperConfig):
+    """The gripper as a weight that the controller knows, and its pressures."""
 
     mass_kg: NonNegative
     volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
     centre_m: NonNegative = Field(description='distance of its centre of mass beyond the tip')
-    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
-    close_pressure_Pa: Positive
 
 
 class PneumaticRig(Rig):
@@ -52,7 +51,7 @@ class PneumaticRig(Rig):
         min_length=1, description='from base to tip'
     )
     mount: MountConfig = Field(description='soft part at the base of every section, which sags')
-    gripper: GripperConfig
+    gripper: PneumaticGripperConfig
     default_model: Literal['angle_correction', 'constant_curvature']
     actuators: tuple[ChamberConfig, ...] = Field(
         min_length=3, description='three a section, in the order of every actuation vector'

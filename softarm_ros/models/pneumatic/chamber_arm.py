@@ -25,14 +25,14 @@ class ChamberArm:
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
-    Implements `ArmModel`. Actuation: gauge pressure of each chamber [Pa], three a section. Each
+    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three a section. Each
     coordinate belongs to one chamber, has its own range (0 to the end of the identified curve),
     and bends and lengths are linear in it: nothing is singular and nothing has a kink.
 
     The paper (Gong et al. 2018, eq. 10) fills two chambers of a section at most. Then the tip
     reaches a thin shell only, which is folded where the sections bend alike and creased where the
     third chamber changes. Here that is what is preferred, the least extensions that hold the tip;
-    the third chamber helps where two do not suffice. `of_attitude` is the paper's own rule.
+    the third chamber helps where two do not suffice. `of_bends` is the paper's own rule.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class ChamberArm:
             [self.arm.extensions(k, bends_and_lengths) for k in range(self._sections)]
         )
 
-    def of_attitude(self, bends: Array) -> Array:
+    def of_bends(self, bends: Array) -> Array:
         """
         Return the extensions (dof,) [m] for bends (2 sections,) [rad] by the paper's rule.
 

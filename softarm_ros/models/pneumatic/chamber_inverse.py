@@ -88,5 +88,5 @@ def _starts(arm: ChamberArm, point: Array) -> list[Array]:
     for twist, bend in itertools.product((0.0, 1.5, -1.5), (0.4, 0.8)):
         angles = azimuth + twist * (shares - 0.3)
         bends = bend * np.stack([np.cos(angles), np.sin(angles)], axis=1).ravel()
-        starts.append(arm.of_attitude(bends))
+        starts.append(arm.of_bends(bends))
     return starts
