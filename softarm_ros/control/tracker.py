@@ -166,7 +166,7 @@ class Tracker:
         rates = rows @ x
         margin_up = 1e-9 + 1e-6 * np.abs(upper)
         margin_down = 1e-9 + 1e-6 * np.abs(lower)
-        # A row of zeros, such as that of a chamber kept at rest, is at its bound and holds nothing.
+        # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
         held = (rates >= upper - margin_up) | (rates <= lower + margin_down)
         bounded = bool(np.any(held & np.any(rows != 0.0, axis=1)))
         return np.asarray(x) * scale, bounded

@@ -1,4 +1,4 @@
-"""Consistency of pneumatic rigs: sections, chambers, gripper and the plant that stands for them."""
+"""Consistency of pneumatic rigs: sections, chambers, gripper and the plant behind them."""
 
 from __future__ import annotations
 

@@ -106,7 +106,10 @@ def attitude_configuration(rig: Rig, model: ArmModel, attitude_deg: tuple[float,
         raise ValueError(f'attitude_deg: sections of a {rig.kind} arm are not set by angles')
     configuration = model.rest_configuration.copy()
     for (phi, theta), pair, limit, name in zip(
-        _pairs(_counted(rig, attitude_deg, len(pairs))), pairs, limits.max_bending_rad, rig.section_names
+        _pairs(_counted(rig, attitude_deg, len(pairs))),
+        pairs,
+        limits.max_bending_rad,
+        rig.section_names,
     ):
         if abs(math.radians(theta)) > limit + 1e-12:
             raise ValueError(

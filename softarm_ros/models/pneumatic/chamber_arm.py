@@ -25,9 +25,9 @@ class ChamberArm:
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
-    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three a section. Each
-    coordinate belongs to one chamber, has its own range (0 to the end of the identified curve),
-    and bends and lengths are linear in it: nothing is singular and nothing has a kink.
+    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three a
+    section. Each coordinate belongs to one chamber, has its own range (0 to the end of the
+    identified curve), and bends and lengths are linear in it: nothing has a kink.
 
     The paper (Gong et al. 2018, eq. 10) fills two chambers of a section at most. Then the tip
     reaches a thin shell only, which is folded where the sections bend alike and creased where the

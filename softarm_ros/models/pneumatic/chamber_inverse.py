@@ -70,9 +70,7 @@ def _reach(arm: ChamberArm, point: Array, start: Array) -> tuple[Array, float]:
         f = -(J.T @ ((point - tip) / length) - pull**2 * extensions / scale)
         low = np.maximum(-extensions / scale, -_MAX_STEP)
         high = np.minimum((most - extensions) / scale, _MAX_STEP)
-        step, _, flag, _ = daqp.solve(
-            H, f, np.eye(dof), high, low, np.zeros(dof, dtype=np.int32)
-        )
+        step, _, flag, _ = daqp.solve(H, f, np.eye(dof), high, low, np.zeros(dof, dtype=np.int32))
         if flag not in _OPTIMAL:
             break
         extensions = np.clip(extensions + scale * np.asarray(step), 0.0, most)

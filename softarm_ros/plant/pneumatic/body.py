@@ -17,7 +17,7 @@ from softarm_ros.models.dynamics.config import (
     round_section,
 )
 from softarm_ros.models.dynamics.layout import Loads
-from softarm_ros.models.dynamics.simulation import ArmIntegrator, DynamicState
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.errors import PlantError
@@ -66,9 +66,7 @@ class PneumaticBody:
         self._base = np.array([0.0, 0.0, -config.sections[0].deforming_length_m])
         n, m = config.segments_per_section, _END_PART_SEGMENTS
         count = len(config.sections)
-        self._arc_segments = [
-            slice((n + m) * k + m, (n + m) * (k + 1)) for k in range(count)
-        ]
+        self._arc_segments = [slice((n + m) * k + m, (n + m) * (k + 1)) for k in range(count)]
         # A section ends where the chambers of the next one begin, the last one at the tip.
         self._section_nodes = [(n + m) * (k + 1) + m for k in range(count - 1)] + [(n + m) * count]
         self._middle_node = (n + m) * count + _GRIPPER_SEGMENTS // 2

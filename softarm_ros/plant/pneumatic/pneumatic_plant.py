@@ -117,7 +117,7 @@ class PneumaticPlant:
         self._regulators.hold()
 
     def actuator_state(self) -> ActuatorState:
-        """Return measured pressure [Pa], its rate [Pa/s], and the pressure as effort, each (m,)."""
+        """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
         measured = self._regulators.measured
         return ActuatorState(measured.copy(), self._regulators.rate.copy(), measured.copy())
 
