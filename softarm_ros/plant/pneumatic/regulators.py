@@ -15,9 +15,10 @@ class Regulators:
     One regulator a chamber.
 
     The driver adds half of what it takes for the dead zone in the direction the target last moved,
-    and rounds to steps of the analogue output. The valve follows with its own gain and offset, behind a play (dead zone); the chamber fills with a lag, at most as fast as the
-    valve lets air through. The sensor is the valve's own and shares its gain and offset: a
-    regulator believes that it is where it was told to be.
+    and rounds to steps of the analogue output. The valve follows with its own gain and offset,
+    behind a play (dead zone); the chamber fills with a lag, at most as fast as the valve lets air
+    through. The sensor is the valve's own and shares its gain and offset: a regulator believes
+    that it is where it was told to be.
 
     Parameters
     ----------
