@@ -221,13 +221,16 @@ def strokes_in_water(
     rig: PneumaticRig,
     frequency_hz: float,
     seed: int,
-    pressures_kPa: Sequence[float] = (15.0, 30.0, 45.0, 60.0, 75.0, 90.0),
+    pressures_kPa: Sequence[float] = (20.0, 40.0, 65.0, 90.0),
+    *,
+    switched: bool = False,
 ) -> Strokes:
     """
-    Let the arm stroke to and fro in water by valves that switch twice a period.
+    Let the arm stroke to and fro in water.
 
-    The stroke is that of the end of the gripper; force and torque are the largest of the last two
-    of four periods at the base, less what hangs on it at rest.
+    Pressures follow half sines on one side and then on the other, or valves that are `switched`
+    twice a period. The stroke is that of the end of the gripper; force and torque are the largest
+    of the last two of three periods at the base, less what hangs on it at rest.
     """
     wet = rig.model_copy(update={'medium': 'water'})
     rows = []
@@ -236,12 +239,13 @@ def strokes_in_water(
         rest = plant.true_base_wrench()
         reach, force, torque = 0.0, 0.0, 0.0
         end = np.array([0.0, 0.0, 0.5 * rig.plant.gripper.length_m])
-        cycles = round(4.0 / frequency_hz / _CYCLE_S)
+        cycles = round(3.0 / frequency_hz / _CYCLE_S)
         for i in range(cycles):
-            up = math.sin(2.0 * math.pi * frequency_hz * (i + 0.5) * _CYCLE_S) >= 0.0
-            chambers = (1, 0, 0, 1, 0, 0) if up else (0, 1, 1, 0, 1, 1)
-            plant.step(1e3 * kilopascals * np.array(chambers, dtype=float), _CYCLE_S)
-            if i < cycles // 2:
+            wave = math.sin(2.0 * math.pi * frequency_hz * (i + 0.5) * _CYCLE_S)
+            chambers = np.array((1, 0, 0, 1, 0, 0) if wave >= 0.0 else (0, 1, 1, 0, 1, 1))
+            size = 1.0 if switched else abs(wave)
+            plant.step(1e3 * kilopascals * size * chambers, _CYCLE_S)
+            if i < cycles // 3:
                 continue
             pose, load = plant.fingers(), plant.true_base_wrench() - rest
             reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))

@@ -13,15 +13,18 @@ from softarm_ros.models.dynamics.simulation import DynamicState
 Array = NDArray[np.float64]
 
 
-def load_on_base(arm: ArmDynamics, loads: Loads, state: DynamicState) -> Array:
+def load_on_base(
+    arm: ArmDynamics, loads: Loads, state: DynamicState, accelerations: Array
+) -> Array:
     """
     Return force and moment (6,) [N, N m] of the arm on what holds it, about the arm's start.
 
     Minus what every piece and body needs beyond the loads for its motion: weight, buoyancy, drag
-    and inertia of arm and water. Stresses inside the arm cancel.
+    and inertia of arm and water. Stresses inside the arm cancel. `accelerations` (n, 4) of the
+    strains: the mean over a step, for drives that jump between steps kick the arm there.
     """
     body, scratch = arm.body, arm.scratch
-    q, v, a = state.strains, state.rates, state.accelerations
+    q, v, a = state.strains, state.rates, accelerations
     place_arm(body, q, scratch)
     residual(body, loads, q, v, a, scratch, np.empty_like(q))
     turn, origin = scratch.rotation[:-1], scratch.origin[:-1]

@@ -72,6 +72,7 @@ class PneumaticBody:
         self._middle_node = (n + m) * count + _GRIPPER_SEGMENTS // 2
         self._build(0.0, 0.0, np.zeros(3))
         self._state = self._integrator.start(self._loads)
+        self._acceleration = np.zeros_like(self._state.rates)
         self.free = np.zeros((count, 4))
 
     # What it carries.
@@ -194,12 +195,14 @@ class PneumaticBody:
         moved = self._integrator.advance(self._state, self._loads_of(free, True), duration_s)
         if not moved.converged:
             raise PlantError(f'motion of the arm cannot be followed: {moved.message}')
+        self._acceleration = (moved.state.rates - self._state.rates) / duration_s
         self._state = moved.state
         self.free = free
 
     def settle(self, free: Array) -> None:
         """Take the state of rest under free strains (sections, 4); raise `PlantError` if none."""
         self._state = self._integrator.start(self._loads_of(free, False), self._rest(free))
+        self._acceleration = np.zeros_like(self._state.rates)
         self.free = free
 
     def section_tips_at_rest(self, free: Array) -> Array:
@@ -254,9 +257,9 @@ class PneumaticBody:
         return np.stack([np.interp(at, arc, points[:, k]) for k in range(3)], axis=1)
 
     def base_wrench(self) -> Array:
-        """Return the load of the arm on its base (6,) [N, N m] about the base's origin."""
+        """Return the load on the base (6,) [N, N m] about its origin, mean of the last step."""
         loads = self._loads_of(self.free, True)
-        wrench = load_on_base(self.arm, loads, self._state)
+        wrench = load_on_base(self.arm, loads, self._state, self._acceleration)
         # About the origin of the base frame, which lies beyond the first end part.
         wrench[3:] += np.cross(self._base, wrench[:3])
         return wrench
