@@ -239,10 +239,10 @@ def _strokes(rig: PneumaticRig, seed: int) -> Experiment:
         'simulation',
         'The plant in water strokes to and fro by half sines of pressure on one side and then on '
         'the other; largest force and torque at its base less those at rest. The stroke is the '
-        'largest side displacement of the end of the gripper; strokes below that of 20 kPa are '
-        'read off the table of 20 kPa only if within it. How the paper drove the strokes is not '
-        'said; dead zones at the change of sides make our arm jerk. The last columns are '
-        "Morison's equation on a given motion, linear along the arm (docs/models_hydrodynamics.md).",
+        'largest side displacement of the end of the gripper. How the paper drove the strokes is '
+        'not said; where one side hands over to the other our arm jerks. The last columns are '
+        "Morison's equation on a given motion, linear along the arm; "
+        'softarm_ros.tools.stroke_study has more such models, whose torques are high too.',
         tuple(rows),
         Table(
             ('stroke', 'plant, N', 'plant, N m', 'Morison, N', 'Morison, N m'),
@@ -290,7 +290,7 @@ def _flow() -> Experiment:
     return Experiment(
         'Wake of the stroking arm (figure 4c)',
         'not reproduced',
-        'Vortices were seen by particle image velocimetry while the arm was towed at 0 to 0.3 m/s. '
+        'Vortices were seen by particle image velocimetry, the arm towed at 0 to 0.3 m/s. '
         'This package has forces of the water on the arm, no flow field.',
     )
 
@@ -319,7 +319,7 @@ def draw_errors(figure: Figure, found: Sequence[LocationErrors], x: str) -> None
         words = e.label.split(', ')
         label_axes(ax, x, '', ',\n'.join(words) if len(words) == 2 else e.label)
         ax.title.set_fontsize(7)
-        ax.set_ylim(bottom=0.0)
+    axes[0].set_ylim(0.0, 1.05e3 * max(float(e.uncorrected.max()) for e in found))
     axes[0].set_ylabel('location error [mm]')
     legend_above(figure, axes[0].get_lines())
 

@@ -78,7 +78,7 @@ def simulated(rig: PneumaticRig, seed: int) -> PneumaticPlant:
 
 
 def rest_and_look(plant: PneumaticPlant, pressures: Array) -> Array:
-    """Let the plant come to rest under pressures (m,) [Pa]; return the tip (3,) cameras see [m]."""
+    """Let the plant come to rest under pressures (m,) [Pa]; return the tip (3,) seen [m]."""
     plant.step(pressures, RESTS_S - _LOOKS_S)
     plant.poll_poses()
     seen = []
@@ -208,7 +208,7 @@ class Strokes:
     torque: Array
 
     def at(self, half_stroke: float) -> tuple[float, float] | None:
-        """Return force and torque at a half stroke by interpolation, None beyond those there are."""
+        """Return force and torque at a half stroke by interpolation, None beyond its range."""
         if not self.half_stroke[0] <= half_stroke <= self.half_stroke[-1]:
             return None
         return (
@@ -221,7 +221,7 @@ def strokes_in_water(
     rig: PneumaticRig,
     frequency_hz: float,
     seed: int,
-    pressures_kPa: Sequence[float] = (20.0, 40.0, 65.0, 90.0),
+    pressures_kPa: Sequence[float] = (12.0, 25.0, 50.0, 70.0, 90.0),
     *,
     switched: bool = False,
 ) -> Strokes:
@@ -262,7 +262,7 @@ def strokes_in_water(
 
 @dataclass(frozen=True)
 class PickAndPlace:
-    """How the task went: whether the object was taken and put down, and where [m], and when [s]."""
+    """How the task went: whether the object was taken and put down, where [m], when [s]."""
 
     completed: bool
     taken: bool
