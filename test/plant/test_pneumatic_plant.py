@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from softarm_ros.models.hysteresis import HysteresisConfig, PrandtlIshlinskii
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
@@ -12,6 +13,7 @@ from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
 from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.hysteresis_kernels import follow_pressures
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.plant.pneumatic.regulators import Regulators
 from softarm_ros.rigs.loader import load_rig
@@ -110,6 +112,18 @@ def test_a_first_filling_that_has_crept_meets_the_curve_and_emptying_stays_above
     assert 0.005 < width.max() / section.extension_m[0] < 0.05
 
 
+def test_the_hysteresis_is_the_inverse_of_the_element_of_the_models():
+    law = HysteresisConfig(stiffness=1.0, lost_share=0.4, saturation=0.5, stops=6)
+    element = PrandtlIshlinskii(law)
+    share, stops = np.zeros(1), np.zeros((1, 6))
+    rng = np.random.default_rng(0)
+    for pressure in rng.uniform(0.0, 1.5, 200):
+        args = (element.elastic, element.thresholds, element.weights)
+        follow_pressures(np.array([pressure]), *args, share, stops)
+        assert element.step(float(share[0])).output == pytest.approx(pressure, abs=1e-9)
+        assert element.stored >= 0.0
+
+
 def test_without_weight_the_body_is_the_constant_curvature_arm():
     section = CONFIG.sections[0].model_copy(update={'turn_deg': 0.0})
     config = CONFIG.model_copy(update={'sections': (section, section)})
@@ -159,9 +173,11 @@ def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
                 moment += mass * g * (centre - z)
         own = 0.5 * lam * g * (end - z) ** 2
         curvature = (moment + own) / EI
-        angle = np.trapezoid(curvature, z) if hasattr(np, 'trapezoid') else np.trapz(curvature, z)
-        shift = curvature * (0.200 - z)
-        return angle, float(np.sum(0.5 * (shift[1:] + shift[:-1]) * np.diff(z)))
+
+        def integral(values):
+            return float(np.sum(0.5 * (values[1:] + values[:-1]) * np.diff(z)))
+
+        return integral(curvature), integral(curvature * (0.200 - z))
 
     angles, shifts = zip(turn(-L, 0.0), turn(0.080, 0.100))
     assert tip[0, 2] == pytest.approx(sum(angles), rel=2e-3)
@@ -300,15 +316,13 @@ def test_water_carries_and_brakes_the_arm():
     dry, wet = plant(), plant(in_water=True)
     sag = [np.linalg.norm(p.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)]
     assert sag[1] < 0.15 * sag[0]
-    swings = []
+    away = []
     for p in (dry, wet):
-        z = []
-        p.step(TARGET, 0.3)
-        for _ in range(150):
-            p.step(np.zeros(6), 0.01)
-            z.append(p.true_section_tips()[-1, :2, 3])
-        swings.append(float(np.linalg.norm(np.ptp(np.array(z[60:]), axis=0))))
-    assert swings[1] < swings[0]
+        for _ in range(4):
+            p.step(TARGET, 0.5)
+        p.step(np.zeros(6), 0.35)
+        away.append(float(np.linalg.norm(p.true_section_tips()[-1, :2, 3])))
+    assert away[1] > 1.2 * away[0]
 
 
 def weightless():
@@ -335,7 +349,7 @@ def test_an_object_is_taken_carried_weighs_and_is_put_down():
         p.step(TARGET, 0.5)
     carried = p.object_position()
     assert np.linalg.norm(carried - p.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
-    assert np.linalg.norm(carried - place) > 0.05
+    assert np.linalg.norm(carried - place) > 0.04
     p.command_gripper(-3e4)
     p.step(TARGET, 1.0)
     assert not p.holds_object

@@ -12,6 +12,7 @@ from softarm_ros.plant.pneumatic.config import (
     ChamberHysteresisConfig,
     PneumaticPlantSectionConfig,
 )
+from softarm_ros.plant.pneumatic.hysteresis_kernels import follow_pressures
 
 Array = NDArray[np.float64]
 
@@ -31,37 +32,41 @@ class PlantChambers:
         self, section: PneumaticPlantSectionConfig, hysteresis: ChamberHysteresisConfig
     ) -> None:
         self.section = section
-        law = HysteresisConfig(
-            stiffness=1.0,
-            lost_share=hysteresis.lost_share,
-            saturation=hysteresis.saturation_Pa,
-            stops=hysteresis.stops,
+        self._full_Pa = section.full_pressure_Pa
+        law = PrandtlIshlinskii(
+            HysteresisConfig(
+                stiffness=1.0,
+                lost_share=hysteresis.lost_share,
+                saturation=hysteresis.saturation_Pa / section.full_pressure_Pa,
+                stops=hysteresis.stops,
+            )
         )
-        self._stops = [PrandtlIshlinskii(law) for _ in range(3)]
+        self._law = (law.elastic, law.thresholds, law.weights)
         self._creep = [KelvinVoigtCreep(hysteresis.creep) for _ in range(3)]
-        full = self._stops[0].virgin(section.full_pressure_Pa)
-        self._scale = 1.0 / (full * (1.0 + math.fsum(hysteresis.creep.shares)))
+        self._share, self._stops = np.zeros(3), np.zeros((3, hysteresis.stops))
+        full = self._first_filling(np.full(3, section.full_pressure_Pa))[0][0]
+        self._scale = 1.0 / (float(full) * (1.0 + math.fsum(hysteresis.creep.shares)))
         self._extension = np.array(section.extension_m)
         angles = ANGLES_RAD + math.radians(section.turn_deg)
         self._directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
     def advance(self, pressures: Array, duration_s: float) -> Array:
         """Let pressures (3,) [Pa] act for a time; return the free extensions (3,) [m]."""
-        drive = [
-            creep.step(stops.step(float(p)).output, duration_s)
-            for stops, creep, p in zip(self._stops, self._creep, pressures)
-        ]
+        follow_pressures(pressures / self._full_Pa, *self._law, self._share, self._stops)
+        drive = [c.step(float(x), duration_s) for c, x in zip(self._creep, self._share)]
         return self.extensions_of(self._scale * np.array(drive))
 
     def settle(self, pressures: Array) -> Array:
         """Return the free extensions (3,) [m] a long time after a first filling to (3,) [Pa]."""
-        drive = []
-        for stops, creep, p in zip(self._stops, self._creep, pressures):
-            stops.reset()
-            output = stops.step(float(p)).output
-            creep.reset(output)
-            drive.append(creep.output)
-        return self.extensions_of(self._scale * np.array(drive))
+        self._share, self._stops = self._first_filling(pressures)
+        for creep, x in zip(self._creep, self._share):
+            creep.reset(float(x))
+        return self.extensions_of(self._scale * np.array([c.output for c in self._creep]))
+
+    def _first_filling(self, pressures: Array) -> tuple[Array, Array]:
+        share, stops = np.zeros(3), np.zeros_like(self._stops)
+        follow_pressures(pressures / self._full_Pa, *self._law, share, stops)
+        return share, stops
 
     def extensions_of(self, share: Array) -> Array:
         """Return the curve's extensions (3,) [m] for shares (3,) of the full pressure."""

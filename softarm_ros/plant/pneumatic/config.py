@@ -13,10 +13,10 @@ Three = tuple[Positive, Positive, Positive]
 
 
 class ChamberHysteresisConfig(ConfigBlock):
-    """Of the free extension over pressure: Prandtl-Ishlinskii stops, then creep."""
+    """Of extension over pressure: stops that resist (Prandtl-Ishlinskii), then creep."""
 
     lost_share: float = Field(ge=0.0, lt=1.0, description='see models/hysteresis.py')
-    saturation_Pa: Positive = Field(description='pressure change after which all stops yield')
+    saturation_Pa: Positive = Field(description='about the pressure at which all stops yield')
     stops: int = Field(default=8, ge=1, le=100)
     creep: CreepConfig = CreepConfig(shares=(), lags_s=())
 
