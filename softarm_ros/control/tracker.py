@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 _OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
 _SOFT = 8
 _MAX_HALVINGS = 12
+_HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be worth a word
 _FOLLOWS = 0.2  # share of the wanted velocity that may be missing before the integral stands still
 
 
@@ -35,7 +36,7 @@ class TrackerStep:
     velocity_shortfall : float
         |v_wanted - J qdot| [m/s]: what limits or a singular pose took away.
     limited : bool
-        An actuator or bending limit was active.
+        An actuator or bending limit took some of the velocity away.
 
     """
 
@@ -114,8 +115,11 @@ class Tracker:
         q_rate, bounded = self._solve(J, wanted, A, period_s)
         configuration, actuation, scale = self._advance(q_rate, period_s)
         shortfall = float(np.linalg.norm(wanted - J @ q_rate * scale))
-        limited = bounded or scale < 1.0
         follows = shortfall <= _FOLLOWS * float(np.linalg.norm(wanted))
+        # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
+        limited = (bounded or scale < 1.0) and shortfall > _HELD_BACK * float(
+            np.linalg.norm(wanted)
+        )
         if follows and not limited and not saturated:
             self._integral += error * period_s
         self._rate = (actuation - self.actuation) / period_s
@@ -162,7 +166,9 @@ class Tracker:
         rates = rows @ x
         margin_up = 1e-9 + 1e-6 * np.abs(upper)
         margin_down = 1e-9 + 1e-6 * np.abs(lower)
-        bounded = bool(np.any(rates >= upper - margin_up) or np.any(rates <= lower + margin_down))
+        # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
+        held = (rates >= upper - margin_up) | (rates <= lower + margin_down)
+        bounded = bool(np.any(held & np.any(rows != 0.0, axis=1)))
         return np.asarray(x) * scale, bounded
 
     def _advance(self, q_rate: Array, period_s: float) -> tuple[Array, Array, float]:

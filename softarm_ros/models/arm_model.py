@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,4 +162,13 @@ class ArmModel(Protocol):
 
     def configuration_of(self, actuation: Array) -> Array:
         """Return the configuration (dof,) an actuation leads to without load."""
+        ...
+
+
+@runtime_checkable
+class SetByBends(Protocol):
+    """A model whose sections are set by bends, though its configuration is something else."""
+
+    def of_bends(self, bends: Array) -> Array:
+        """Return the configuration (dof,) for theta (cos phi, sin phi) [rad] of every section."""
         ...

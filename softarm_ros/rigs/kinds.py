@@ -5,6 +5,7 @@ from __future__ import annotations
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.rigs.pneumatic_rig import PneumaticRig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
 from softarm_ros.rigs.yaml_document import YamlDocument
@@ -14,6 +15,7 @@ RIG_KINDS: dict[str, type[Rig]] = {
     'cable_driven': CableRig,
     'hydraulic': HydraulicRig,
     'tendon_rod': TendonRodRig,
+    'pneumatic': PneumaticRig,
 }
 
 

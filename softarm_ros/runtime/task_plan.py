@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.control.task_config import TaskConfig, TaskStep
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, SetByBends
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.task_loop import Stage
 
@@ -97,29 +97,41 @@ def attitude_configuration(rig: Rig, model: ArmModel, attitude_deg: tuple[float,
         section would bend beyond its limit.
 
     """
+    if isinstance(model, SetByBends):
+        angles = list(_pairs(_counted(rig, attitude_deg, len(rig.section_names))))
+        return model.of_bends(np.concatenate([_bend(phi, theta) for phi, theta in angles]))
     limits = rig.configuration_limits()
     pairs = limits.bends
     if len(pairs) == 0:
         raise ValueError(f'attitude_deg: sections of a {rig.kind} arm are not set by angles')
-    if len(attitude_deg) != 2 * len(pairs):
-        raise ValueError(
-            f'attitude_deg has {len(attitude_deg)} angles; expected {2 * len(pairs)}: '
-            f'phi and theta of {", ".join(rig.section_names)}'
-        )
     configuration = model.rest_configuration.copy()
     for (phi, theta), pair, limit, name in zip(
-        _pairs(attitude_deg), pairs, limits.max_bending_rad, rig.section_names
+        _pairs(_counted(rig, attitude_deg, len(pairs))),
+        pairs,
+        limits.max_bending_rad,
+        rig.section_names,
     ):
         if abs(math.radians(theta)) > limit + 1e-12:
             raise ValueError(
                 f'theta of {name} = {theta:g} deg; expected at most {math.degrees(limit):g} deg'
             )
-        bend = math.radians(theta)
-        configuration[pair] = (
-            bend * math.cos(math.radians(phi)),
-            bend * math.sin(math.radians(phi)),
-        )
+        configuration[pair] = _bend(phi, theta)
     return configuration
+
+
+def _counted(rig: Rig, attitude_deg: tuple[float, ...], sections: int) -> tuple[float, ...]:
+    if len(attitude_deg) != 2 * sections:
+        raise ValueError(
+            f'attitude_deg has {len(attitude_deg)} angles; expected {2 * sections}: '
+            f'phi and theta of {", ".join(rig.section_names)}'
+        )
+    return attitude_deg
+
+
+def _bend(phi_deg: float, theta_deg: float) -> Array:
+    """Return theta (cos phi, sin phi) (2,) [rad]."""
+    phi = math.radians(phi_deg)
+    return math.radians(theta_deg) * np.array([math.cos(phi), math.sin(phi)])
 
 
 def _pairs(values: tuple[float, ...]) -> Iterator[tuple[float, float]]:

@@ -72,6 +72,13 @@ STUDIES = {
         ('circle', 'line', 'around_ball'),
         'The paper measures at rest and tracks nothing; here the load cells differ between seeds.',
     ),
+    'pneumatic_arm': Study(
+        'softarm_ros.tools.pneumatic_experiments',
+        'pneumatic_arm: the experiments of Gong et al. 2018',
+        'Two-section pneumatic arm whose mounts sag, with a soft gripper, in air and in water.',
+        ('circle', 'line', 'sweep'),
+        'The paper drives in open loop only, with a location error below 5.7 mm.',
+    ),
 }
 
 

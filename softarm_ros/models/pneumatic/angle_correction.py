@@ -28,6 +28,7 @@ from softarm_ros.models.pneumatic.chambers import (
     passive_length,
 )
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
 
 _STEP = 1e-5  # of differences, rad and (times the length) m
 _LOAD_STEPS = 20
@@ -308,8 +309,14 @@ class PneumaticArm:
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
         values = self._checked_configuration(configuration)
-        tip = self.sagged_pose(values).section_tips[-1, :3, 3].copy()
-        return tip, self._twists(values, ZERO3)[:3]
+        pose = self.sagged_pose(values)
+        bends = values.reshape(-1, 3)
+        give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
+        jacobian = tip_derivative(
+            bends, self._rigid, self._materials, self._compliances, self._weights,
+            self._tip_weight, np.zeros(3), np.zeros(3), give,
+        )  # fmt: skip
+        return pose.section_tips[-1, :3, 3].copy(), jacobian
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear first [m/Pa]."""

@@ -211,7 +211,7 @@ def moments_into(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def _residual_into(
+def residual_into(
     bends: Array,
     lengths: Array,
     give: Array,
@@ -282,7 +282,7 @@ def solve_give(
     residual, trial, other = np.empty(size), np.empty(size), np.empty(size)
     flat = give.reshape(size)
     saved = np.empty(size)
-    _residual_into(
+    residual_into(
         bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
         tip_moment, bent, mounts, tips, moments, middles, residual,
     )  # fmt: skip
@@ -297,12 +297,12 @@ def solve_give(
                 jacobian[k, k] = 1.0
                 continue
             flat[k] = saved[k] + _DIFFERENCE
-            _residual_into(
+            residual_into(
                 bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
                 tip_moment, bent, mounts, tips, moments, middles, trial,
             )  # fmt: skip
             flat[k] = saved[k] - _DIFFERENCE
-            _residual_into(
+            residual_into(
                 bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
                 tip_moment, bent, mounts, tips, moments, middles, other,
             )  # fmt: skip
@@ -314,7 +314,7 @@ def solve_give(
             scale = 1.0
             for _ in range(20):
                 flat[:] = saved - scale * step
-                _residual_into(
+                residual_into(
                     bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
                     tip_moment, bent, mounts, tips, moments, middles, trial,
                 )  # fmt: skip
@@ -324,7 +324,7 @@ def solve_give(
                 scale *= 0.5
         if not better:  # arrived, down to rounding, or stuck
             flat[:] = saved
-            _residual_into(
+            residual_into(
                 bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
                 tip_moment, bent, mounts, tips, moments, middles, trial,
             )  # fmt: skip

@@ -62,19 +62,26 @@ class ChamberCurves:
             for c in section.curves
         ]
         self.curves = curves * 3 if len(curves) == 1 else curves
+        self._alike = len(curves) == 1
         self.max_pressure_Pa = np.array([curve.x[-1] for curve in self.curves])
         self.max_extension_m = np.array([curve.y_limits[1] for curve in self.curves])
 
     def extensions(self, pressures: Array) -> Array:
         """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
+        if self._alike:
+            return self.curves[0](pressures)
         return np.array([float(c(p)) for c, p in zip(self.curves, pressures)])
 
     def slopes(self, pressures: Array) -> Array:
         """Return d extension / d pressure (3,) [m/Pa]."""
+        if self._alike:
+            return self.curves[0].slope(pressures)
         return np.array([float(c.slope(p)) for c, p in zip(self.curves, pressures)])
 
     def pressures(self, extensions: Array) -> Array:
         """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        if self._alike:
+            return self.curves[0].inverse(extensions)
         return np.array([float(c.inverse(e)) for c, e in zip(self.curves, extensions)])
 
 

@@ -1,0 +1,228 @@
+"""The pneumatic arm by the extensions of its chambers: what a tracker can work with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.chamber_inverse import search_extensions
+from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, finite_vector
+
+_SCALE_RADIANS = 2.0  # bend that moves the tip by about the length of the arm
+_TIP_TOLERANCE = 1e-6  # of the arm's length
+
+
+class ChamberArm:
+    """
+    A `PneumaticArm` whose configuration is the extension of every chamber [m].
+
+    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three a
+    section. Each coordinate belongs to one chamber, has its own range (0 to the end of the
+    identified curve), and bends and lengths are linear in it: nothing has a kink.
+
+    The paper (Gong et al. 2018, eq. 10) fills two chambers of a section at most. Then the tip
+    reaches a thin shell only, which is folded where the sections bend alike and creased where the
+    third chamber changes. Here that is what is preferred, the least extensions that hold the tip;
+    the third chamber helps where two do not suffice. `of_bends` is the paper's own rule.
+
+    Parameters
+    ----------
+    arm
+        The mechanics: curves, mounts, weights.
+    name
+        Of the model.
+
+    Attributes
+    ----------
+    max_extension_m : (dof,)
+        End of each chamber's curve.
+
+    """
+
+    def __init__(self, arm: PneumaticArm, name: str | None = None) -> None:
+        self.arm = arm
+        self.name = name or arm.name
+        self._sections = len(arm.sections)
+        self.max_extension_m = np.concatenate([curve.max_extension_m for curve in arm.curves])
+        rest, to_bends = np.zeros(3 * self._sections), np.zeros((3 * self._sections,) * 2)
+        for k, section in enumerate(arm.sections):
+            three = slice(3 * k, 3 * k + 3)
+            rest[3 * k + 2] = section.bending_length_m
+            # Eq. 1-3: bend = -2/(3 d) sum of l_j u_j, length = mean of l_j.
+            rows = -2.0 / (3.0 * section.chamber_radius_m) * CHAMBER_DIRECTIONS.T
+            to_bends[three, three] = np.vstack([rows, np.full(3, 1.0 / 3.0)])
+        self._rest, self._to_bends = rest, to_bends
+
+    # Names and sizes.
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the chambers, in the order of every actuation."""
+        return self.arm.actuator_names
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the extensions, in the order of every configuration."""
+        return tuple(f'{name}_extension' for name in self.arm.actuator_names)
+
+    @property
+    def rest_length_m(self) -> float:
+        """Length of the straight arm without pressure [m]."""
+        return self.arm.rest_length_m
+
+    @property
+    def rest_configuration(self) -> Array:
+        """Straight, without pressure (dof,)."""
+        return np.zeros(3 * self._sections)
+
+    @property
+    def configuration_scale(self) -> Array:
+        """Extension (dof,) [m] of one chamber that bends its section by two radians."""
+        radii = [section.chamber_radius_m for section in self.arm.sections]
+        return np.repeat(1.5 * _SCALE_RADIANS * np.array(radii), 3)
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """Return no extension (dof,): of those that hold the tip, the least is the easiest."""
+        return np.zeros(3 * self._sections)
+
+    def observed_configuration(self, section_tips: Array) -> Array | None:
+        """
+        Return None: measured points do not tell the extensions.
+
+        Cameras give positions; how much of a section's direction is bend and how much sag of its
+        mount cannot be told from them.
+        """
+        return None
+
+    # Pressure <-> extension.
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """
+        Return the extensions (dof,) [m] under pressures (m,) [Pa].
+
+        Raises
+        ------
+        ModelError
+            For a pressure beyond the identified curve; names the chamber.
+
+        """
+        return self.extensions_of(self.arm.configuration_of(actuation))
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """
+        Return the pressures (m,) [Pa] of extensions (dof,) [m].
+
+        Raises
+        ------
+        ModelError
+            For a chamber shorter than at rest or longer than identified; names it.
+
+        """
+        return self.arm.actuation_of(self.bends_and_lengths(configuration))
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return d pressure / d extension (m, dof) [Pa/m], diagonal."""
+        pressures = self.actuation_of(configuration)
+        slopes = [
+            curve.slopes(pressures[3 * k : 3 * k + 3]) for k, curve in enumerate(self.arm.curves)
+        ]
+        return np.diag(1.0 / np.concatenate(slopes))
+
+    # Extension <-> bends.
+
+    def bends_and_lengths(self, configuration: Array) -> Array:
+        """Return (b_x, b_y) [rad] and length [m] of every section (3 sections,)."""
+        values = np.array(configuration, dtype=np.float64)
+        if values.shape != (3 * self._sections,):
+            raise ValueError(
+                f'configuration has shape {values.shape}, expected ({3 * self._sections},)'
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f'configuration {values.tolist()} is not finite')
+        return np.asarray(self._rest + self._to_bends @ values)
+
+    def extensions_of(self, bends_and_lengths: Array) -> Array:
+        """Return the extensions (dof,) [m] of bends and lengths (3 sections,)."""
+        return np.concatenate(
+            [self.arm.extensions(k, bends_and_lengths) for k in range(self._sections)]
+        )
+
+    def of_bends(self, bends: Array) -> Array:
+        """
+        Return the extensions (dof,) [m] for bends (2 sections,) [rad] by the paper's rule.
+
+        `bends` are theta (cos phi, sin phi) of each section; one chamber of each stays at rest.
+        """
+        return self.extensions_of(self.arm.two_chamber_configuration(bends))
+
+    # Configuration <-> shape.
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """Return the shape of extensions (dof,) [m] under the arm's own weight."""
+        shape = self.arm.shape_of(self.bends_and_lengths(configuration))
+        return replace(shape, configuration=np.array(configuration, dtype=float))
+
+    def tips_of(self, configurations: Array) -> Array:
+        """Return the tip positions (n, 3) [m] of many configurations (n, dof)."""
+        rows = np.asarray(configurations, dtype=float).reshape(-1, 3 * self._sections)
+        poses = [self.arm.sagged_pose(self.bends_and_lengths(row)) for row in rows]
+        return np.array([pose.section_tips[-1, :3, 3] for pose in poses]).reshape(-1, 3)
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, dof) by the extensions."""
+        tip, jacobian = self.arm.tip_and_jacobian(self.bends_and_lengths(configuration))
+        return tip, jacobian @ self._to_bends
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under pressures (m,) [Pa] and a load at the tip [N, N m].
+
+        Raises
+        ------
+        ModelError
+            As `PneumaticArm.forward`.
+
+        """
+        shape = self.arm.forward(actuation, tip_force, tip_moment)
+        return replace(shape, configuration=self.extensions_of(shape.configuration))
+
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per pressure (6, m), base frame, linear rows first."""
+        return self.arm.jacobian(actuation)
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the pressures for a tip position [m] and, if given, attitude (3, 3).
+
+        For a position alone the least extensions that reach it, of those around the guess's, or
+        around several starts. With an attitude or a load at the tip as `PneumaticArm.inverse`:
+        two chambers a section.
+        """
+        if orientation is None and not np.any(finite_vector(tip_force, 'tip_force')):
+            point = finite_vector(position, 'position')
+            start = None if guess is None else self.configuration_of(guess)
+            extensions, residual = search_extensions(self, point, start)
+            found = residual <= _TIP_TOLERANCE * self.rest_length_m
+            message = '' if found else f'the tip stays {1e3 * residual:.3g} mm off its target'
+            shape = self.shape_of(extensions)
+            return InverseSolution(self.actuation_of(extensions), shape, residual, found, message)
+        solution = self.arm.inverse(position, orientation, guess, tip_force)
+        extensions = self.extensions_of(solution.shape.configuration)
+        return replace(solution, shape=replace(solution.shape, configuration=extensions))

@@ -1,0 +1,76 @@
+"""
+Compiled derivative of the tip by bends and lengths, of an arm whose mounts follow its pose.
+
+With r(c, g) = 0 the equilibrium of the give g at a configuration c (see
+`angle_correction_kernels`), dtip/dc = tip_c - tip_g r_g^-1 r_c: differences of one residual and no
+solves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.pneumatic.angle_correction_kernels import residual_into
+
+_STEP = 1e-6  # of the differences, rad; of lengths, that of a metre
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def tip_derivative(
+    bends: Array,
+    lengths: Array,
+    materials: Array,
+    compliances: Array,
+    weights: Array,
+    tip_weight: Array,
+    tip_force: Array,
+    tip_moment: Array,
+    give: Array,
+) -> Array:
+    """
+    Return the derivative (3, 3 sections) of the tip by bends and lengths at an equilibrium.
+
+    Arguments as of `solve_give`; `give` (sections, 4) is the solved one and left as it is.
+    """
+    count = bends.shape[0]
+    size = 4 * count
+    moved, given = bends.copy(), give.copy()
+    bent, moments, middles = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+    mounts, tips = np.empty((count, 4, 4)), np.empty((count, 4, 4))
+    after, before = np.empty(size), np.empty(size)
+    by_give, by_bends = np.eye(size), np.empty((size, 3 * count))
+    tip_by_give, tip_by_bends = np.zeros((3, size)), np.empty((3, 3 * count))
+    flat_give, flat_bends = given.reshape(size), moved.reshape(3 * count)
+    for i in range(size + 3 * count):
+        if i < size:
+            mount = i % 4 < 2
+            if (mount and materials[i // 4, 0] == 0.0) or (
+                not mount and compliances[i // 4] == 0.0
+            ):
+                continue  # rigid
+            values, k = flat_give, i
+        else:
+            values, k = flat_bends, i - size
+        saved = values[k]
+        values[k] = saved + _STEP
+        residual_into(
+            moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
+            tip_moment, bent, mounts, tips, moments, middles, after,
+        )  # fmt: skip
+        ahead = tips[count - 1, :3, 3].copy()
+        values[k] = saved - _STEP
+        residual_into(
+            moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
+            tip_moment, bent, mounts, tips, moments, middles, before,
+        )  # fmt: skip
+        values[k] = saved
+        ahead -= tips[count - 1, :3, 3]
+        if i < size:
+            by_give[:, k] = (after - before) / (2.0 * _STEP)
+            tip_by_give[:, k] = ahead / (2.0 * _STEP)
+        else:
+            by_bends[:, k] = (after - before) / (2.0 * _STEP)
+            tip_by_bends[:, k] = ahead / (2.0 * _STEP)
+    return tip_by_bends - tip_by_give @ np.linalg.solve(by_give, by_bends)

@@ -1,0 +1,1 @@
+"""The simulated pneumatic arm: regulators, chambers, body, gripper, base sensor."""

@@ -1,0 +1,109 @@
+"""Parameters of the simulated pneumatic arm: all that the controller does not know."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.hydrodynamics.morison import WaterConfig
+from softarm_ros.models.hysteresis import CreepConfig
+from softarm_ros.plant.config import PlantBase
+
+Three = tuple[Positive, Positive, Positive]
+
+
+class ChamberHysteresisConfig(ConfigBlock):
+    """Of extension over pressure: stops that resist (Prandtl-Ishlinskii), then creep."""
+
+    lost_share: float = Field(ge=0.0, lt=1.0, description='see models/hysteresis.py')
+    saturation_Pa: Positive = Field(description='about the pressure at which all stops yield')
+    stops: int = Field(default=8, ge=1, le=100)
+    creep: CreepConfig = CreepConfig(shares=(), lags_s=())
+
+
+class PneumaticPlantSectionConfig(ConfigBlock):
+    """
+    One section of the simulated body: a soft end part that sags, then the part with chambers.
+
+    The end part is a solid rod of `deforming_length_m`; the first one sits in the frame, just
+    behind the origin of the base.
+    """
+
+    deforming_length_m: Positive
+    youngs_modulus_Pa: Positive = Field(description='of the end part')
+    bending_length_m: Positive
+    outer_radius_m: Positive
+    chamber_radius_m: Positive
+    mass_per_length_kg_m: Positive
+    bending_stiffness_N_m2: Positive = Field(description='of the part with chambers')
+    axial_stiffness_N: Positive = Field(description='of the part with chambers')
+    extension_m: Three = Field(description='free extension of each chamber at full pressure')
+    full_pressure_Pa: Positive = Field(description='where it is reached')
+    turn_deg: Finite = Field(
+        default=0.0, description='by how much the chambers stand turned about the axis of the arm'
+    )
+    linear_share: float = Field(
+        gt=0.0, le=1.0, description='of the curve; the rest grows with the pressure squared'
+    )
+    damping_time_s: Positive = Field(
+        description='Kelvin-Voigt: damping = damping_time * stiffness'
+    )
+
+
+class RegulatorConfig(ConfigBlock):
+    """Electropneumatic proportional regulators behind an analogue output, one a chamber."""
+
+    span_Pa: Positive = Field(description='pressure at full signal')
+    dac_bits: int = Field(ge=6, le=24, description='of the analogue output over the full signal')
+    max_pressure_Pa: Positive = Field(description='limit set in the driver')
+    lag_s: Positive = Field(description='first-order lag of valve, tube and chamber')
+    max_rate_Pa_s: Positive = Field(description='what the flow of the valve fills at most')
+    dead_zone_Pa: NonNegative = Field(description='width of the play between signal and pressure')
+    driver_play_Pa: NonNegative = Field(
+        default=0.0, description='what the driver takes for the dead zone and makes up for'
+    )
+    driver_band_Pa: NonNegative = Field(
+        default=0.0, description='a target that turns back by less is not taken for a reversal'
+    )
+    gain: tuple[Positive, ...] = Field(description='of each regulator, 1 if it were perfect')
+    offset_Pa: tuple[Finite, ...] = Field(description='of each regulator, where it is not shut')
+    sensor_noise_Pa: NonNegative
+
+
+class PlantGripperConfig(ConfigBlock):
+    """Soft gripper at the tip: vacuum opens it, pressure closes it around an object."""
+
+    mass_kg: NonNegative
+    length_m: Positive
+    outer_radius_m: Positive
+    lag_s: Positive
+    grips_above_Pa: Positive = Field(description='an object within reach is held from here')
+    releases_below_Pa: Finite = Field(description='a held object is let go from here')
+    reach_m: Positive = Field(description='distance of an object from the middle of the fingers')
+    force_per_pressure_N_Pa: Positive = Field(
+        description='what it holds against weight: force per pressure above releases_below_Pa'
+    )
+
+
+class WrenchSensorConfig(ConfigBlock):
+    """Force-torque sensor under the base."""
+
+    force_noise_N: NonNegative
+    moment_noise_N_m: NonNegative
+    force_range_N: Positive
+    moment_range_N_m: Positive
+
+
+class PneumaticPlantConfig(PlantBase):
+    """The simulated pneumatic arm."""
+
+    segments_per_section: int = Field(ge=1, le=40, default=4)
+    tolerance_m: Positive = Field(default=2e-5, description='of each step of the integrator')
+    sections: tuple[PneumaticPlantSectionConfig, ...] = Field(min_length=1)
+    tip_length_m: NonNegative = Field(description='rigid part beyond the last chambers')
+    tip_part_mass_kg: NonNegative
+    hysteresis: ChamberHysteresisConfig
+    regulators: RegulatorConfig
+    gripper: PlantGripperConfig
+    wrench_sensor: WrenchSensorConfig
+    water: WaterConfig = WaterConfig()

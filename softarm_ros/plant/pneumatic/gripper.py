@@ -1,0 +1,99 @@
+"""Simulated soft gripper: pressure with a lag, an object held or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.plant.pneumatic.config import PlantGripperConfig
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GrippedObject:
+    """An object the arm may pick up: its place (3,) [m] in the base frame, mass and volume."""
+
+    position: tuple[float, float, float]
+    mass_kg: float
+    volume_m3: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.position) != 3 or not all(math.isfinite(x) for x in self.position):
+            raise ValueError(f'position = {self.position}: expected three finite numbers of m')
+        for name, value in (('mass_kg', self.mass_kg), ('volume_m3', self.volume_m3)):
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f'{name} = {value}: expected a finite number of at least 0')
+
+
+class Gripper:
+    """
+    Fingers that open under vacuum and close under pressure.
+
+    When they close around the object, it is held: it moves with the tip and weighs on it. It is
+    let go when they open, or when its weight is more than they hold; then it stays where it was
+    let go, as if put down there.
+    """
+
+    def __init__(self, config: PlantGripperConfig) -> None:
+        self.config = config
+        self.pressure_Pa = 0.0
+        self.target_Pa = 0.0
+        self.object: GrippedObject | None = None
+        self.holds = False
+        self._in_grip = np.zeros(3)  # from the middle of the fingers, tip axes
+
+    def place(self, item: GrippedObject | None) -> None:
+        """Put an object into the world in place of the one there is."""
+        self.object, self.holds = item, False
+
+    def advance(self, duration_s: float, middle: Array, weight_N: float) -> bool:
+        """
+        Let time pass; return whether an object was taken or let go.
+
+        `middle` (4, 4): pose of the middle of the fingers; `weight_N` of the object there is.
+        """
+        before = self.pressure_Pa
+        lag = -math.expm1(-duration_s / self.config.lag_s)
+        self.pressure_Pa += (self.target_Pa - before) * lag
+        if self.object is None:
+            return False
+        c = self.config
+        if self.holds:
+            grip = c.force_per_pressure_N_Pa * (self.pressure_Pa - c.releases_below_Pa)
+            if weight_N > grip or self.pressure_Pa <= c.releases_below_Pa:
+                self._put_down(middle)
+                return True
+            return False
+        if not before < c.grips_above_Pa <= self.pressure_Pa:
+            return False
+        offset = middle[:3, :3].T @ (np.array(self.object.position) - middle[:3, 3])
+        grip = c.force_per_pressure_N_Pa * (self.pressure_Pa - c.releases_below_Pa)
+        if float(np.linalg.norm(offset)) > c.reach_m or weight_N > grip:
+            return False
+        self._in_grip, self.holds = offset, True
+        return True
+
+    def offset(self) -> Array:
+        """Return where the held object sits (3,) [m] from the middle of the fingers, tip axes."""
+        return self._in_grip.copy()
+
+    def object_position(self, middle: Array) -> Array | None:
+        """Return where the object is (3,) [m], base frame; None without one."""
+        if self.object is None:
+            return None
+        if not self.holds:
+            return np.array(self.object.position)
+        return np.asarray(middle[:3, 3] + middle[:3, :3] @ self._in_grip)
+
+    def _put_down(self, middle: Array) -> None:
+        item = self.object
+        place = self.object_position(middle)
+        if item is None or place is None:
+            return
+        x, y, z = (float(value) for value in place)
+        self.object = GrippedObject((x, y, z), item.mass_kg, item.volume_m3)
+        self.holds = False

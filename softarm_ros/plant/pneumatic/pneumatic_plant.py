@@ -1,0 +1,228 @@
+"""The simulated pneumatic arm: regulators, chambers, body, gripper, cameras, base sensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.pneumatic.body import PneumaticBody
+from softarm_ros.plant.pneumatic.chambers import PlantChambers
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
+from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.regulators import Regulators
+from softarm_ros.plant.soft_arm import as_actuation
+
+Array = NDArray[np.float64]
+
+
+class PneumaticPlant:
+    """
+    What stands in for regulators, arm, cameras and force sensor in simulation.
+
+    Meets `Plant`, `ChamberPressures`, `BaseWrench` and `Gripping`. It starts at rest, hanging,
+    without pressure.
+
+    Parameters
+    ----------
+    config
+        Everything that the controller does not know.
+    gravity_m_s2 : (3,)
+        In the base frame.
+    seed
+        Of every random number.
+    in_water
+        Whether the arm is immersed.
+    tip_load_kg
+        Payload in the gripper for good.
+
+    Attributes
+    ----------
+    time_s
+        Simulated time [s], from 0.
+
+    """
+
+    def __init__(
+        self,
+        config: PneumaticPlantConfig,
+        gravity_m_s2: Sequence[float],
+        seed: int,
+        in_water: bool = False,
+        tip_load_kg: float = 0.0,
+    ) -> None:
+        self.config = config
+        self.time_s = 0.0
+        self._gravity = np.array(gravity_m_s2, dtype=float)
+        self._regulators = Regulators(config.regulators, seed)
+        self._chambers = [PlantChambers(s, config.hysteresis) for s in config.sections]
+        self._body = PneumaticBody(config, gravity_m_s2, in_water, tip_load_kg)
+        self._gripper = Gripper(config.gripper)
+        self._mocap = Mocap(config.mocap, seed)
+        self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+        self._body.settle(np.zeros((len(config.sections), 4)))
+        self._mocap.capture(0.0, self._body.section_tips())
+
+    # Plant.
+
+    @property
+    def mocap_enabled(self) -> bool:
+        """Whether the cameras see the arm."""
+        return self._mocap.enabled
+
+    @mocap_enabled.setter
+    def mocap_enabled(self, enabled: bool) -> None:
+        self._mocap.enabled = bool(enabled)
+
+    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+        """
+        Advance the simulation.
+
+        Parameters
+        ----------
+        command : (m,) or None
+            Pressure targets [Pa gauge]; None holds like `hold`.
+        duration_s
+            By how much, in equal internal steps of at most `config.time_step_s`.
+
+        Raises
+        ------
+        ValueError
+            If the command has the wrong shape or is not finite, naming the actuator, or the
+            duration is not positive. Nothing moves.
+        PlantError
+            If the motion cannot be followed.
+
+        """
+        if not (math.isfinite(duration_s) and duration_s > 0.0):
+            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
+        if command is None:
+            self.hold()
+        else:
+            self._regulators.command(as_actuation(command, self._count, 'command'))
+        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
+        h, start = duration_s / steps, self.time_s
+        for i in range(steps):
+            self._advance(h)
+            self.time_s = start + duration_s * (i + 1) / steps
+            if self._mocap.due(self.time_s):
+                self._mocap.capture(self.time_s, self._body.section_tips())
+
+    def hold(self) -> None:
+        """Let the regulators keep the pressures there are."""
+        self._regulators.hold()
+
+    def actuator_state(self) -> ActuatorState:
+        """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
+        measured = self._regulators.measured
+        return ActuatorState(measured.copy(), self._regulators.rate.copy(), measured.copy())
+
+    def poll_poses(self) -> list[PoseMeasurement]:
+        """Return the measured poses that have arrived since the last call, oldest first."""
+        return self._mocap.poll(self.time_s)
+
+    def true_section_tips(self) -> Array:
+        """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
+        return self._body.section_tips()
+
+    def true_centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
+        return self._body.centerline(n)
+
+    # Pressure sensors, base sensor, gripper.
+
+    def chamber_pressures(self) -> Array:
+        """Return the measured gauge pressures (m,) [Pa]."""
+        return self._regulators.measured.copy()
+
+    def base_wrench(self) -> Array:
+        """Return the measured load of the arm on its base (6,) [N, N m], about its origin."""
+        c = self.config.wrench_sensor
+        noise = self._wrench_noise.standard_normal(6)
+        noise *= np.repeat([c.force_noise_N, c.moment_noise_N_m], 3)
+        most = np.repeat([c.force_range_N, c.moment_range_N_m], 3)
+        return np.clip(self.true_base_wrench() + noise, -most, most)
+
+    def true_base_wrench(self) -> Array:
+        """Return the load of the arm on its base (6,) [N, N m] without the sensor's noise."""
+        return self._body.base_wrench()
+
+    def command_gripper(self, pressure_Pa: float) -> None:
+        """Set the gripper's pressure target [Pa gauge]; negative is vacuum."""
+        if not math.isfinite(pressure_Pa):
+            raise ValueError(f'gripper pressure = {pressure_Pa}; expected a finite number of Pa')
+        most = self.config.regulators.max_pressure_Pa
+        self._gripper.target_Pa = min(max(float(pressure_Pa), -1e5), most)
+
+    def gripper_pressure(self) -> float:
+        """Return the measured pressure of the gripper [Pa gauge]."""
+        return self._gripper.pressure_Pa
+
+    def place_object(self, item: GrippedObject | None) -> None:
+        """Put an object into the world for the gripper to take; None takes it away."""
+        if self._gripper.holds:
+            self._body.carry(0.0, 0.0, np.zeros(3))
+        self._gripper.place(item)
+
+    @property
+    def holds_object(self) -> bool:
+        """Whether the gripper holds the object."""
+        return self._gripper.holds
+
+    def object_position(self) -> Array | None:
+        """Return where the object is (3,) [m], base frame; None without one."""
+        return self._gripper.object_position(self._body.fingers())
+
+    def fingers(self) -> Array:
+        """Return the true pose (4, 4) of the middle of the fingers, base frame."""
+        return self._body.fingers()
+
+    # Studies.
+
+    def tips_at_rest(self, pressures_Pa: ArrayLike) -> Array:
+        """
+        Return the section tips (sections, 4, 4) long after a first filling; nothing moves.
+
+        `pressures_Pa` (m,): true pressures, behind the regulators.
+        """
+        pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa')
+        fresh = [PlantChambers(s, self.config.hysteresis) for s in self.config.sections]
+        free = [
+            chambers.free_strain(chambers.settle(three))
+            for chambers, three in zip(fresh, pressures.reshape(-1, 3))
+        ]
+        return self._body.section_tips_at_rest(np.array(free))
+
+    # Parts.
+
+    @property
+    def _count(self) -> int:
+        return 3 * len(self.config.sections)
+
+    def _advance(self, h: float) -> None:
+        pressures = self._regulators.advance(h).reshape(-1, 3)
+        free = [
+            chambers.free_strain(chambers.advance(three, h))
+            for chambers, three in zip(self._chambers, pressures)
+        ]
+        self._body.advance(np.array(free), h)
+        if self._gripper.advance(h, self._body.fingers(), self._object_weight()):
+            self._reload()
+
+    def _object_weight(self) -> float:
+        item = self._gripper.object
+        if item is None:
+            return 0.0
+        heavy = item.mass_kg - self._body.density * item.volume_m3
+        return abs(heavy) * float(np.linalg.norm(self._gravity))
+
+    def _reload(self) -> None:
+        item = self._gripper.object
+        if item is not None and self._gripper.holds:
+            self._body.carry(item.mass_kg, item.volume_m3, self._gripper.offset())
+        else:
+            self._body.carry(0.0, 0.0, np.zeros(3))

@@ -1,0 +1,119 @@
+"""Consistency of pneumatic rigs: sections, chambers, gripper and the plant behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.errors import Problem, listed
+
+KIND = 'pneumatic'
+_WATER_KG_M3 = 998.0
+
+
+@check('sections', kind=KIND)
+def _unique_sections(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.sections, 'sections')
+
+
+@check('sections', 'actuators', kind=KIND)
+def _chambers(rig: Any) -> Iterator[Problem]:
+    names = [f'{s.name}_chamber_{j}' for s in rig.sections for j in (1, 2, 3)]
+    found = [a.name for a in rig.actuators]
+    if len(found) != len(names):
+        yield Problem(
+            ('actuators',), f'expected three a section: {listed(names)}', f'{len(found)} actuators'
+        )
+        return
+    for i, (name, wanted) in enumerate(zip(found, names)):
+        if name != wanted:
+            yield Problem(('actuators', i, 'name'), f'expected {wanted!r}', repr(name))
+
+
+@check('sections', 'actuators', kind=KIND)
+def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
+    curves = [
+        curve for s in rig.sections for curve in (s.curves * 3 if len(s.curves) == 1 else s.curves)
+    ]
+    for i, (a, curve) in enumerate(zip(rig.actuators, curves)):
+        if a.pressure_max_Pa > curve.pressure_Pa[-1]:
+            yield Problem(
+                ('actuators', i, 'pressure_max_Pa'),
+                f'expected at most {curve.pressure_Pa[-1]:g}, where the curve of its section ends',
+                f'{a.pressure_max_Pa:g}',
+            )
+
+
+@check('actuators', 'plant', kind=KIND)
+def _regulators(rig: Any) -> Iterator[Problem]:
+    regulators = rig.plant.regulators
+    for field in ('gain', 'offset_Pa'):
+        count = len(getattr(regulators, field))
+        if count != len(rig.actuators):
+            yield Problem(
+                ('plant', 'regulators', field),
+                f'expected one a chamber: {len(rig.actuators)}',
+                f'{count} values',
+            )
+    most = max(a.pressure_max_Pa for a in rig.actuators)
+    if regulators.max_pressure_Pa < most:
+        yield Problem(
+            ('plant', 'regulators', 'max_pressure_Pa'),
+            f'expected at least {most:g}, the largest pressure_max_Pa of actuators',
+            f'{regulators.max_pressure_Pa:g}',
+        )
+
+
+@check('sections', 'plant', kind=KIND)
+def _plant_sections(rig: Any) -> Iterator[Problem]:
+    count, expected = len(rig.plant.sections), len(rig.sections)
+    if count != expected:
+        yield Problem(
+            ('plant', 'sections'),
+            f'expected as many as sections of the arm: {expected}',
+            f'{count} section{"s" if count != 1 else ""}',
+        )
+    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
+        for field in ('bending_length_m', 'chamber_radius_m'):
+            value, reference = getattr(real, field), getattr(known, field)
+            if not reference / 2.0 <= value <= reference * 2.0:
+                yield Problem(
+                    ('plant', 'sections', i, field),
+                    f"expected within a factor 2 of the controller's {reference:g} "
+                    '(the plant is the same arm, with stated errors)',
+                    f'{value:g}',
+                )
+
+
+@check('gripper', kind=KIND)
+def _gripper(rig: Any) -> Iterator[Problem]:
+    if rig.gripper.open_pressure_Pa >= rig.gripper.close_pressure_Pa:
+        yield Problem(
+            ('gripper', 'open_pressure_Pa'),
+            f'expected less than close_pressure_Pa = {rig.gripper.close_pressure_Pa:g}: vacuum '
+            'opens, pressure closes',
+            f'{rig.gripper.open_pressure_Pa:g}',
+        )
+
+
+@check('gripper', 'medium', 'tip_load_kg', kind=KIND)
+def _floating(rig: Any) -> Iterator[Problem]:
+    heavy = rig.gripper.mass_kg + rig.tip_load_kg - _WATER_KG_M3 * rig.gripper.volume_m3
+    if rig.medium == 'water' and heavy < 0.0:
+        yield Problem(
+            ('gripper', 'volume_m3'),
+            f'expected at most {(rig.gripper.mass_kg + rig.tip_load_kg) / _WATER_KG_M3:.4g} in '
+            'water: the model has no lift at the tip',
+            f'{rig.gripper.volume_m3:g}',
+        )
+
+
+@check('default_model', 'tip_load_kg', kind=KIND)
+def _load_known(rig: Any) -> Iterator[Problem]:
+    if rig.default_model == 'constant_curvature' and rig.tip_load_kg > 0.0:
+        yield Problem(
+            ('tip_load_kg',),
+            "expected 0 with default_model 'constant_curvature', which knows no weight",
+            f'{rig.tip_load_kg:g}',
+        )

@@ -1,0 +1,119 @@
+"""Rigs of pneumatic sections of three chambers in series, with a soft gripper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.geometry.configs import NonNegative, Positive
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
+from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.schema import ActuatorBase, Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.plant.plant import Plant
+
+MODEL_NAMES = ('angle_correction', 'constant_curvature')
+WATER_KG_M3 = 998.0
+
+
+class ChamberConfig(ActuatorBase):
+    """One chamber behind its regulator; named <section>_chamber_<1, 2, 3>, base section first."""
+
+    unit: Literal['Pa'] = Field(default='Pa', description='of the command: gauge pressure')
+    pressure_max_Pa: Positive
+    max_rate_Pa_s: Positive
+    max_acceleration_Pa_s2: Positive
+
+
+class PneumaticGripperConfig(GripperConfig):
+    """The gripper as a weight that the controller knows, and its pressures."""
+
+    mass_kg: NonNegative
+    volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
+    centre_m: NonNegative = Field(description='distance of its centre of mass beyond the tip')
+
+
+class PneumaticRig(Rig):
+    """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
+
+    MODELS: ClassVar[tuple[str, ...]] = MODEL_NAMES
+
+    kind: Literal['pneumatic'] = 'pneumatic'
+    sections: tuple[ChamberSectionConfig, ...] = Field(
+        min_length=1, description='from base to tip'
+    )
+    mount: MountConfig = Field(description='soft part at the base of every section, which sags')
+    gripper: PneumaticGripperConfig
+    default_model: Literal['angle_correction', 'constant_curvature']
+    actuators: tuple[ChamberConfig, ...] = Field(
+        min_length=3, description='three a section, in the order of every actuation vector'
+    )
+    plant: PneumaticPlantConfig
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip."""
+        return tuple(section.name for section in self.sections)
+
+    def model(self, name: str | None = None) -> ArmModel:
+        """Return the rig's default model, or another one by name (see `model_name`)."""
+        from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+        from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+
+        wanted = self.model_name(name)
+        if wanted == 'constant_curvature':
+            rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in self.sections]
+            return ChamberArm(PneumaticArm(rigid), wanted)
+        density = WATER_KG_M3 if self.medium == 'water' else 0.0
+        arm = PneumaticArm(
+            self.sections,
+            self.mount,
+            self.gravity_m_s2,
+            fluid_density_kg_m3=density,
+            tip_mass_kg=self.gripper.mass_kg + self.tip_load_kg - density * self.gripper.volume_m3,
+            tip_offset_m=self.gripper.centre_m,
+        )
+        return ChamberArm(arm, wanted)
+
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
+
+        def column(field: str) -> Any:
+            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='Pa',
+            position_min=np.zeros(len(self.actuators)),
+            position_max=column('pressure_max_Pa'),
+            max_speed=column('max_rate_Pa_s'),
+            max_acceleration=column('max_acceleration_Pa_s2'),
+            effort_unit='Pa',
+        )
+
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the range of the chambers' extensions: from rest to their largest pressure."""
+        from softarm_ros.models.pneumatic.chambers import ChamberCurves
+
+        most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
+        upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
+        return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
+
+    def simulated_arm(self, seed: int) -> Plant:
+        """Return the plant."""
+        from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+
+        in_water = self.medium == 'water'
+        return PneumaticPlant(self.plant, self.gravity_m_s2, seed, in_water, self.tip_load_kg)
+
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each section [m]."""
+        return tuple(section.outer_radius_m for section in self.plant.sections)

@@ -1,0 +1,313 @@
+"""
+Numbers of the experiments of Gong et al. 2018 on the simulated pneumatic arm.
+
+Pure functions; `pneumatic_experiments` sets them beside the paper's. Models only predict; the
+plant is simulated with the assumed parameters of its rig file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.plant.pneumatic.gripper import GrippedObject
+from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+from softarm_ros.rigs.pneumatic_rig import PneumaticRig
+from softarm_ros.runtime.direct import run_direct
+
+Array = NDArray[np.float64]
+
+CORRECTED, UNCORRECTED = 'angle_correction', 'constant_curvature'
+PRESSURES_KPA = tuple(float(p) for p in range(30, 91, 5))
+RESTS_S = 2.0  # at each pressure and attitude: what lags is over, creep goes on
+_LOOKS_S = 0.5  # of that the cameras' frames are averaged
+_CYCLE_S = 0.01
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Which chambers one pressure fills, as in figure 3: `chambers` (m,) of 0 and 1."""
+
+    name: str
+    chambers: tuple[int, ...]
+
+
+# The figure is not legible to us: three motions like those it speaks of.
+MOTIONS = (
+    Motion('one chamber of each section, same side', (1, 0, 0, 1, 0, 0)),
+    Motion('one chamber of the first, two of the second', (1, 0, 0, 0, 1, 1)),
+    Motion('two chambers of each section, same side', (0, 1, 1, 0, 1, 1)),
+)
+POSES_DEG = ((270.0, 50.0, 15.0, 60.0), (150.0, 55.0, 10.0, 20.0), (30.0, 60.0, 0.0, 60.0))
+
+
+@dataclass(frozen=True)
+class LocationErrors:
+    """Distance [m] of the measured tip from the model's with and without correction, each (n,)."""
+
+    label: str
+    at: Array
+    corrected: Array
+    uncorrected: Array
+
+    def reduction_percent(self, at: float) -> float:
+        """Return by how much the correction lowers the error at one of the pressures or angles."""
+        i = int(np.argmin(np.abs(self.at - at)))
+        return float(100.0 * (1.0 - self.corrected[i] / self.uncorrected[i]))
+
+
+def chamber_arm(rig: PneumaticRig, name: str) -> ChamberArm:
+    """Return a model of the rig as what it is."""
+    model = rig.model(name)
+    if not isinstance(model, ChamberArm):
+        raise TypeError(f'model {name!r} of rig {rig.name!r} is not set by chambers')
+    return model
+
+
+def simulated(rig: PneumaticRig, seed: int) -> PneumaticPlant:
+    """Return the plant of the rig as what it is."""
+    plant = rig.simulated_arm(seed)
+    if not isinstance(plant, PneumaticPlant):
+        raise TypeError(f'plant of rig {rig.name!r} is not pneumatic')
+    return plant
+
+
+def rest_and_look(plant: PneumaticPlant, pressures: Array) -> Array:
+    """Let the plant come to rest under pressures (m,) [Pa]; return the tip (3,) seen [m]."""
+    plant.step(pressures, RESTS_S - _LOOKS_S)
+    plant.poll_poses()
+    seen = []
+    for _ in range(round(_LOOKS_S / _CYCLE_S)):
+        plant.step(pressures, _CYCLE_S)
+        seen += [frame.section_tips[-1, :3, 3] for frame in plant.poll_poses()]
+    return np.asarray(np.mean(seen, axis=0))
+
+
+def location_errors(rig: PneumaticRig, motion: Motion, seed: int) -> LocationErrors:
+    """Fill the chambers of a motion step by step; compare the tip with both models."""
+    plant, models = simulated(rig, seed), _models(rig)
+    errors = []
+    for kilopascals in PRESSURES_KPA:
+        pressures = 1e3 * kilopascals * np.array(motion.chambers, dtype=float)
+        errors.append(_errors(models, pressures, rest_and_look(plant, pressures)))
+    corrected, uncorrected = np.array(errors).T
+    return LocationErrors(motion.name, np.array(PRESSURES_KPA), corrected, uncorrected)
+
+
+def attitude_sweep(
+    rig: PneumaticRig, pose_deg: Sequence[float], seed: int, step_deg: float = 15.0
+) -> LocationErrors:
+    """Turn phi1 from 0 to 360 degrees in open loop, the other angles as in a pose."""
+    plant, models = simulated(rig, seed), _models(rig)
+    _, theta1, phi2, theta2 = pose_deg
+    angles = np.arange(0.0, 360.0 + 0.5 * step_deg, step_deg)
+    errors = []
+    for phi1 in angles:
+        pressures = attitude_pressures(models[0], (float(phi1), theta1, phi2, theta2))
+        errors.append(_errors(models, pressures, rest_and_look(plant, pressures)))
+    corrected, uncorrected = np.array(errors).T
+    label = f'{{phi1, {theta1:g}, {phi2:g}, {theta2:g}}} deg'
+    return LocationErrors(label, angles, corrected, uncorrected)
+
+
+def attitude_pressures(model: ChamberArm, attitude_deg: Sequence[float]) -> Array:
+    """Return the pressures (m,) [Pa] for phi and theta [deg] of every section."""
+    pairs = np.radians(np.reshape(attitude_deg, (-1, 2)))
+    bends = pairs[:, 1:] * np.stack([np.cos(pairs[:, 0]), np.sin(pairs[:, 0])], axis=1)
+    return model.actuation_of(model.of_bends(bends.ravel()))
+
+
+def _models(rig: PneumaticRig) -> tuple[ChamberArm, ChamberArm]:
+    return chamber_arm(rig, CORRECTED), chamber_arm(rig, UNCORRECTED)
+
+
+def _errors(models: tuple[ChamberArm, ChamberArm], pressures: Array, tip: Array) -> list[float]:
+    return [float(np.linalg.norm(m.forward(pressures).tip[:3, 3] - tip)) for m in models]
+
+
+def with_stiffness(rig: PneumaticRig, bending_stiffness_N_m2: float) -> PneumaticRig:
+    """Return the rig with arcs of another stiffness in its plant."""
+    sections = tuple(
+        s.model_copy(update={'bending_stiffness_N_m2': bending_stiffness_N_m2})
+        for s in rig.plant.sections
+    )
+    plant = rig.plant.model_copy(update={'sections': sections})
+    return rig.model_copy(update={'plant': plant})
+
+
+# -- cameras ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CameraErrors:
+    """Mean, standard deviation, largest and smallest error [m] of single frames."""
+
+    mean: float
+    deviation: float
+    largest: float
+    smallest: float
+
+
+def camera_errors(rig: PneumaticRig, seed: int, frames: int = 40) -> CameraErrors:
+    """Return the errors of single camera frames of the arm at rest."""
+    plant = simulated(rig, seed)
+    true = plant.true_section_tips()[-1, :3, 3]
+    errors: list[float] = []
+    while len(errors) < frames:
+        plant.step(None, 0.1)
+        errors += [
+            float(np.linalg.norm(f.section_tips[-1, :3, 3] - true)) for f in plant.poll_poses()
+        ]
+    found = np.array(errors[:frames])
+    return CameraErrors(
+        float(found.mean()), float(found.std(ddof=1)), float(found.max()), float(found.min())
+    )
+
+
+# -- workspace --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WorkspaceShell:
+    """Tips (n, 3) [m] of random attitudes, and the largest and smallest distance from the base."""
+
+    tips: Array
+    outer_m: float
+    inner_m: float
+
+
+def workspace_shell(rig: PneumaticRig, three: bool, seed: int, n: int = 4000) -> WorkspaceShell:
+    """Sample pressures of two chambers a section, or of all three, up to their limit."""
+    model, rng = chamber_arm(rig, CORRECTED), np.random.default_rng(seed)
+    most = rig.actuator_limits().position_max
+    pressures = rng.random((n, most.size))
+    if not three:
+        passive = rng.integers(0, 3, (n, len(rig.sections)))
+        for k in range(len(rig.sections)):
+            pressures[np.arange(n), 3 * k + passive[:, k]] = 0.0
+    tips = model.tips_of(np.array([model.configuration_of(row) for row in pressures * most]))
+    distance = np.linalg.norm(tips, axis=1)
+    return WorkspaceShell(tips, float(distance.max()), float(distance.min()))
+
+
+# -- strokes in water -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """Strokes at one frequency: half stroke [m], peak force [N] and torque [N m], each (n,)."""
+
+    frequency_hz: float
+    half_stroke: Array
+    force: Array
+    torque: Array
+
+    def at(self, half_stroke: float) -> tuple[float, float] | None:
+        """Return force and torque at a half stroke by interpolation, None beyond its range."""
+        if not self.half_stroke[0] <= half_stroke <= self.half_stroke[-1]:
+            return None
+        return (
+            float(np.interp(half_stroke, self.half_stroke, self.force)),
+            float(np.interp(half_stroke, self.half_stroke, self.torque)),
+        )
+
+
+def strokes_in_water(
+    rig: PneumaticRig,
+    frequency_hz: float,
+    seed: int,
+    pressures_kPa: Sequence[float] = (12.0, 25.0, 50.0, 70.0, 90.0),
+    *,
+    switched: bool = False,
+) -> Strokes:
+    """
+    Let the arm stroke to and fro in water.
+
+    Pressures follow half sines on one side and then on the other, or valves that are `switched`
+    twice a period. The stroke is that of the end of the gripper; force and torque are the largest
+    of the last two of three periods at the base, less what hangs on it at rest.
+    """
+    wet = rig.model_copy(update={'medium': 'water'})
+    rows = []
+    for kilopascals in pressures_kPa:
+        plant = simulated(wet, seed)
+        rest = plant.true_base_wrench()
+        reach, force, torque = 0.0, 0.0, 0.0
+        end = np.array([0.0, 0.0, 0.5 * rig.plant.gripper.length_m])
+        cycles = round(3.0 / frequency_hz / _CYCLE_S)
+        for i in range(cycles):
+            wave = math.sin(2.0 * math.pi * frequency_hz * (i + 0.5) * _CYCLE_S)
+            chambers = np.array((1, 0, 0, 1, 0, 0) if wave >= 0.0 else (0, 1, 1, 0, 1, 1))
+            size = 1.0 if switched else abs(wave)
+            plant.step(1e3 * kilopascals * size * chambers, _CYCLE_S)
+            if i < cycles // 3:
+                continue
+            pose, load = plant.fingers(), plant.true_base_wrench() - rest
+            reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))
+            force = max(force, float(np.linalg.norm(load[:3])))
+            torque = max(torque, float(np.linalg.norm(load[3:])))
+        rows.append((reach, force, torque))
+    reaches, forces, torques = np.array(rows).T
+    order = np.argsort(reaches)
+    return Strokes(frequency_hz, reaches[order], forces[order], torques[order])
+
+
+# -- pick and place ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PickAndPlace:
+    """How the task went: whether the object was taken and put down, where [m], when [s]."""
+
+    completed: bool
+    taken: bool
+    put_down: bool
+    placing_error_m: float
+    duration_s: float
+    time_s: Array
+    fingers: Array
+    held: NDArray[np.bool_]
+
+
+def pick_and_place(rig: PneumaticRig, seed: int, task: str = 'pick_and_place') -> PickAndPlace:
+    """
+    Drive the task in open loop, as the paper does, in water, with a shell of 20 g.
+
+    The shell lies where the model has the fingers in the first attitude; the placing error is
+    from where the model has them in the fifth.
+    """
+    wet = rig.model_copy(update={'medium': 'water'})
+    model, plant = chamber_arm(wet, CORRECTED), simulated(wet, seed)
+    pick, place = (_fingers_of(wet, model, POSES_DEG[k]) for k in (0, 2))
+    x, y, z = (float(value) for value in pick)
+    plant.place_object(GrippedObject((x, y, z), mass_kg=0.020, volume_m3=8e-6))
+    time, fingers, held = [], [], []
+
+    def watch(_: object) -> None:
+        time.append(plant.time_s)
+        fingers.append(plant.fingers()[:3, 3])
+        held.append(plant.holds_object)
+
+    record = run_direct(wet, task=task, open_loop=True, seed=seed, plant=plant, progress=watch)
+    where = plant.object_position()
+    error = math.inf if where is None else float(np.linalg.norm(where - place))
+    return PickAndPlace(
+        record.completed,
+        any(held),
+        any(held) and not held[-1],
+        error,
+        record.duration_s,
+        np.array(time),
+        np.array(fingers),
+        np.array(held),
+    )
+
+
+def _fingers_of(rig: PneumaticRig, model: ChamberArm, attitude_deg: Sequence[float]) -> Array:
+    tip = model.forward(attitude_pressures(model, attitude_deg)).tip
+    return np.asarray(tip[:3, 3] + rig.gripper.centre_m * tip[:3, 2])

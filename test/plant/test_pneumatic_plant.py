@@ -1,0 +1,381 @@
+"""The simulated pneumatic arm: regulators, chambers, sag, base load, water, gripper."""
+
+import math
+
+import numpy as np
+import pytest
+
+from softarm_ros.models.hysteresis import HysteresisConfig, PrandtlIshlinskii
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.chambers import bend_of_chambers
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
+from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
+from softarm_ros.plant.pneumatic.body import PneumaticBody
+from softarm_ros.plant.pneumatic.chambers import PlantChambers
+from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.hysteresis_kernels import follow_pressures
+from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+from softarm_ros.plant.pneumatic.regulators import Regulators
+from softarm_ros.rigs.loader import load_rig
+
+RIG = load_rig('pneumatic_arm')
+CONFIG = RIG.plant
+DOWN = (0.0, 0.0, 9.81)
+TARGET = np.array([5e4, 0.0, 2e4, 0.0, 4e4, 3e4])
+
+
+def plant(seed=0, gravity=DOWN, config=CONFIG, **changes):
+    return PneumaticPlant(config, gravity, seed, **changes)
+
+
+def regulators(**changes):
+    perfect = {
+        'dac_bits': 24,
+        'dead_zone_Pa': 0.0,
+        'driver_play_Pa': 0.0,
+        'driver_band_Pa': 0.0,
+        'sensor_noise_Pa': 0.0,
+        'max_rate_Pa_s': 1e9,
+        'gain': (1.0,),
+        'offset_Pa': (0.0,),
+    }
+    return Regulators(CONFIG.regulators.model_copy(update=perfect | changes), 0)
+
+
+# -- regulators -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('step', [0.001, 0.01, 0.05])
+def test_a_regulator_follows_with_its_lag_whatever_the_step(step):
+    r = regulators()
+    r.command(np.array([5e4]))
+    for _ in range(round(0.1 / step)):
+        r.advance(step)
+    assert r.pressure[0] == pytest.approx(5e4 * (1.0 - math.exp(-0.1 / 0.07)), rel=1e-5)
+
+
+def test_flow_bounds_the_rate_and_commands_are_kept_in_range():
+    r = regulators(max_rate_Pa_s=1e5)
+    r.command(np.array([2e5]))
+    r.advance(0.1)
+    assert r.pressure[0] == pytest.approx(1e4)
+    r.advance(10.0)
+    r.advance(10.0)
+    assert r.pressure[0] == pytest.approx(CONFIG.regulators.max_pressure_Pa, rel=1e-6)
+
+
+def test_the_output_has_steps():
+    r = regulators(dac_bits=12)
+    found = set()
+    for target in np.linspace(1e4, 1.1e4, 400):
+        r.command(np.array([target]))
+        r.advance(10.0)
+        found.add(round(float(r.pressure[0]), 3))
+    assert len(found) == pytest.approx(1e3 / (5e5 / 4096), abs=1.5)
+
+
+def settle_to(r, *targets):
+    for target in targets:
+        r.command(np.array([target]))
+        for _ in range(20):
+            r.advance(0.1)
+    return float(r.pressure[0])
+
+
+def test_play_is_as_wide_as_it_says_and_the_driver_makes_up_for_its_part():
+    for play, left in ((0.0, 1000.0), (800.0, 200.0), (1000.0, 0.0)):
+        up = settle_to(regulators(dead_zone_Pa=1e3, driver_play_Pa=play), 2e4, 4e4)
+        down = settle_to(regulators(dead_zone_Pa=1e3, driver_play_Pa=play), 6e4, 4e4)
+        assert down - up == pytest.approx(left, abs=1.0)
+
+
+def test_gain_and_offset_are_the_sensors_too_and_shut_means_empty():
+    r = regulators(gain=(1.05,), offset_Pa=(300.0,))
+    assert settle_to(r, 4e4) == pytest.approx(1.05 * 4e4 + 300.0, rel=1e-6)
+    assert r.measured[0] == pytest.approx(4e4, rel=1e-6)
+    assert settle_to(r, 0.0) == pytest.approx(0.0, abs=1e-3)
+
+
+# -- chambers and body ------------------------------------------------------------------------
+
+
+def test_a_first_filling_that_has_crept_meets_the_curve_and_emptying_stays_above_it():
+    section = CONFIG.sections[0]
+    chambers = PlantChambers(section, CONFIG.hysteresis)
+    full = np.full(3, section.full_pressure_Pa)
+    np.testing.assert_allclose(chambers.settle(full), section.extension_m, rtol=1e-12)
+    going = PlantChambers(section, CONFIG.hysteresis)
+    up = [going.advance(np.full(3, p), 1e-3)[0] for p in np.linspace(0.0, 9e4, 91)]
+    down = [going.advance(np.full(3, p), 1e-3)[0] for p in np.linspace(9e4, 0.0, 91)]
+    width = np.array(down[::-1]) - np.array(up)
+    assert np.all(width[1:-1] > 0.0)
+    assert 0.005 < width.max() / section.extension_m[0] < 0.05
+
+
+def test_the_hysteresis_is_the_inverse_of_the_element_of_the_models():
+    law = HysteresisConfig(stiffness=1.0, lost_share=0.4, saturation=0.5, stops=6)
+    element = PrandtlIshlinskii(law)
+    share, stops = np.zeros(1), np.zeros((1, 6))
+    rng = np.random.default_rng(0)
+    for pressure in rng.uniform(0.0, 1.5, 200):
+        args = (element.elastic, element.thresholds, element.weights)
+        follow_pressures(np.array([pressure]), *args, share, stops)
+        assert element.step(float(share[0])).output == pytest.approx(pressure, abs=1e-9)
+        assert element.stored >= 0.0
+
+
+def test_without_weight_the_body_is_the_constant_curvature_arm():
+    section = CONFIG.sections[0].model_copy(update={'turn_deg': 0.0})
+    config = CONFIG.model_copy(update={'sections': (section, section)})
+    body = PneumaticBody(config, (0.0, 0.0, 0.0), False, 0.0)
+    chambers = PlantChambers(section, CONFIG.hysteresis)
+    e = np.array([[0.004, 0.020, 0.010], [0.018, 0.0, 0.007]])
+    tips = body.section_tips_at_rest(np.array([chambers.free_strain(row) for row in e]))
+    known = [ChamberSectionConfig(name=n, curves=(placeholder_curve(),)) for n in ('a', 'b')]
+    arm = PneumaticArm(known)
+    parts = []
+    for row in e:
+        bent = bend_of_chambers(0.080 + row, 0.017)
+        parts += [*bent.bend, bent.length_m]
+    expected = arm.shape_of(np.array(parts)).section_tips
+    np.testing.assert_allclose(tips[-1], expected[-1], atol=1e-7)
+    np.testing.assert_allclose(tips[0][:3, 3], expected[0][:3, 3], atol=1e-7)
+
+
+def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
+    """Small sideways gravity, stiff arcs: each end part turns by M L / (E I)."""
+    stiff = tuple(
+        s.model_copy(update={'bending_stiffness_N_m2': 1e4, 'axial_stiffness_N': 1e8})
+        for s in CONFIG.sections
+    )
+    config = CONFIG.model_copy(update={'sections': stiff})
+    g = 1e-3
+    body = PneumaticBody(config, (g, 0.0, 0.0), False, 0.0)
+    tip = body.section_tips_at_rest(np.zeros((2, 4)))[-1]
+    E, L = stiff[0].youngs_modulus_Pa, 0.020
+    EI = E * math.pi * 0.017**4 / 4.0
+    lam = 0.93
+    # Pieces beyond an end part: mass and height of its centre above the base origin.
+    pieces = [
+        (lam * 0.080, 0.040),
+        (lam * 0.020, 0.090),
+        (lam * 0.080, 0.140),
+        (0.0186, 0.190),
+        (0.065, 0.235),
+    ]
+
+    def turn(start, end):
+        """Integrate the moment over an end part, and over its distance from the tip."""
+        z = np.linspace(start, end, 2001)
+        moment = np.zeros_like(z)
+        for mass, centre in pieces:
+            if centre > end:
+                moment += mass * g * (centre - z)
+        own = 0.5 * lam * g * (end - z) ** 2
+        curvature = (moment + own) / EI
+
+        def integral(values):
+            return float(np.sum(0.5 * (values[1:] + values[:-1]) * np.diff(z)))
+
+        return integral(curvature), integral(curvature * (0.200 - z))
+
+    angles, shifts = zip(turn(-L, 0.0), turn(0.080, 0.100))
+    assert tip[0, 2] == pytest.approx(sum(angles), rel=2e-3)
+    assert tip[0, 3] == pytest.approx(sum(shifts), rel=2e-3)
+
+
+def test_finer_segments_change_little():
+    def tip(n):
+        config = CONFIG.model_copy(update={'segments_per_section': n})
+        return plant(config=config).tips_at_rest(TARGET)[-1, :3, 3]
+
+    coarse, used, fine = tip(2), tip(4), tip(16)
+    assert np.linalg.norm(used - fine) < 1e-4
+    assert np.linalg.norm(used - fine) < 0.5 * np.linalg.norm(coarse - fine) + 1e-9
+
+
+# -- plant ------------------------------------------------------------------------------------
+
+
+def test_it_comes_to_the_rest_that_statics_finds_and_does_not_depend_on_the_step():
+    calm = CONFIG.regulators.model_copy(
+        update={
+            'gain': (1.0,) * 6,
+            'offset_Pa': (0.0,) * 6,
+            'dead_zone_Pa': 0.0,
+            'driver_play_Pa': 0.0,
+            'dac_bits': 24,
+        }
+    )
+    tips = []
+    for h in (0.005, 0.010):
+        config = CONFIG.model_copy(update={'regulators': calm, 'time_step_s': h})
+        p = plant(config=config)
+        for _ in range(30):
+            p.step(TARGET, 1.0)
+        tips.append(p.true_section_tips()[-1, :3, 3])
+        rest = p.tips_at_rest(TARGET)[-1, :3, 3]
+        # Creep, four seconds, has come to its end; the play of hysteresis was never reversed.
+        assert np.linalg.norm(tips[-1] - rest) < 2e-4
+    np.testing.assert_allclose(tips[0], tips[1], atol=2e-5)
+
+
+def test_protocols_and_repeatability():
+    one, two, other = plant(3), plant(3), plant(4)
+    assert isinstance(one, ChamberPressures) and isinstance(one, BaseWrench)
+    assert isinstance(one, Gripping)
+    for p in (one, two, other):
+        for _ in range(10):
+            p.step(TARGET, 0.02)
+    np.testing.assert_array_equal(one.base_wrench(), two.base_wrench())
+    np.testing.assert_array_equal(one.chamber_pressures(), two.chamber_pressures())
+    first, second, third = ([f.section_tips for f in p.poll_poses()] for p in (one, two, other))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, third)
+    np.testing.assert_array_equal(one.true_section_tips(), other.true_section_tips())
+
+
+def test_wrong_commands_raise_before_anything_moves():
+    p = plant()
+    for bad in (np.zeros(5), np.full(6, math.nan)):
+        with pytest.raises(ValueError, match='command'):
+            p.step(bad, 0.01)
+    with pytest.raises(ValueError, match='duration_s'):
+        p.step(TARGET, 0.0)
+    with pytest.raises(ValueError, match='gripper pressure'):
+        p.command_gripper(math.inf)
+    assert p.time_s == 0.0
+
+
+def test_hold_keeps_the_pressures():
+    p = plant()
+    p.step(TARGET, 0.05)
+    p.hold()
+    before = p.actuator_state().position
+    p.step(None, 1.0)
+    np.testing.assert_allclose(p.actuator_state().position, before, atol=600.0)
+    assert np.all(before < 0.8 * TARGET + 1e3)
+
+
+def test_the_centreline_ends_at_the_tip_evenly_spaced():
+    p = plant()
+    p.step(TARGET, 1.0)
+    line = p.true_centerline(21)
+    tip = p.true_section_tips()[-1, :3, 3]
+    np.testing.assert_allclose(line[-1], tip, atol=5e-4)
+    gaps = np.linalg.norm(np.diff(line, axis=0), axis=1)
+    np.testing.assert_allclose(gaps, gaps.mean(), rtol=0.02)
+
+
+# -- base load, water, gripper ----------------------------------------------------------------
+
+
+def masses():
+    own = [s.mass_per_length_kg_m * (s.deforming_length_m + 0.080) for s in CONFIG.sections]
+    return sum(own) + CONFIG.tip_part_mass_kg + CONFIG.gripper.mass_kg
+
+
+def test_the_resting_arm_weighs_on_its_base():
+    np.testing.assert_allclose(
+        plant().true_base_wrench(), [0, 0, 9.81 * masses(), 0, 0, 0], atol=1e-9
+    )
+    loaded = plant(tip_load_kg=0.1).true_base_wrench()
+    assert loaded[2] == pytest.approx(9.81 * (masses() + 0.1), rel=1e-9)
+    area = math.pi * 0.017**2
+    water = 998.0 * area * (0.080 + 0.020 + 0.080 + 0.020 + 0.070)
+    wet = plant(in_water=True).true_base_wrench()
+    assert wet[2] == pytest.approx(9.81 * (masses() - water), rel=1e-9)
+
+
+def test_the_moment_on_the_base_is_that_of_the_weights_about_it():
+    p = plant()
+    for _ in range(12):
+        p.step(TARGET, 0.5)
+    force, moment = np.split(p.true_base_wrench(), 2)
+    assert force[2] == pytest.approx(9.81 * masses(), abs=0.01)
+    centre = np.array([-moment[1], moment[0], 0.0]) / force[2]
+    # The line of the weight meets the arm between base and tip, well out to its side.
+    tip = p.true_section_tips()[-1, :3, 3]
+    assert 0.2 < centre @ tip / (tip[:2] @ tip[:2]) < 0.9
+
+
+def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
+    """From rest to rest, the mean sideways force is zero though it is not on the way."""
+    p, h = plant(), 0.005
+    total, largest = np.zeros(3), 0.0
+    for _ in range(1600):
+        p.step(TARGET, h)
+        force = p.true_base_wrench()[:3] - [0.0, 0.0, 9.81 * masses()]
+        total += force * h
+        largest = max(largest, float(np.linalg.norm(force)))
+    assert largest > 0.2
+    assert np.linalg.norm(total) < 0.01 * largest
+
+
+def test_water_carries_and_brakes_the_arm():
+    dry, wet = plant(), plant(in_water=True)
+    sag = [np.linalg.norm(p.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)]
+    assert sag[1] < 0.15 * sag[0]
+    away = []
+    for p in (dry, wet):
+        for _ in range(4):
+            p.step(TARGET, 0.5)
+        p.step(np.zeros(6), 0.35)
+        away.append(float(np.linalg.norm(p.true_section_tips()[-1, :2, 3])))
+    assert away[1] > 1.2 * away[0]
+
+
+def weightless():
+    return plant(gravity=(0.0, 0.0, 0.0)).tips_at_rest(TARGET)[-1, :3, 3]
+
+
+def close(p, pressure=5e4):
+    p.command_gripper(pressure)
+    p.step(np.zeros(6), 1.5)
+
+
+def test_an_object_is_taken_carried_weighs_and_is_put_down():
+    p = plant()
+    p.command_gripper(-3e4)
+    p.step(np.zeros(6), 1.0)
+    assert p.gripper_pressure() == pytest.approx(-3e4, rel=0.01)
+    place = p.fingers()[:3, 3] + [0.005, -0.004, 0.003]
+    p.place_object(GrippedObject(tuple(place), 0.05))
+    bare = p.true_base_wrench()[2]
+    close(p)
+    assert p.holds_object
+    assert p.true_base_wrench()[2] - bare == pytest.approx(0.05 * 9.81, abs=0.01)
+    for _ in range(4):
+        p.step(TARGET, 0.5)
+    carried = p.object_position()
+    assert np.linalg.norm(carried - p.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
+    assert np.linalg.norm(carried - place) > 0.04
+    p.command_gripper(-3e4)
+    p.step(TARGET, 1.0)
+    assert not p.holds_object
+    where = p.object_position()
+    p.step(np.zeros(6), 1.0)
+    np.testing.assert_array_equal(p.object_position(), where)
+
+
+@pytest.mark.parametrize(
+    ('offset', 'mass', 'pressure'),
+    [(0.025, 0.05, 5e4), (0.0, 0.6, 5e4), (0.0, 0.05, 1e4)],
+    ids=['too far', 'too heavy', 'not closed'],
+)
+def test_what_cannot_be_gripped_stays(offset, mass, pressure):
+    p = plant()
+    place = p.fingers()[:3, 3] + [offset, 0.0, 0.0]
+    p.place_object(GrippedObject(tuple(place), mass))
+    close(p, pressure)
+    assert not p.holds_object
+    np.testing.assert_allclose(p.object_position(), place)
+
+
+def test_wrong_objects_are_refused():
+    for wrong in ({'mass_kg': -1.0}, {'mass_kg': 0.1, 'volume_m3': math.nan}):
+        with pytest.raises(ValueError, match=r'mass_kg|volume_m3'):
+            GrippedObject((0.0, 0.0, 0.2), **wrong)
+    with pytest.raises(ValueError, match='position'):
+        GrippedObject((0.0, math.inf, 0.2), 0.1)
+    assert not Gripper(CONFIG.gripper).holds
