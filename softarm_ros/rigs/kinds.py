@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
+from softarm_ros.rigs.muscle_rig import MuscleRig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 DEFAULT_KIND = 'cable_driven'
 RIG_KINDS: dict[str, type[Rig]] = {
     'cable_driven': CableRig,
+    'muscle': MuscleRig,
 }
 
 
