@@ -116,10 +116,12 @@ class MuscleRig(Rig):
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
+        model = self.model()
         return MuscleArmPlant(
             self.plant,
             self.valves,
-            self.model().rest_configuration,
+            model.rest_configuration,
+            model.muscle_tensions,
             self.gravity_m_s2,
             seed,
             self.tip_load_kg,

@@ -246,6 +246,15 @@ class MinimumEnergyArm:
         lengths = np.array(configuration, dtype=np.float64)
         return state.positions[-1].copy(), self.state_jacobian(state, lengths, ZERO3)[:3]
 
+    def muscle_tensions(self, actuation: Array) -> Array:
+        """
+        Return the muscle forces (3 modules,) [N], positive pulling, under commanded lengths.
+
+        Muscles that pull against each other more than one can pull are cut off there.
+        """
+        limit = self.modules.max_pull_N
+        return np.clip(self.equilibrium(actuation).tensions, -limit, limit)
+
     def actuation_of(self, configuration: Array) -> Array:
         """Return the configuration: both are the commanded lengths [m]."""
         return self.checked_lengths(configuration).ravel()

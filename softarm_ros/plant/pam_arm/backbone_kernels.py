@@ -3,7 +3,7 @@ Compiled dynamics of the backbone: backward Euler as a minimum.
 
 The state after a step h minimises, over the quaternion nodes of the minimum-energy rod,
 
-    elastic energy - weight . r + muscles
+    elastic energy - weight . r + muscles + damping_time K (w - w0)^2 ds / 2 h
     + sum m |r - (r0 + h v0)|^2 / 2 h^2 + drag m |r - r0|^2 / 2 h
     + sum J |d - h w0|^2 / 2 h^2 + drag J |d|^2 / 2 h,      d = 2 vec(q0* q)
 
@@ -26,6 +26,7 @@ from softarm_ros.models.minimum_energy.kernels import (
     retract_into,
     step_jacobian_into,
     times_unit,
+    unit_times,
 )
 from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
 from softarm_ros.models.minimum_energy.newton_kernels import longest, system_into
@@ -43,6 +44,44 @@ def turns_into(before: Array, q: Array, turn: Array) -> None:
         r0, r1, r2, r3 = relative(before[i + 1], q[i + 1])
         sign = 2.0 if r0 >= 0.0 else -2.0
         turn[i, 0], turn[i, 1], turn[i, 2] = sign * r1, sign * r2, sign * r3
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def add_strain_damping(
+    q: Array, before: Array, ds: float, damping: Array, gradient: Array, band: Array, second: bool
+) -> None:
+    """
+    Add the derivatives of sum damping_j (w_j - w0_j)^2 ds / 2; w = 2 vec(q_i* q_i+1) / ds.
+
+    `damping` (3,) [N m^2]: per unit of strain. The curvature of w itself is left out of `band`:
+    it is multiplied by what the strain changes in a step.
+    """
+    da, db = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(q.shape[0] - 1):
+        row_a, row_b = 3 * i - 3, 3 * i
+        r0, r1, r2, r3 = relative(q[i], q[i + 1])
+        _, s1, s2, s3 = relative(before[i], before[i + 1])
+        change = (r1 - s1, r2 - s2, r3 - s3)
+        for k in range(3):
+            _, x, y, z = unit_times(r0, r1, r2, r3, k)
+            da[0, k], da[1, k], da[2, k] = -x, -y, -z
+            _, x, y, z = times_unit(r0, r1, r2, r3, k)
+            db[0, k], db[1, k], db[2, k] = x, y, z
+        for j in range(3):
+            c = 4.0 * damping[j] / ds
+            for k in range(3):
+                gradient[row_b + k] += c * change[j] * db[j, k]
+                if i > 0:
+                    gradient[row_a + k] += c * change[j] * da[j, k]
+                if not second:
+                    continue
+                for m in range(k + 1):
+                    band[row_b + k, k - m] += c * db[j, k] * db[j, m]
+                    if i > 0:
+                        band[row_a + k, k - m] += c * da[j, k] * da[j, m]
+                if i > 0:
+                    for m in range(3):
+                        band[row_b + k, 3 + k - m] += c * db[j, k] * da[j, m]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -126,6 +165,7 @@ def backbone_gradient_into(
     anchors: Array,
     lengths: Array,
     muscle_stiffness: Array,
+    damping: Array,
     h: float,
     r: Array,
     vectors: Array,
@@ -141,7 +181,7 @@ def backbone_gradient_into(
     Write the gradient (3 n,) [N m] of the step's energy and the band of its Hessian.
 
     `q`, `before` (n + 1, 4): nodes now and at the start of the step; `velocity`, `spin` (n, 3) of
-    the nodes at the start. The part J' M J of the Hessian is left to `add_masses`.
+    the nodes at the start; `damping` (3,) of the strains by the length of the step. The part J' M J of the Hessian is left to `add_masses`.
     """
     n = q.shape[0] - 1
     none = np.empty(0)
@@ -160,6 +200,7 @@ def backbone_gradient_into(
         q, ds, stiffness, loads, attitude, none, anchors, vectors, lengths, muscle_stiffness,
         forces, gradient, band, border, by_lengths, second,
     )  # fmt: skip
+    add_strain_damping(q, before, ds, damping, gradient, band, second)
     turns_into(before, q, turn)
     for i in range(n):
         r0, r1, r2, r3 = relative(before[i + 1], q[i + 1])
@@ -188,7 +229,7 @@ def step_backbone(
     anchors: Array,
     free_lengths: Array,
     muscle_stiffness: Array,
-    damping_time: float,
+    damping_times: Array,
     tolerance: float,
     h: float,
     lengths: Array,
@@ -204,8 +245,10 @@ def step_backbone(
         (3,) [N m^2], (n,) [kg], (n,) [kg m^2] of the rod.
     drag_rate, gravity
         [1/s], (3,) [m/s^2].
-    anchors, free_lengths, muscle_stiffness, damping_time
-        (modules, 3, 3) [m], (modules, 3) [m], (modules, 3) [N/m], [s].
+    anchors, free_lengths, muscle_stiffness
+        (modules, 3, 3) [m], (modules, 3) [m], (modules, 3) [N/m].
+    damping_times
+        (2,) [s], damping by stiffness: of the muscles, of the backbone.
     tolerance
         Of the gradient [N m].
     lengths
@@ -226,8 +269,10 @@ def step_backbone(
     by_lengths, hessian = np.empty((size, 3 * modules)), np.empty((size, size))
     end, body, moved = np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n + 1, 4))
     step = np.empty(size)
-    stiffer = muscle_stiffness * (1.0 + damping_time / h)
-    rest = (free_lengths + damping_time / h * lengths) / (1.0 + damping_time / h)
+    lag = damping_times[0] / h
+    stiffer = muscle_stiffness * (1.0 + lag)
+    rest = (free_lengths + lag * lengths) / (1.0 + lag)
+    damping = stiffness * damping_times[1] / h
     share = 1.0 / (h * h) + drag_rate / h
     for i in range(n):  # start from where the nodes would coast to
         for c in range(3):
@@ -236,7 +281,7 @@ def step_backbone(
     for iteration in range(_MAX_ITERATIONS):
         backbone_gradient_into(
             q, before, r_before, velocity, spin, ds, stiffness, masses, inertias, drag_rate,
-            gravity, anchors, rest, stiffer, h, r, vectors, loads, forces, turn, gradient, band,
+            gravity, anchors, rest, stiffer, damping, h, r, vectors, loads, forces, turn, gradient, band,
             by_lengths, True,
         )  # fmt: skip
         worst = np.abs(gradient).max()

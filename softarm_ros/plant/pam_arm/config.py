@@ -38,6 +38,8 @@ class ValveDriveConfig(ConfigBlock):
     inflating: ValveTableConfig = Field(description='from empty, rising')
     shortest_pulse_s: float = Field(ge=1e-3, description='less does not open a valve reliably')
     longest_pulse_s: Positive = Field(description='a longer way takes several commands')
+    max_pull_N: Positive = Field(description='of a full muscle; zero for an empty one')
+    supply_push_N: NonNegative = Field(description='supply pressure by cross-section of a bag')
     guard_s: Positive = Field(
         description='all off between two pulses of a muscle: longer than relay and valve take'
     )
@@ -119,7 +121,8 @@ class PamPlantConfig(PlantBase):
     muscle_stiffness_N_m: Positive = Field(description='axial, closed valves, full length')
     stiffness_spread: float = Field(ge=0.0, lt=0.4, description='standard deviation, relative')
     softening: float = Field(ge=0.0, lt=1.0, description='share of it that an empty one has lost')
-    damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
+    muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
+    backbone_damping_time_s: NonNegative = Field(description='likewise, of bending and twist')
     drag_rate_1_s: NonNegative = Field(description='of air and sleeve: force by momentum')
     pneumatics: PneumaticsConfig
     relays: RelayConfig

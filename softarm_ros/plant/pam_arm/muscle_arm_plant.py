@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +36,8 @@ class MuscleArmPlant:
         The driver's table and the timing of its board.
     home_length_m : (m,)
         Lengths at the start, three muscles a module from base to tip.
+    load_of
+        What the driver knows of the muscles' pull (m,) [N] at lengths (m,) [m]: `MuscleDrive`.
     gravity_m_s2 : (3,)
         In the base frame.
     seed
@@ -56,6 +59,7 @@ class MuscleArmPlant:
         config: PamPlantConfig,
         drive: ValveDriveConfig,
         home_length_m: ArrayLike,
+        load_of: Callable[[Array], Array],
         gravity_m_s2: ArrayLike,
         seed: int,
         tip_load_kg: float = 0.0,
@@ -85,11 +89,12 @@ class MuscleArmPlant:
         )
         valves = np.random.default_rng([seed, _VALVE_STREAM])
         self.board = ValveBoard(home.size, drive, config.relays, valves)
-        self._drive = MuscleDrive(drive, self.board, home)
+        self._drive = MuscleDrive(drive, self.board, home, load_of)
         self._gas, self._free = home.copy(), home.copy()
         self._body = MovingBackbone(
             config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
         )
+        self._damping_times = np.array([config.muscle_damping_time_s, config.backbone_damping_time_s])
         self._tension = np.zeros(home.size)
         self._settle()
         self._sensor = Mocap(config.mocap, seed)
@@ -199,7 +204,7 @@ class MuscleArmPlant:
             self._filling_times, self._limits, self._offset, self._full_stiffness,
             self.config.softening, body.nodes, body.positions, body.velocity, body.spin,
             body.lengths, body.ds, body.stiffness, body.masses, body.inertias,
-            self.config.drag_rate_1_s, body.gravity, body.anchors, self.config.damping_time_s,
+            self.config.drag_rate_1_s, body.gravity, body.anchors, self._damping_times,
             body.tolerance, self.time_s, h, steps,
         )  # fmt: skip
         if status < 0:

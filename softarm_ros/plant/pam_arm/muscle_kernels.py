@@ -117,7 +117,7 @@ def drive_muscle_arm(
     drag_rate: float,
     gravity: Array,
     anchors: Array,
-    damping_time: float,
+    damping_times: Array,
     tolerance: float,
     now: float,
     h: float,
@@ -133,7 +133,7 @@ def drive_muscle_arm(
         muscle_state_into(free, offset, full_stiffness, softening, limits, acting, stiffness)
         done = step_backbone(
             q, r, velocity, spin, ds, rod_stiffness, masses, inertias, drag_rate, gravity, anchors,
-            acting, stiffness, damping_time, tolerance, h, lengths,
+            acting, stiffness, damping_times, tolerance, h, lengths,
         )  # fmt: skip
         if done < 0:
             return -1

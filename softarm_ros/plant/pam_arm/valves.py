@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ TICK_S = 1e-3  # of the board
 # more than what remains, and then back.
 _WORTH_A_PULSE = 0.75
 _NEVER = -1.0
+_FLOW_RATES = (0.2, 3.0)  # beyond, the load is beyond what the muscle can do
 
 
 @dataclass(frozen=True)
@@ -146,26 +148,38 @@ class MuscleDrive:
     Parameters
     ----------
     config
-        Table and timing.
+        Tables and timing.
     board
         What opens the valves.
     lengths
         (m,) [m] after homing.
+    load_of
+        Pull of the muscles (m,) [N] when they hold lengths (m,) [m], by the model of the arm: a
+        muscle that pulls empties slowly and fills fast.
 
     """
 
-    def __init__(self, config: ValveDriveConfig, board: ValveBoard, lengths: Array) -> None:
+    def __init__(
+        self,
+        config: ValveDriveConfig,
+        board: ValveBoard,
+        lengths: Array,
+        load_of: Callable[[Array], Array],
+    ) -> None:
         self.config, self.board = config, board
+        self._load_of = load_of
         self.valves = config.table()
         self.estimate = np.array(lengths, dtype=np.float64)
         self.velocity = np.zeros(self.estimate.size)
         self._before = self.estimate.copy()
+        self._rates = np.ones((self.estimate.size, 2))
 
     def command(self, now_s: float, target: Array, period_s: float) -> None:
         """Send the pulses that lead towards lengths (m,) [m], those of busy muscles later."""
+        rates = self._flow_rates(target)
         way = self.valves.times(self.estimate, target)
         inflate = way.inflate_s > way.deflate_s
-        wanted = np.maximum(way.inflate_s, way.deflate_s)
+        wanted = np.where(inflate, way.inflate_s / rates[:, 1], way.deflate_s / rates[:, 0])
         shortest, longest = self.config.shortest_pulse_s, self.config.longest_pulse_s
         idle = ~self.board.busy(now_s)
         chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
@@ -174,8 +188,9 @@ class MuscleDrive:
         for i in chosen:
             pulse = self.board.fire(now_s, int(i), bool(inflate[i]), int(ticks[i]))
             opened[i] = pulse.off_s - pulse.on_s
-        after = self._after(self.estimate, opened, inflate)
+        after = self._after(self.estimate, opened, inflate, rates)
         self._before[chosen] = self.estimate[chosen]
+        self._rates[chosen] = rates[chosen]
         self.velocity = (after - self.estimate) / period_s
         self.estimate = after
 
@@ -185,12 +200,35 @@ class MuscleDrive:
             i = pulse.muscle
             opened = np.array([pulse.off_s - pulse.on_s])
             inflate = np.array([pulse.inflate])
-            self.estimate[i] = self._after(self._before[i : i + 1], opened, inflate)[0]
+            self.estimate[i] = self._after(
+                self._before[i : i + 1], opened, inflate, self._rates[i : i + 1]
+            )[0]
         self.velocity = np.zeros(self.estimate.size)
 
-    def _after(self, lengths: Array, opened_s: Array, inflate: NDArray[np.bool_]) -> Array:
+    def _flow_rates(self, target: Array) -> Array:
+        """
+        Return how fast muscles empty and fill (m, 2) under their load, by the unloaded tables.
+
+        Gas flows with the difference of pressures, of which pulling takes its share: at a length
+        where the pump could pull F more than the skeleton takes, T of which are used, emptying
+        slows down by 1 - T / F; filling likewise quickens.
+        """
+        config, load = self.config, self._load_of(target)
+        low, high = config.deflating.lengths_m[-1], config.deflating.lengths_m[0]
+        skeleton = config.max_pull_N / (high - low)
+        empty = np.maximum(self.estimate - low, 1e-3 * high)
+        fill = high - self.estimate + config.supply_push_N / skeleton
+        rates = np.stack([1.0 - load / skeleton / empty, 1.0 + load / skeleton / fill], axis=1)
+        return np.clip(rates, *_FLOW_RATES)
+
+    def _after(
+        self, lengths: Array, opened_s: Array, inflate: NDArray[np.bool_], rates: Array
+    ) -> Array:
         none = np.zeros(opened_s.size)
         return self.valves.lengths(
             lengths,
-            ValveCommand(np.where(inflate, opened_s, none), np.where(inflate, none, opened_s)),
+            ValveCommand(
+                np.where(inflate, opened_s * rates[:, 1], none),
+                np.where(inflate, none, opened_s * rates[:, 0]),
+            ),
         )
