@@ -80,7 +80,8 @@ def _multiple(rig: Any) -> str:
 @check('valves', 'plant', kind='muscle')
 def _guard(rig: Any) -> Iterator[Problem]:
     relays = rig.plant.relays
-    needed = relays.longest_delay_s - relays.shortest_delay_s + 6.0 * relays.jitter_s
+    needed = relays.longest_delay_s - relays.shortest_delay_s
+    needed += 2.0 * relays.closing_spread_s + 6.0 * relays.jitter_s
     if rig.valves.guard_s <= needed:
         yield Problem(
             ('valves', 'guard_s'),

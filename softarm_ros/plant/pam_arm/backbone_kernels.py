@@ -114,9 +114,7 @@ def add_masses(
                             value += body[k, c, a] * own * body[k, c, b]
                             value += end[k, c, a] * outboard * end[k, c, b]
                         else:
-                            value += lever[c, b] * (
-                                own * body[k, c, a] + outboard * end[k, c, a]
-                            )
+                            value += lever[c, b] * (own * body[k, c, a] + outboard * end[k, c, a])
                     hessian[3 * k + a, 3 * j + b] += value
         outboard += own
 

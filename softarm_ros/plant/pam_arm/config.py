@@ -58,8 +58,12 @@ class ValveDriveConfig(ConfigBlock):
         """Return both curves; raises `ValueError` if one is not monotone the right way."""
         fall, rise = self.deflating, self.inflating
         return MuscleValves(
-            MonotoneCurve(fall.times_s, fall.lengths_m, 'deflating.times_s', 'deflating.lengths_m'),
-            MonotoneCurve(rise.times_s, rise.lengths_m, 'inflating.times_s', 'inflating.lengths_m'),
+            MonotoneCurve(
+                fall.times_s, fall.lengths_m, 'deflating.times_s', 'deflating.lengths_m'
+            ),
+            MonotoneCurve(
+                rise.times_s, rise.lengths_m, 'inflating.times_s', 'inflating.lengths_m'
+            ),
         )
 
     @property
@@ -73,8 +77,9 @@ class RelayConfig(ConfigBlock):
     """Relay and solenoid valve: when the valve follows the board's output."""
 
     shortest_delay_s: Positive
-    longest_delay_s: Positive = Field(
-        description='each valve has two delays of its own, to open and to close, in this range'
+    longest_delay_s: Positive = Field(description='each valve has its own delay in this range')
+    closing_spread_s: NonNegative = Field(
+        description='standard deviation of how much later, or earlier, a valve closes than it opens'
     )
     jitter_s: NonNegative = Field(description='standard deviation from one operation to the next')
     link_delay_s: NonNegative = Field(description='from the driver to the board')
@@ -86,10 +91,11 @@ class RelayConfig(ConfigBlock):
                 f'shortest_delay_s = {self.shortest_delay_s} exceeds longest_delay_s = '
                 f'{self.longest_delay_s}'
             )
-        if self.jitter_s > self.shortest_delay_s / 3.0:
+        swing = 2.0 * self.closing_spread_s + 3.0 * self.jitter_s
+        if swing > self.shortest_delay_s + 1e-12:
             raise ValueError(
-                f'jitter_s = {self.jitter_s}: expected at most a third of shortest_delay_s = '
-                f'{self.shortest_delay_s}, which three standard deviations may take away'
+                f'2 closing_spread_s + 3 jitter_s = {swing:.4g}: expected at most '
+                f'shortest_delay_s = {self.shortest_delay_s}, else a valve moves before its relay'
             )
         return self
 
@@ -102,7 +108,9 @@ class PneumaticsConfig(ConfigBlock):
         description='supply pressure times the cross-section of a bag'
     )
     filling_time_s: Positive = Field(description='of the bag through its throttle')
-    filling_spread: float = Field(ge=0.0, lt=0.4, description='standard deviation, relative')
+    filling_spread: float = Field(
+        ge=0.0, lt=0.4, description='of the throttles, relative, twice the standard deviation'
+    )
     leak_time_s: Positive = Field(description='of the bag with closed valves')
     play_m: NonNegative = Field(description='half-width of the play of the folds at a reversal')
     offset_m: NonNegative = Field(description='standard deviation of length at homing')
@@ -119,7 +127,9 @@ class PamPlantConfig(PlantBase):
     min_length_m: Positive = Field(description='of an empty muscle')
     full_length_m: Positive = Field(description='of a full one')
     muscle_stiffness_N_m: Positive = Field(description='axial, closed valves, full length')
-    stiffness_spread: float = Field(ge=0.0, lt=0.4, description='standard deviation, relative')
+    stiffness_spread: float = Field(
+        ge=0.0, lt=0.4, description='of the muscles, relative, twice the standard deviation'
+    )
     softening: float = Field(ge=0.0, lt=1.0, description='share of it that an empty one has lost')
     muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
     backbone_damping_time_s: NonNegative = Field(description='likewise, of bending and twist')

@@ -94,7 +94,9 @@ class MuscleArmPlant:
         self._body = MovingBackbone(
             config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
         )
-        self._damping_times = np.array([config.muscle_damping_time_s, config.backbone_damping_time_s])
+        self._damping_times = np.array(
+            [config.muscle_damping_time_s, config.backbone_damping_time_s]
+        )
         self._tension = np.zeros(home.size)
         self._settle()
         self._sensor = Mocap(config.mocap, seed)
@@ -214,6 +216,6 @@ class MuscleArmPlant:
             )
 
 
-def _spread(rng: np.random.Generator, share: float, shape: tuple[int, ...]) -> Array:
-    """Return factors about 1, cut at two standard deviations: parts beyond are not built in."""
-    return 1.0 + share * np.clip(rng.standard_normal(shape), -2.0, 2.0)
+def _spread(rng: np.random.Generator, spread: float, shape: tuple[int, ...]) -> Array:
+    """Return factors in 1 - spread to 1 + spread, two standard deviations: parts are sorted."""
+    return 1.0 + 0.5 * spread * np.clip(rng.standard_normal(shape), -2.0, 2.0)

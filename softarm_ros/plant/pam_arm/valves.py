@@ -68,8 +68,10 @@ class ValveBoard:
         self, muscles: int, drive: ValveDriveConfig, relays: RelayConfig, rng: np.random.Generator
     ) -> None:
         self.drive, self.relays = drive, relays
-        shape = (muscles, 2, 2)  # deflate and inflate; to open and to close
-        self.delays_s = rng.uniform(relays.shortest_delay_s, relays.longest_delay_s, shape)
+        valves = (muscles, 2)  # deflate, inflate
+        opening = rng.uniform(relays.shortest_delay_s, relays.longest_delay_s, valves)
+        later = relays.closing_spread_s * np.clip(rng.standard_normal(valves), -2.0, 2.0)
+        self.delays_s = np.stack([opening, opening + later], axis=2)
         self._rng = rng
         self.log: list[Pulse] = []
         self._last: list[int] = [-1] * muscles  # index in the log
