@@ -113,7 +113,7 @@ def _valve_speed(rig: Any) -> Iterator[Problem]:
 @check('backbone', 'modules', 'plant', kind='muscle')
 def _same_arm(rig: Any) -> Iterator[Problem]:
     known, real = rig.backbone, rig.plant.backbone
-    pairs = [
+    pairs: list[tuple[tuple[str, ...], float, float, float]] = [
         (('plant', 'backbone', field), getattr(real, field), getattr(known, field), factor)
         for field, factor in (
             ('length_m', 1.2),
@@ -122,14 +122,8 @@ def _same_arm(rig: Any) -> Iterator[Problem]:
             ('shear_modulus_Pa', 5.0),
         )
     ]
-    pairs.append(
-        (
-            ('plant', 'anchor_radius_m'),
-            rig.plant.anchor_radius_m,
-            rig.modules.anchor_radius_m,
-            1.5,
-        )
-    )
+    radii = rig.plant.anchor_radius_m, rig.modules.anchor_radius_m
+    pairs.append((('plant', 'anchor_radius_m'), *radii, 1.5))
     for path, value, reference, factor in pairs:
         if not reference / factor <= value <= reference * factor:
             yield Problem(
