@@ -190,6 +190,7 @@ def test_gradient_and_hessian_of_everything_at_once():
     anchors = np.concatenate([rng.normal(size=(modules, 3, 2)), np.zeros((modules, 3, 1))], axis=2)
     anchors *= 0.03
     lengths = 0.25 + 0.02 * rng.normal(size=(modules, 3))
+    muscles = rng.uniform(100.0, 500.0, size=(modules, 3))
     q = np.zeros((n + 1, 4))
     q[:, 0] = 1.0
     random_step = 0.3 * rng.normal(size=3 * n)
@@ -200,7 +201,7 @@ def test_gradient_and_hessian_of_everything_at_once():
     def energy(nodes):
         return potential(
             nodes, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, lengths,
-            300.0, r, vectors, c,
+            muscles, r, vectors, c,
         )  # fmt: skip
 
     def derivatives(nodes):
@@ -209,7 +210,7 @@ def test_gradient_and_hessian_of_everything_at_once():
         border, by_lengths = np.empty((3 * n, 6)), np.empty((3 * n, 3 * modules))
         system_into(
             nodes, ds, stiffness, loads, attitude, multipliers - spring * c, anchors, vectors,
-            lengths, 300.0, np.empty((n, 3)), gradient, band, border, by_lengths, True,
+            lengths, muscles, np.empty((n, 3)), gradient, band, border, by_lengths, True,
         )  # fmt: skip
         hessian = border @ np.diag(spring) @ border.T
         for i in range(3 * n):
@@ -337,7 +338,7 @@ def test_the_second_mode_of_buckling_is_in_equilibrium_and_called_unstable():
         force = np.array([0.0, 0.0, -frame.stiffness[0] * (waves * np.pi) ** 2])
         status, _, moment, defect = constrained_newton(
             nodes, frame.ds, frame.stiffness, frame.loads(), target, np.eye(4)[0], force,
-            NO_ANCHORS, NO_LENGTHS, 0.0, 5, 40,
+            NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, 5, 40,
         )  # fmt: skip
         assert status == expected
         assert moment < 1e-9 and defect < 1e-11

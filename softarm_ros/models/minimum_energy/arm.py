@@ -41,6 +41,7 @@ from softarm_ros.models.minimum_energy.rod import (
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
 _WARM_ITERATIONS, _DESCENT_ITERATIONS = 10, 200
+_STRETCHED = 1e-6  # of the length: closer to straight, the held rod has no direction to lean to
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,12 @@ class MinimumEnergyArm:
         modules: ParallelModulesConfig,
         intervals: int = 40,
         gravity: Vector3 = (0.0, 0.0, 9.81),
+        tip_load_kg: float = 0.0,
     ) -> None:
         check_disks(intervals, modules)
         self.modules = modules
-        self.rod = MinimumEnergyRod(backbone, intervals, gravity)
+        self.rod = MinimumEnergyRod(backbone, intervals, gravity, tip_load_kg)
+        self._stiffness = np.full((modules.modules, 3), modules.muscle_stiffness_N_m)
         self._anchors = muscle_anchors(modules)
         self._stride = intervals // modules.modules
         self._band = max(5, 3 * self._stride + 2)
@@ -110,6 +113,38 @@ class MinimumEnergyArm:
     def rest_length_m(self) -> float:
         """Length of the backbone [m]."""
         return self.rod.backbone.length_m
+
+    @property
+    def rest_configuration(self) -> Array:
+        """Lengths (3 modules,) [m] of the straight arm, within the limits."""
+        return np.full(3 * self.modules.modules, self.neutral_length())
+
+    @property
+    def configuration_scale(self) -> Array:
+        """
+        Return 3/2 of the anchors' radius [m] for every muscle.
+
+        A muscle of the base module that is shorter by d turns the arm by d / (3/2 radius).
+        """
+        return np.full(3 * self.modules.modules, 1.5 * self.modules.anchor_radius_m)
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """
+        Return lengths (3 modules,) [m] with the same tip that depend on the tip alone.
+
+        Those of the rod held at its tip, corrected as in `inverse`: muscles that pull against
+        each other are let go. The configuration itself where that search does not arrive.
+        """
+        tip = self.equilibrium(configuration).positions[-1]
+        if np.linalg.norm(tip) >= (1.0 - _STRETCHED) * self.rest_length_m:
+            return self.rest_configuration
+        solution = self.inverse(tip)
+        arrived = solution.residual <= _STRETCHED * self.rest_length_m
+        return solution.actuation if arrived else np.array(configuration, dtype=np.float64)
+
+    def observed_configuration(self, section_tips: Array) -> Array | None:
+        """Return None: no pose tells 30 lengths."""
+        return None
 
     def equilibrium(
         self,
@@ -140,7 +175,7 @@ class MinimumEnergyArm:
         nodes = self._bent_modules(lengths)
         _, steps = descend(
             nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE, _FREE_TIP,
-            _FREE_TIP, self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band, 1e-4,
+            _FREE_TIP, self._anchors, lengths, self._stiffness, self._band, 1e-4,
             _DESCENT_ITERATIONS,
         )  # fmt: skip
         status, used = self._newton(nodes, loads, lengths)
@@ -201,11 +236,24 @@ class MinimumEnergyArm:
         """Return the shape without tip load for lengths (3 modules,) [m]."""
         return self.forward(configuration)
 
+    def tips_of(self, configurations: Array) -> Array:
+        """Return the tip positions (n, 3) [m] of many lengths (n, 3 modules) [m]."""
+        return np.array([self.equilibrium(lengths).positions[-1] for lengths in configurations])
+
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
         lengths = np.array(configuration, dtype=np.float64)
         return state.positions[-1].copy(), self.state_jacobian(state, lengths, ZERO3)[:3]
+
+    def muscle_tensions(self, actuation: Array) -> Array:
+        """
+        Return the muscle forces (3 modules,) [N], positive pulling, under commanded lengths.
+
+        Muscles that pull against each other more than one can pull are cut off there.
+        """
+        limit = self.modules.max_pull_N
+        return np.clip(self.equilibrium(actuation).tensions, -limit, limit)
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the configuration: both are the commanded lengths [m]."""
@@ -275,7 +323,7 @@ class MinimumEnergyArm:
     def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
         status, used, _, _ = constrained_newton(
             nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
-            np.zeros(0), self._anchors, lengths, self.modules.muscle_stiffness_N_m, self._band,
+            np.zeros(0), self._anchors, lengths, self._stiffness, self._band,
             _WARM_ITERATIONS,
         )  # fmt: skip
         return status, used
@@ -305,7 +353,7 @@ class MinimumEnergyArm:
         system_into(
             state.nodes, self.rod.ds, self.rod.stiffness, self.rod.loads(tip_force),
             _NO_ATTITUDE, np.zeros(3), self._anchors, vectors,
-            np.ascontiguousarray(lengths.reshape(-1, 3)), self.modules.muscle_stiffness_N_m,
+            np.ascontiguousarray(lengths.reshape(-1, 3)), self._stiffness,
             np.empty((n, 3)), gradient, band, border, by_lengths, True,
         )  # fmt: skip
         if banded_ldl_into(band) < 0:

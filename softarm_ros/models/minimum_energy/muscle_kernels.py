@@ -42,19 +42,19 @@ def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> N
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def muscle_energy(vectors: Array, lengths: Array, stiffness: float) -> float:
-    """Return sum of k (l - l_commanded)^2 / 2 [J]."""
+def muscle_energy(vectors: Array, lengths: Array, stiffness: Array) -> float:
+    """Return sum of k (l - l_commanded)^2 / 2 [J]; lengths, stiffness (modules, 3) [m], [N/m]."""
     energy = 0.0
     for t in range(vectors.shape[0]):
         for i in range(3):
             p = vectors[t, i]
             excess = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - lengths[t, i]
-            energy += 0.5 * stiffness * excess * excess
+            energy += 0.5 * stiffness[t, i] * excess * excess
     return energy
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
-def add_muscle_forces(vectors: Array, lengths: Array, stiffness: float, forces: Array) -> None:
+def add_muscle_forces(vectors: Array, lengths: Array, stiffness: Array, forces: Array) -> None:
     """Subtract the muscle tensions from the backbone forces (n, 3): muscles compress it."""
     modules = vectors.shape[0]
     if modules == 0:
@@ -64,7 +64,7 @@ def add_muscle_forces(vectors: Array, lengths: Array, stiffness: float, forces: 
         for i in range(3):
             p = vectors[t, i]
             norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-            pull = stiffness * (norm - lengths[t, i]) / norm
+            pull = stiffness[t, i] * (norm - lengths[t, i]) / norm
             for j in range(t * stride, (t + 1) * stride):
                 for k in range(3):
                     forces[j, k] -= pull * p[k]
@@ -102,7 +102,7 @@ def add_muscle_terms(
     anchors: Array,
     vectors: Array,
     lengths: Array,
-    stiffness: float,
+    stiffness: Array,
     gradient: Array,
     band: Array,
     by_lengths: Array,
@@ -127,7 +127,7 @@ def add_muscle_terms(
         for i in range(3):
             p = vectors[t, i]
             norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-            pull = stiffness * (norm - lengths[t, i]) / norm
+            pull = stiffness[t, i] * (norm - lengths[t, i]) / norm
             for k in range(3):
                 force[k] = -pull * p[k]
             add_vector_term(q[b], force, anchors[t, i], 3 * b - 3, gradient, band, second)
@@ -144,11 +144,11 @@ def add_muscle_terms(
                     along += p[k] / norm * jacobian[k, m]
                 for k in range(3):
                     weighted[k, m] = (
-                        pull * jacobian[k, m] + (stiffness - pull) * along * p[k] / norm
+                        pull * jacobian[k, m] + (stiffness[t, i] - pull) * along * p[k] / norm
                     )
                 row = 3 * a - 3 + m
                 if row >= 0:
-                    by_lengths[row, 3 * t + i] += stiffness * along
+                    by_lengths[row, 3 * t + i] += stiffness[t, i] * along
             for m in range(size):
                 row = 3 * a - 3 + m
                 if row < 0:

@@ -43,6 +43,7 @@ CONVERGED, NOT_CONVERGED, UNSTABLE = 0, 1, 2
 _MAX_STEP = 0.35  # of |u|: 40 degrees
 _GRADIENT_TOLERANCE = 1e-10  # of EI / L
 _POSITION_TOLERANCE = 1e-12  # of L
+_ROUNDING = 1e-14  # of muscle stiffness times L^2: what gradients of stiff muscles round to
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
@@ -71,7 +72,7 @@ def potential(
     spring: Array,
     anchors: Array,
     lengths: Array,
-    muscle_stiffness: float,
+    muscle_stiffness: Array,
     r: Array,
     vectors: Array,
     c: Array,
@@ -101,7 +102,7 @@ def system_into(
     anchors: Array,
     vectors: Array,
     lengths: Array,
-    muscle_stiffness: float,
+    muscle_stiffness: Array,
     forces: Array,
     gradient: Array,
     band: Array,
@@ -189,6 +190,12 @@ def newton_step_into(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def stiffest(muscle_stiffness: Array) -> float:
+    """Return the largest of (modules, 3) stiffnesses, 0 without muscles."""
+    return muscle_stiffness.max() if muscle_stiffness.size > 0 else 0.0
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def longest(step: Array) -> float:
     """Return the largest |u| of a step (3 n,)."""
     largest = 0.0
@@ -209,7 +216,7 @@ def constrained_newton(
     multipliers: Array,
     anchors: Array,
     lengths: Array,
-    muscle_stiffness: float,
+    muscle_stiffness: Array,
     width: int,
     max_iterations: int,
 ) -> tuple[int, int, float, float]:
@@ -230,7 +237,7 @@ def constrained_newton(
     c, zero = np.empty(rows), np.zeros(rows)
     moved = q.copy()
     limit = _GRADIENT_TOLERANCE * stiffness[0] / length
-    limit += 1e-14 * muscle_stiffness * length * length
+    limit += _ROUNDING * length * length * stiffest(muscle_stiffness)
     worst_gradient, worst_defect = np.inf, np.inf
     for iteration in range(max_iterations):
         potential(
@@ -273,7 +280,7 @@ def descend(
     spring: Array,
     anchors: Array,
     lengths: Array,
-    muscle_stiffness: float,
+    muscle_stiffness: Array,
     width: int,
     tolerance: float,
     max_iterations: int,
@@ -297,7 +304,8 @@ def descend(
     c, zero, effective = np.empty(rows), np.zeros(rows), np.empty(rows)
     compliance = 1.0 / spring
     moved = q.copy()
-    limit = tolerance * stiffness[0] / length + 1e-14 * muscle_stiffness * length * length
+    limit = tolerance * stiffness[0] / length
+    limit += _ROUNDING * length * length * stiffest(muscle_stiffness)
     first_shift = stiffness[0] * ds / (length * length)
     status, used = NOT_CONVERGED, max_iterations
     energy = potential(

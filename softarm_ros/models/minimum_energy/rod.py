@@ -86,6 +86,8 @@ class MinimumEnergyRod:
         Number n of equal steps; the error of the shape falls with 1/n^2.
     gravity
         (3,) [m/s^2], base frame; the arm hangs for (0, 0, 9.81), z being along the resting arm.
+    tip_load_kg
+        Payload at the tip, carried by every solution besides its `tip_force`.
 
     """
 
@@ -94,6 +96,7 @@ class MinimumEnergyRod:
         backbone: BackboneConfig,
         intervals: int = 40,
         gravity: Vector3 = (0.0, 0.0, 9.81),
+        tip_load_kg: float = 0.0,
     ) -> None:
         if intervals < 4:
             raise ValueError(f'intervals = {intervals}: at least 4 are needed')
@@ -102,13 +105,18 @@ class MinimumEnergyRod:
         self.ds = backbone.length_m / intervals
         bending = backbone.bending_stiffness_N_m2
         self.stiffness = np.array([bending, bending, backbone.torsional_stiffness_N_m2])
-        self.weight = backbone.mass_per_length_kg_m * finite_array(gravity, (3,), 'gravity')
+        field = finite_array(gravity, (3,), 'gravity')
+        self.weight = backbone.mass_per_length_kg_m * field
+        if not (math.isfinite(tip_load_kg) and tip_load_kg >= 0.0):
+            raise ValueError(f'tip_load_kg = {tip_load_kg}: expected a number >= 0')
+        self.payload = tip_load_kg * field
 
     def loads(self, tip_force: Vector3 = ZERO3) -> Array:
-        """Return the force (n, 3) [N] in each interval from weight and tip load: eq. 5 mended."""
+        """Return the force (n, 3) [N] in each interval from all dead loads: eq. 5 mended."""
         middle = (np.arange(self.intervals) + 0.5) * self.ds
         outboard = self.backbone.length_m - middle
-        return finite_array(tip_force, (3,), 'tip_force') + np.outer(outboard, self.weight)
+        dead = finite_array(tip_force, (3,), 'tip_force') + self.payload
+        return dead + np.outer(outboard, self.weight)
 
     def reach(
         self,
@@ -173,7 +181,7 @@ class MinimumEnergyRod:
         for _ in range(_OUTER_ITERATIONS):
             _, steps = descend(
                 nodes, self.ds, self.stiffness, loads, target, attitude, multipliers, spring,
-                NO_ANCHORS, NO_LENGTHS, 0.0, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
+                NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
             )  # fmt: skip
             trial, wrench = nodes.copy(), multipliers.copy()
             status, iterations, moment, defect = self._newton(
@@ -196,7 +204,7 @@ class MinimumEnergyRod:
     ) -> tuple[int, int, float, float]:
         status, used, moment, defect = constrained_newton(
             nodes, self.ds, self.stiffness, loads, target, attitude, multipliers,
-            NO_ANCHORS, NO_LENGTHS, 0.0, _NEIGHBOUR_BAND, iterations,
+            NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, _NEIGHBOUR_BAND, iterations,
         )  # fmt: skip
         return status, used, moment, defect
 

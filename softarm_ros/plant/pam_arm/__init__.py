@@ -1,0 +1,1 @@
+"""The simulated arm of parallel muscles: valves, filling, backbone dynamics."""

@@ -1,0 +1,221 @@
+"""The simulated muscle arm: drive, valves, muscles, backbone and tracker. It never sleeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.models.minimum_energy.muscles import muscle_names
+from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.pam_arm.backbone import MovingBackbone
+from softarm_ros.plant.pam_arm.config import PamPlantConfig, ValveDriveConfig
+from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
+from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
+
+# What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
+_BUILD_STREAM, _VALVE_STREAM = 101, 102
+
+
+class MuscleArmPlant:
+    """
+    What stands in for driver, valves, arm and electromagnetic tracker in simulation.
+
+    It starts at rest, hanging, all muscles homed: vented, as long as in the straight arm, with
+    what homing gets wrong. Only the tip is measured.
+
+    Parameters
+    ----------
+    config
+        Everything that the controller does not know.
+    drive
+        The driver's table and the timing of its board.
+    home_length_m : (m,)
+        Lengths at the start, three muscles a module from base to tip.
+    load_of
+        What the driver knows of the muscles' pull (m,) [N] at lengths (m,) [m]: `MuscleDrive`.
+    gravity_m_s2 : (3,)
+        In the base frame.
+    seed
+        Of every random number.
+    tip_load_kg
+        Payload at the tip.
+
+    Attributes
+    ----------
+    time_s
+        Simulated time [s], from 0.
+    board
+        Valve board with the log of all pulses.
+
+    """
+
+    def __init__(
+        self,
+        config: PamPlantConfig,
+        drive: ValveDriveConfig,
+        home_length_m: ArrayLike,
+        load_of: Callable[[Array], Array],
+        gravity_m_s2: ArrayLike,
+        seed: int,
+        tip_load_kg: float = 0.0,
+    ) -> None:
+        home = np.array(home_length_m, dtype=np.float64)
+        self.config = config
+        self.time_s = 0.0
+        self._names = muscle_names(len(home) // 3)
+        build = np.random.default_rng([seed, _BUILD_STREAM])
+        gas = config.pneumatics
+        self._filling_times = gas.filling_time_s * _spread(
+            build, gas.filling_spread, (home.size, 2)
+        )
+        self._full_stiffness = config.muscle_stiffness_N_m * _spread(
+            build, config.stiffness_spread, (home.size,)
+        )
+        self._offset = gas.offset_m * build.standard_normal(home.size)
+        self._limits = np.array(
+            [
+                config.min_length_m,
+                config.full_length_m,
+                gas.max_pull_N,
+                gas.supply_push_N,
+                gas.leak_time_s,
+                gas.play_m,
+            ]
+        )
+        valves = np.random.default_rng([seed, _VALVE_STREAM])
+        self.board = ValveBoard(home.size, drive, config.relays, valves)
+        self._drive = MuscleDrive(drive, self.board, home, load_of)
+        self._gas, self._free = home.copy(), home.copy()
+        self._body = MovingBackbone(
+            config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
+        )
+        self._damping_times = np.array(
+            [config.muscle_damping_time_s, config.backbone_damping_time_s]
+        )
+        self._tension = np.zeros(home.size)
+        self._settle()
+        self._sensor = Mocap(config.mocap, seed)
+        self._sensor.capture(0.0, self.true_section_tips())
+
+    @property
+    def mocap_enabled(self) -> bool:
+        """Whether the tracker sees the tip."""
+        return self._sensor.enabled
+
+    @mocap_enabled.setter
+    def mocap_enabled(self, enabled: bool) -> None:
+        self._sensor.enabled = bool(enabled)
+
+    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+        """
+        Advance the simulation under target lengths (m,) [m]; None closes all valves.
+
+        Raises
+        ------
+        ValueError, PlantError
+            As `Plant.step`; also for a length beyond the muscles' range.
+
+        """
+        if not (math.isfinite(duration_s) and duration_s > 0.0):
+            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
+        if command is None:
+            self.hold()
+        else:
+            self._drive.command(self.time_s, self._checked(command), duration_s)
+        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
+        h = duration_s / steps
+        start, done = self.time_s, 0
+        while done < steps:
+            # Up to the first step at or after the next frame.
+            until_frame = math.ceil((self._sensor.next_frame_s - start) / h - 1e-6) - done
+            count = min(max(until_frame, 1), steps - done)
+            self._advance(h, count)
+            done += count
+            self.time_s = start + (duration_s if done == steps else done * h)
+            if self._sensor.due(self.time_s):
+                self._sensor.capture(self.time_s, self.true_section_tips())
+
+    def hold(self) -> None:
+        """Close all valves: the muscles keep their gas."""
+        self._drive.hold(self.time_s)
+
+    def actuator_state(self) -> ActuatorState:
+        """
+        Return estimated length [m], its rate [m/s] and muscle force [N], each (m,).
+
+        The estimate is the driver's, by valve times. No hardware measures the force.
+        """
+        return ActuatorState(
+            self._drive.estimate.copy(), self._drive.velocity.copy(), self._tension.copy()
+        )
+
+    def poll_poses(self) -> list[PoseMeasurement]:
+        """Return the measured poses that have arrived since the last call, oldest first."""
+        return self._sensor.poll(self.time_s)
+
+    def true_section_tips(self) -> Array:
+        """Return the true pose (1, 4, 4) of the tip, all that is measured, in the base frame."""
+        return self._body.tip()[None]
+
+    def true_disks(self) -> Array:
+        """Return the true poses (modules, 4, 4) of the modules' distal disks, base frame."""
+        return self._body.disks()
+
+    def true_centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
+        return self._body.centerline(n)
+
+    def true_lengths(self) -> Array:
+        """Return the lengths (m,) [m] that the muscles have."""
+        return self._body.lengths.ravel().copy()
+
+    def _checked(self, command: ArrayLike) -> Array:
+        target = np.array(command, dtype=np.float64)
+        if target.shape != (len(self._names),):
+            raise ValueError(f'command has shape {target.shape}; expected ({len(self._names)},)')
+        low, high = self._drive.config.range_m
+        for name, value in zip(self._names, target):
+            if not np.isfinite(value):
+                raise ValueError(f'{name} = {value}: expected a finite number of m')
+            if not low <= value <= high:
+                raise ValueError(f'{name} = {value:.6g} m outside [{low:.6g}, {high:.6g}] m')
+        return target
+
+    def _settle(self) -> None:
+        acting, stiffness = self._muscles()
+        self._body.settle(acting, stiffness)
+        self._tension = (stiffness * (self._body.lengths - acting)).ravel()
+
+    def _muscles(self) -> tuple[Array, Array]:
+        acting, stiffness = np.empty((2, len(self._names) // 3, 3))
+        muscle_state_into(
+            self._free, self._offset, self._full_stiffness, self.config.softening, self._limits,
+            acting, stiffness,
+        )  # fmt: skip
+        return acting, stiffness
+
+    def _advance(self, h: float, steps: int) -> None:
+        body, board = self._body, self.board
+        status = drive_muscle_arm(
+            self._gas, self._free, self._tension, board.open_s, board.close_s, board.inflating,
+            self._filling_times, self._limits, self._offset, self._full_stiffness,
+            self.config.softening, body.nodes, body.positions, body.velocity, body.spin,
+            body.lengths, body.ds, body.stiffness, body.masses, body.inertias,
+            self.config.drag_rate_1_s, body.gravity, body.anchors, self._damping_times,
+            body.tolerance, self.time_s, h, steps,
+        )  # fmt: skip
+        if status < 0:
+            raise PlantError(
+                f'the simulated arm diverged after {self.time_s:.3f} s: a step of {h:g} s found '
+                f'no equilibrium of forces'
+            )
+
+
+def _spread(rng: np.random.Generator, spread: float, shape: tuple[int, ...]) -> Array:
+    """Return factors in 1 - spread to 1 + spread, two standard deviations: parts are sorted."""
+    return 1.0 + 0.5 * spread * np.clip(rng.standard_normal(shape), -2.0, 2.0)

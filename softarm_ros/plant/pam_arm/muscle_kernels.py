@@ -1,0 +1,147 @@
+"""
+Compiled muscles of the simulated arm: filling through valves, play of the folds, stiffness.
+
+A muscle pulls with (P_out - P_in) d_a^2 less what its folded skeleton, a spring k_s, takes. Gas
+flows through a throttle in proportion to the pressure difference. In terms of the free length g
+that the gas alone would give the unloaded muscle, and with k_s = max_pull / (full - min):
+
+    emptying  g' = -(g - min - T / k_s) / filling_time
+    filling   g' = (full + supply_push / k_s - g + T / k_s) / filling_time,  g <= full
+    leaking   g' = (full - g + T / k_s) / leak_time
+
+so that a muscle which pulls as hard as its vacuum can shortens no further, nor does one that
+pushes against the full supply lengthen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from softarm_ros.plant.pam_arm.backbone_kernels import step_backbone
+
+Array = NDArray[np.float64]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def fill_muscles(
+    gas: Array,
+    free: Array,
+    tension: Array,
+    open_s: Array,
+    close_s: Array,
+    inflating: NDArray[np.bool_],
+    filling_times: Array,
+    limits: Array,
+    now: float,
+    h: float,
+) -> None:
+    """
+    Advance `gas` and `free` (m,) [m]: free lengths by the gas, and behind the play of the folds.
+
+    Parameters
+    ----------
+    now, h
+        Start and length of the step [s].
+    gas, free
+        (m,) [m], changed.
+    tension
+        (m,) [N], positive pulling.
+    open_s, close_s, inflating
+        (m,): when the valve of the last pulse opens and closes, and which one it is.
+    filling_times
+        (m, 2) [s]: emptying, filling.
+    limits
+        min length, full length [m], max pull, supply push [N], leak time [s], play [m].
+
+    """
+    shortest, full, pull, push = limits[0], limits[1], limits[2], limits[3]
+    leak_time, play = limits[4], limits[5]
+    skeleton = pull / (full - shortest)
+    for i in range(gas.size):
+        stretched = tension[i] / skeleton
+        flow = h * (full - gas[i] + stretched) / leak_time
+        is_open = min(close_s[i], now + h) - max(open_s[i], now)
+        if is_open > 0.0:
+            if inflating[i]:
+                head = full + push / skeleton - gas[i] + stretched
+                flow += is_open * max(head, 0.0) / filling_times[i, 1]
+            else:
+                head = gas[i] - shortest - stretched
+                flow -= is_open * max(head, 0.0) / filling_times[i, 0]
+        gas[i] = min(max(gas[i] + flow, shortest), full)
+        free[i] = min(max(free[i], gas[i] - play), gas[i] + play)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def muscle_state_into(
+    free: Array,
+    offset: Array,
+    full_stiffness: Array,
+    softening: float,
+    limits: Array,
+    acting: Array,
+    stiffness: Array,
+) -> None:
+    """
+    Write length without load [m] and stiffness [N/m], both (modules, 3), of free lengths (m,).
+
+    `offset`, `full_stiffness` (m,): what homing got wrong [m], stiffness of the full muscle.
+    """
+    span = limits[1] - limits[0]
+    for i in range(free.size):
+        t, j = i // 3, i % 3
+        acting[t, j] = free[i] + offset[i]
+        stiffness[t, j] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def drive_muscle_arm(
+    gas: Array,
+    free: Array,
+    tension: Array,
+    open_s: Array,
+    close_s: Array,
+    inflating: NDArray[np.bool_],
+    filling_times: Array,
+    limits: Array,
+    offset: Array,
+    full_stiffness: Array,
+    softening: float,
+    q: Array,
+    r: Array,
+    velocity: Array,
+    spin: Array,
+    lengths: Array,
+    ds: float,
+    rod_stiffness: Array,
+    masses: Array,
+    inertias: Array,
+    drag_rate: float,
+    gravity: Array,
+    anchors: Array,
+    damping_times: Array,
+    tolerance: float,
+    now: float,
+    h: float,
+    steps: int,
+) -> int:
+    """Advance muscles and backbone by `steps` of `h`; return 0, or -1 where a step diverged."""
+    acting, stiffness = np.empty(lengths.shape), np.empty(lengths.shape)
+    for step in range(steps):
+        fill_muscles(
+            gas, free, tension, open_s, close_s, inflating, filling_times, limits,
+            now + step * h, h,
+        )  # fmt: skip
+        muscle_state_into(free, offset, full_stiffness, softening, limits, acting, stiffness)
+        done = step_backbone(
+            q, r, velocity, spin, ds, rod_stiffness, masses, inertias, drag_rate, gravity, anchors,
+            acting, stiffness, damping_times, tolerance, h, lengths,
+        )  # fmt: skip
+        if done < 0:
+            return -1
+        for i in range(tension.size):
+            t, j = i // 3, i % 3
+            tension[i] = stiffness[t, j] * (lengths[t, j] - acting[t, j])
+    return 0

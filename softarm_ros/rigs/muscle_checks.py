@@ -1,0 +1,156 @@
+"""Consistency of muscle arms: modules, valves and the plant that stands for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from softarm_ros.models.minimum_energy.muscles import muscle_names
+from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.errors import Problem
+
+
+@check('modules', 'actuators', kind='muscle')
+def _muscles(rig: Any) -> Iterator[Problem]:
+    names = muscle_names(rig.modules.modules)
+    count = len(rig.actuators)
+    if count != len(names):
+        yield Problem(
+            ('actuators',),
+            f'expected three for each of modules.modules = {rig.modules.modules}: {len(names)}',
+            f'{count} actuators',
+        )
+    for i, (actuator, name) in enumerate(zip(rig.actuators, names)):
+        if actuator.name != name:
+            message = f'expected {name!r}: modules and muscles are numbered from base to tip'
+            yield Problem(('actuators', i, 'name'), message, repr(actuator.name))
+
+
+@check('modules', 'actuators', 'valves', kind='muscle')
+def _ranges(rig: Any) -> Iterator[Problem]:
+    table_low, table_high = rig.valves.range_m
+    low = max(rig.modules.min_length_m, table_low)
+    high = min(rig.modules.max_length_m, table_high)
+    for i, a in enumerate(rig.actuators):
+        if not low <= a.position_min_m:
+            yield Problem(
+                ('actuators', i, 'position_min_m'),
+                f'expected at least {low:g}: modules.min_length_m and the tables of valves',
+                f'{a.position_min_m:g}',
+            )
+        if not a.position_max_m <= high:
+            yield Problem(
+                ('actuators', i, 'position_max_m'),
+                f'expected at most {high:g}: modules.max_length_m and the tables of valves',
+                f'{a.position_max_m:g}',
+            )
+
+
+@check('modules', 'backbone', 'actuators', kind='muscle')
+def _room(rig: Any) -> Iterator[Problem]:
+    neutral = rig.backbone.length_m / rig.modules.modules
+    for i, a in enumerate(rig.actuators):
+        if not a.position_min_m < neutral < a.position_max_m:
+            yield Problem(
+                ('actuators', i, 'position_max_m'),
+                f'expected position_min_m < {neutral:g} < position_max_m: the length in the '
+                'straight arm (backbone.length_m by modules.modules), from which muscles must '
+                'both shorten and lengthen to bend a backbone that keeps its length',
+                f'{a.position_min_m:g} to {a.position_max_m:g}',
+            )
+
+
+@check('modules', 'intervals', kind='muscle')
+def _intervals(rig: Any) -> Iterator[Problem]:
+    if rig.intervals % rig.modules.modules:
+        yield Problem(('intervals',), _multiple(rig), f'{rig.intervals}')
+
+
+@check('modules', 'plant', kind='muscle')
+def _plant_intervals(rig: Any) -> Iterator[Problem]:
+    if rig.plant.intervals % rig.modules.modules:
+        yield Problem(('plant', 'intervals'), _multiple(rig), f'{rig.plant.intervals}')
+
+
+def _multiple(rig: Any) -> str:
+    return f'expected a multiple of modules.modules = {rig.modules.modules}: disks lie on nodes'
+
+
+@check('valves', 'plant', kind='muscle')
+def _guard(rig: Any) -> Iterator[Problem]:
+    relays = rig.plant.relays
+    needed = relays.longest_delay_s - relays.shortest_delay_s
+    needed += 2.0 * relays.closing_spread_s + 6.0 * relays.jitter_s
+    if rig.valves.guard_s <= needed:
+        yield Problem(
+            ('valves', 'guard_s'),
+            f'expected more than {needed:.3g}: the spread of the delays of plant.relays and its '
+            'jitter, else both valves of a muscle can be open together',
+            f'{rig.valves.guard_s:g}',
+        )
+
+
+@check('valves', 'actuators', kind='muscle')
+def _valve_speed(rig: Any) -> Iterator[Problem]:
+    table = rig.valves.table()
+    for i, a in enumerate(rig.actuators):
+        for name, curve in (('deflating', table.deflating), ('inflating', table.inflating)):
+            low, high = curve.y_limits
+            if not low <= a.position_min_m < a.position_max_m <= high:
+                continue  # told by another check
+            ends = curve.inverse([a.position_min_m, a.position_max_m])
+            slowest = float(min(abs(curve.slope(ends))))
+            if a.max_speed_m_s > slowest:
+                yield Problem(
+                    ('actuators', i, 'max_speed_m_s'),
+                    f'expected at most {slowest:.3g}: how fast the table valves.{name} moves at '
+                    'the slower end of the range',
+                    f'{a.max_speed_m_s:g}',
+                )
+
+
+@check('backbone', 'modules', 'plant', kind='muscle')
+def _same_arm(rig: Any) -> Iterator[Problem]:
+    known, real = rig.backbone, rig.plant.backbone
+    pairs: list[tuple[tuple[str, ...], float, float, float]] = [
+        (('plant', 'backbone', field), getattr(real, field), getattr(known, field), factor)
+        for field, factor in (
+            ('length_m', 1.2),
+            ('diameter_m', 1.5),
+            ('youngs_modulus_Pa', 5.0),
+            ('shear_modulus_Pa', 5.0),
+        )
+    ]
+    radii = rig.plant.anchor_radius_m, rig.modules.anchor_radius_m
+    pairs.append((('plant', 'anchor_radius_m'), *radii, 1.5))
+    for path, value, reference, factor in pairs:
+        if not reference / factor <= value <= reference * factor:
+            yield Problem(
+                path,
+                f"expected within a factor {factor:g} of the controller's {reference:g} "
+                '(the plant is the same arm, with stated errors)',
+                f'{value:g}',
+            )
+
+
+@check('medium', kind='muscle')
+def _medium(rig: Any) -> Iterator[Problem]:
+    if rig.medium != 'air':
+        yield Problem(
+            ('medium',), "expected 'air': muscle arms have no model of water", repr(rig.medium)
+        )
+
+
+@check('backbone', 'modules', 'trajectories', kind='muscle')
+def _within_length(rig: Any) -> Iterator[Problem]:
+    # Farther points are refused by the model; told here with the field.
+    for name, trajectory in rig.trajectories.items():
+        for field in ('start', 'end', 'center'):
+            point = getattr(trajectory, field, None)
+            if point is not None and math.dist(point, (0.0, 0.0, 0.0)) >= rig.backbone.length_m:
+                yield Problem(
+                    ('trajectories', name, field),
+                    f'expected within backbone.length_m = {rig.backbone.length_m:g} of the base',
+                    '[' + ', '.join(f'{v:g}' for v in point) + ']',
+                )

@@ -1,0 +1,132 @@
+"""Rigs of modules of parallel muscles on an elastic backbone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.configs import Positive
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.plant.pam_arm.config import PamPlantConfig, ValveDriveConfig
+from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.schema import ActuatorBase, Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    from softarm_ros.plant.plant import Plant
+
+MuscleModelName = Literal['minimum_energy']
+# Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
+# would curl the arm into itself, and weight adds to it.
+_DRAWN_SHARE = 0.25
+
+
+class MuscleConfig(ActuatorBase):
+    """One muscle with its two valves."""
+
+    unit: Literal['m'] = Field(default='m', description='of the command: length')
+    position_min_m: Positive = Field(description='shortest length')
+    position_max_m: Positive = Field(description='longest length')
+    max_speed_m_s: Positive = Field(description='slower than gas flows through its valves')
+    max_acceleration_m_s2: Positive
+
+
+class MuscleRig(Rig):
+    """An arm of modules of three parallel muscles (Chen et al. 2022)."""
+
+    MODELS: ClassVar[tuple[str, ...]] = ('minimum_energy',)
+
+    kind: Literal['muscle'] = 'muscle'
+    backbone: BackboneConfig
+    modules: ParallelModulesConfig
+    intervals: int = Field(
+        default=40, ge=4, le=200, description='of the backbone in the model, a multiple of modules'
+    )
+    default_model: MuscleModelName
+    actuators: tuple[MuscleConfig, ...] = Field(
+        min_length=3, description='three per module, from base to tip'
+    )
+    valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
+    plant: PamPlantConfig
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the modules from base to tip."""
+        return tuple(f'module_{t + 1}' for t in range(self.modules.modules))
+
+    def model(self, name: str | None = None) -> MinimumEnergyArm:
+        """Return the rig's default model, or another one by name (see `model_name`)."""
+        from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+
+        self.model_name(name)
+        return MinimumEnergyArm(
+            self.backbone, self.modules, self.intervals, self.gravity_m_s2, self.tip_load_kg
+        )
+
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all muscles, arrays (m,) in m, m/s, m/s^2."""
+
+        def column(field: str) -> Any:
+            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='m',
+            position_min=column('position_min_m'),
+            position_max=column('position_max_m'),
+            max_speed=column('max_speed_m_s'),
+            max_acceleration=column('max_acceleration_m_s2'),
+        )
+
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the range of the lengths: the configuration is the actuation."""
+        limits = self.actuator_limits()
+        return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
+
+    def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        """
+        Return n configurations (n, dof): the backbone bent by a vector that changes along it.
+
+        Lengths drawn one by one would set the muscles of a module against each other.
+        """
+        from softarm_ros.models.minimum_energy.muscles import muscle_anchors
+
+        limits, neutral = self.actuator_limits(), self.model().rest_configuration
+        room = min(
+            float(np.min(limits.position_max - neutral)),
+            float(np.min(neutral - limits.position_min)),
+        )
+        anchors = muscle_anchors(self.modules)[:, :, :2]  # (modules, 3, 2)
+        along = np.linspace(0.0, 1.0, self.modules.modules)[:, None]
+        drawn = np.empty((n, len(neutral)))
+        for k in range(n):
+            size, angle = np.sqrt(rng.uniform(size=2)), rng.uniform(0.0, 2.0 * np.pi, 2)
+            ends = (size * np.stack([np.cos(angle), np.sin(angle)])).T  # at base and tip
+            lever = ends[0] + (ends[1] - ends[0]) * along
+            bend = np.einsum('tij,tj->ti', anchors, lever) / self.modules.anchor_radius_m
+            drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
+        return drawn
+
+    def simulated_arm(self, seed: int) -> Plant:
+        """Return the plant, homed: vented, hanging straight."""
+        from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
+
+        model = self.model()
+        return MuscleArmPlant(
+            self.plant,
+            self.valves,
+            model.rest_configuration,
+            model.muscle_tensions,
+            self.gravity_m_s2,
+            seed,
+            self.tip_load_kg,
+        )
+
+    def body_radii_m(self) -> tuple[float, ...]:
+        """Return the outer radius of each module [m]."""
+        return (self.modules.anchor_radius_m,) * self.modules.modules

@@ -1,0 +1,123 @@
+"""The simulated muscle arm as a whole: contract of a plant, repeatability, load, speed."""
+
+import time
+
+import numpy as np
+import pytest
+
+from softarm_ros import load_rig
+from softarm_ros.models.minimum_energy.muscles import muscle_names
+
+RIG = load_rig('pam_arm')
+HOME = np.full(30, 0.1)
+BENT = RIG.model().inverse((0.12, 0.06, 0.95)).actuation
+
+
+def driven(plant, seconds, period=0.05):
+    steps = round(seconds / period)
+    for k in range(steps):
+        share = min(1.0, 2.0 * k / steps)
+        plant.step(HOME + share * (BENT - HOME), period)
+    return plant
+
+
+def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
+    first, second, other = (driven(RIG.simulated_arm(s), 3.0) for s in (1, 1, 2))
+    assert np.array_equal(first.true_section_tips(), second.true_section_tips())
+    assert first.board.log == second.board.log
+    for a, b in zip(first.poll_poses(), second.poll_poses()):
+        assert a.stamp_s == b.stamp_s and np.array_equal(a.section_tips, b.section_tips)
+    assert not np.array_equal(first.true_section_tips(), other.true_section_tips())
+
+
+def test_it_starts_at_rest_and_stays_there():
+    plant = RIG.simulated_arm(0)
+    start = plant.true_section_tips()[0, :3, 3]
+    assert abs(start[2] - RIG.plant.backbone.length_m) < 2e-3
+    for _ in range(40):
+        plant.step(None, 0.05)
+    # Nothing but the leak moves it.
+    assert np.linalg.norm(plant.true_section_tips()[0, :3, 3] - start) < 1e-3
+    assert plant.board.log == []
+    assert plant.time_s == pytest.approx(2.0)
+
+
+def test_it_bends_to_where_it_is_told_within_its_faults():
+    plant = driven(RIG.simulated_arm(0), 10.0)
+    tip, state = plant.true_section_tips()[0, :3, 3], plant.actuator_state()
+    assert 1e-3 < np.linalg.norm(tip - [0.12, 0.06, 0.95]) < 0.08
+    np.testing.assert_allclose(state.position, BENT, atol=2e-4)
+    # The driver knows no better than its table.
+    assert 1e-4 < np.abs(state.position - plant.true_lengths()).max() < 3e-3
+    assert np.abs(state.effort).max() < 40.0
+    line = plant.true_centerline(101)
+    np.testing.assert_allclose(line[-1], tip, atol=1e-12)
+    assert np.sum(np.linalg.norm(np.diff(line, axis=0), axis=1)) == pytest.approx(0.998, abs=1e-3)
+    np.testing.assert_allclose(plant.true_disks()[-1], plant.true_section_tips()[0])
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        (HOME[:-1], r'shape \(29,\); expected \(30,\)'),
+        (np.where(np.arange(30) == 4, np.nan, HOME), 'module_2_muscle_2 = nan'),
+        (np.where(np.arange(30) == 29, 0.12, HOME), r'module_10_muscle_3 = 0\.12 m outside'),
+    ],
+)
+def test_wrong_commands_move_nothing(command, message):
+    plant = RIG.simulated_arm(0)
+    before = plant.true_centerline(20)
+    with pytest.raises(ValueError, match=message):
+        plant.step(command, 0.05)
+    with pytest.raises(ValueError, match='duration_s'):
+        plant.step(HOME, 0.0)
+    assert plant.time_s == 0.0 and plant.board.log == []
+    assert np.array_equal(before, plant.true_centerline(20))
+
+
+def test_hold_closes_all_valves_within_their_delays():
+    plant = driven(RIG.simulated_arm(0), 2.0)
+    plant.hold()
+    latest = 0.02 + 1e-3 + 0.015 + 2e-3 + 3 * 5e-4
+    assert plant.board.close_s.max() <= plant.time_s + latest
+    plant.step(None, 1.0)
+    still = plant.true_section_tips()[0, :3, 3]
+    plant.step(None, 0.5)
+    assert np.linalg.norm(plant.true_section_tips()[0, :3, 3] - still) < 2e-3
+
+
+def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
+    plant = RIG.simulated_arm(0)
+    plant.step(None, 0.019)
+    assert plant.poll_poses() == []
+    plant.step(None, 10.0)
+    frames = plant.poll_poses()
+    assert 780 <= len(frames) <= 801
+    assert frames[0].section_tips.shape == (1, 4, 4)
+    seen = np.array([f.section_tips[0, :3, 3] for f in frames])
+    assert seen.std(axis=0) == pytest.approx([7e-4] * 3, rel=0.1)
+    plant.mocap_enabled = False
+    plant.poll_poses()
+    plant.step(None, 1.0)
+    assert len(plant.poll_poses()) <= 2  # those under way
+
+
+def test_a_payload_pulls_the_bent_arm_down():
+    heavy = RIG.model_copy(update={'tip_load_kg': 0.05}).simulated_arm(0)
+    light = RIG.simulated_arm(0)
+    drop = driven(heavy, 6.0).true_section_tips() - driven(light, 6.0).true_section_tips()
+    assert drop[0, 2, 3] > 5e-4
+
+
+def test_it_runs_five_times_faster_than_real_time():
+    plant = driven(RIG.simulated_arm(0), 1.0)
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        driven(plant, 2.0)
+        best = min(best, time.process_time() - start)
+    assert 2.0 / best > 5.0
+
+
+def test_names_are_the_models():
+    assert RIG.actuator_names == muscle_names(10) == RIG.model().actuator_names

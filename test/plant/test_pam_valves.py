@@ -1,0 +1,186 @@
+"""Valve board and drive: interlock, delays, cutting, and the estimate of lengths."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from softarm_ros.plant.pam_arm.config import RelayConfig, ValveDriveConfig
+from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
+
+T = np.linspace(0.0, 24.0, 25)
+DRIVE = {
+    'deflating': {'times_s': T, 'lengths_m': 0.05 + 0.06 * np.exp(-T / 10.0)},
+    'inflating': {
+        'times_s': 0.4 * T,
+        'lengths_m': 0.145 - (0.145 - 0.05) * np.exp(-0.4 * T / 9.6 * np.log(95.0 / 35.0)),
+    },
+    'max_pull_N': 22.7,
+    'supply_push_N': 13.5,
+    'shortest_pulse_s': 0.02,
+    'longest_pulse_s': 0.2,
+    'guard_s': 0.03,
+}
+RELAYS = {
+    'shortest_delay_s': 0.005,
+    'longest_delay_s': 0.015,
+    'closing_spread_s': 1e-3,
+    'jitter_s': 5e-4,
+    'link_delay_s': 0.02,
+}
+
+
+def drive_config(**changes):
+    return ValveDriveConfig.model_validate(DRIVE | changes)
+
+
+def board(muscles=4, seed=0, **changes):
+    relays = RelayConfig.model_validate(RELAYS | changes)
+    return ValveBoard(muscles, drive_config(), relays, np.random.default_rng(seed))
+
+
+def no_load(lengths):
+    return np.zeros(len(lengths))
+
+
+def check_log(log, drive, relays):
+    """Every pulse respects length, delays and, muscle by muscle, the interlock."""
+    by_muscle = {}
+    for pulse in log:
+        by_muscle.setdefault(pulse.muscle, []).append(pulse)
+        for time in (pulse.on_s, pulse.off_s):
+            assert abs(1e3 * time - round(1e3 * time)) < 1e-6
+        assert pulse.off_s - pulse.on_s <= drive.longest_pulse_s + 1e-9
+        slack = 3.0 * relays.jitter_s + 1e-12
+        late = pulse.open_s - pulse.on_s
+        assert relays.shortest_delay_s - slack <= late <= relays.longest_delay_s + slack
+        if pulse.close_s > pulse.open_s:
+            unlike = pulse.close_s - pulse.off_s - late
+            assert abs(unlike) <= 2.0 * relays.closing_spread_s + 2.0 * slack
+    for pulses in by_muscle.values():
+        for first, second in pairwise(pulses):
+            assert second.on_s >= first.off_s + drive.guard_s - 1e-9
+            assert second.open_s > first.close_s
+
+
+def test_a_busy_muscle_takes_no_pulse():
+    valves = board()
+    pulse = valves.fire(0.0, 1, True, 25)
+    assert pulse.on_s == pytest.approx(0.02) and pulse.off_s == pytest.approx(0.045)
+    assert list(valves.busy(0.05)) == [False, True, False, False]
+    with pytest.raises(ValueError, match=r'muscle 1: busy until 0\.075 s.*interlock'):
+        valves.fire(0.054, 1, False, 25)
+    assert not valves.busy(0.055).any()
+    valves.fire(0.055, 1, False, 25)
+    check_log(valves.log, valves.drive, valves.relays)
+
+
+@pytest.mark.parametrize('ticks', [0, 19, 201])
+def test_pulses_too_short_or_too_long_are_refused(ticks):
+    with pytest.raises(ValueError, match=f'muscle 0: pulse of {ticks} ms'):
+        board().fire(0.0, 0, True, ticks)
+
+
+def test_each_valve_has_its_own_delay_and_a_seed_repeats_it():
+    first, second = board(seed=3), board(seed=3)
+    assert np.array_equal(first.delays_s, second.delays_s)
+    assert len(np.unique(first.delays_s)) == first.delays_s.size
+    assert first.fire(0.0, 0, True, 30) == second.fire(0.0, 0, True, 30)
+    assert not np.array_equal(first.delays_s, board(seed=4).delays_s)
+
+
+def test_cutting_closes_what_is_open_and_forgets_what_is_not_on_yet():
+    valves = board()
+    running = valves.fire(0.0, 0, True, 150)
+    waiting = valves.fire(0.1, 1, False, 100)
+    short, never = valves.cut(0.095)
+    assert short.off_s == pytest.approx(0.115) and short.on_s == running.on_s
+    assert short.close_s - short.off_s == pytest.approx(running.close_s - running.off_s)
+    assert never.off_s == never.on_s == waiting.on_s and never.close_s <= never.open_s
+    assert valves.close_s[0] == short.close_s and valves.log == [short, never]
+    assert valves.cut(0.2) == []
+
+
+def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
+    """One valve, no delays that differ: integrate the flow over the pulses and compare."""
+    valves = board(1, closing_spread_s=0.0, jitter_s=0.0)
+    drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
+    length, done = 0.1, 0
+    for k in range(400):
+        now = 0.05 * k
+        target = 0.1 + 0.004 * np.sin(0.5 * now)
+        drive.command(now, np.array([target]), 0.05)
+        for pulse in valves.log[done:]:
+            opened = pulse.close_s - pulse.open_s
+            curve = drive.valves.inflating if pulse.inflate else drive.valves.deflating
+            length = float(curve(curve.inverse(length) + opened))
+        done = len(valves.log)
+        if k > 5:
+            assert abs(drive.estimate[0] - target) < 1e-3
+        assert drive.estimate[0] == pytest.approx(length, abs=1e-9)
+    assert done > 50 and {p.inflate for p in valves.log} == {True, False}
+    check_log(valves.log, valves.drive, valves.relays)
+
+
+def test_ways_shorter_than_most_of_a_pulse_wait():
+    valves = board(1)
+    drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
+    slowest = 0.02 * 0.05 / 10.0  # what the shortest pulse takes off
+    for k in range(20):
+        drive.command(0.05 * k, np.array([0.1 - 0.7 * slowest]), 0.05)
+    assert valves.log == []
+    for k in range(20, 60):
+        drive.command(0.05 * k, np.array([0.1 - 0.8 * slowest]), 0.05)
+    assert len(valves.log) == 1  # and does not go back for what it overshot
+
+
+def test_a_load_slows_emptying_and_quickens_filling():
+    pulls = np.array([0.0, 10.0, -10.0])
+    lengths = np.full(3, 0.1)
+    for target, order in ((0.0996, (1, 0, 2)), (0.1004, (2, 0, 1))):
+        valves = board(3)
+        drive = MuscleDrive(drive_config(), valves, lengths, lambda _: pulls)
+        drive.command(0.0, np.full(3, target), 0.05)
+        opened = {p.muscle: p.off_s - p.on_s for p in valves.log}
+        assert len(opened) == 3
+        longest, middle, shortest = (opened[i] for i in order)
+        assert longest >= middle > shortest
+
+
+def test_holding_takes_back_what_was_cut():
+    valves = board(2)
+    drive = MuscleDrive(drive_config(), valves, np.full(2, 0.1), no_load)
+    drive.command(0.0, np.array([0.092, 0.1]), 0.05)
+    full = drive.estimate.copy()
+    drive.hold(0.08)  # relays go off at 0.1 s, 80 ms after they went on
+    curve = drive.valves.deflating
+    assert drive.estimate[0] == pytest.approx(float(curve(curve.inverse(0.1) + 0.08)), abs=1e-9)
+    assert drive.estimate[0] > full[0] and drive.estimate[1] == 0.1
+    assert np.all(drive.velocity == 0.0)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_interlock_holds_whatever_is_asked(seed):
+    rng = np.random.default_rng(seed)
+    valves = board(6, seed)
+    drive = MuscleDrive(drive_config(), valves, np.full(6, 0.1), lambda q: 60.0 * (q - 0.1) / 0.01)
+    now = 0.0
+    for _ in range(300):
+        drive.command(now, rng.uniform(0.088, 0.108, 6), 0.05)
+        now += rng.choice([0.05, 0.013, 0.2])
+        if rng.uniform() < 0.1:
+            drive.hold(now)
+    assert len(valves.log) > 300
+    check_log(valves.log, valves.drive, valves.relays)
+
+
+def test_tables_that_are_no_tables():
+    wrong = DRIVE['deflating'] | {'lengths_m': DRIVE['deflating']['lengths_m'][::-1]}
+    with pytest.raises(ValueError, match='deflating'):
+        drive_config(deflating=wrong)
+    with pytest.raises(ValueError, match='expected pairs'):
+        drive_config(deflating={'times_s': [0.0, 1.0], 'lengths_m': [0.1, 0.09, 0.08]})
+    with pytest.raises(ValueError, match='shortest_pulse_s'):
+        drive_config(shortest_pulse_s=0.3)
+    with pytest.raises(ValueError, match='before its relay'):
+        RelayConfig.model_validate(RELAYS | {'jitter_s': 2e-3})

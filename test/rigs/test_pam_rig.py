@@ -1,0 +1,78 @@
+"""The rig of the muscle arm: its model, its limits, and what its checks say."""
+
+import numpy as np
+import pytest
+
+from softarm_ros import load_rig
+from softarm_ros.rigs.checks import find_inconsistencies
+from softarm_ros.rigs.muscle_rig import MuscleRig
+
+RIG = load_rig('pam_arm')
+
+
+def changed(path, value):
+    """The rig as a file that says something else at a path, checked anew."""
+    data = RIG.model_dump()
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return MuscleRig.model_validate(data)
+
+
+def test_limits_and_model_agree():
+    model, limits = RIG.model(), RIG.actuator_limits()
+    assert limits.names == model.actuator_names
+    low, high = model.modules.min_length_m, model.modules.max_length_m
+    assert np.all(limits.position_min > low) and np.all(limits.position_max < high)
+    configuration = RIG.configuration_limits()
+    assert np.array_equal(configuration.lower, limits.position_min)
+    limits.check(model.rest_configuration)
+    assert len(RIG.section_names) == len(RIG.body_radii_m()) == 10
+
+
+def test_drawn_configurations_are_within_limits_and_stand():
+    drawn = RIG.sample_configurations(np.random.default_rng(0), 40)
+    limits, model = RIG.actuator_limits(), RIG.model()
+    tips = model.tips_of(drawn)
+    for lengths in drawn:
+        limits.check(lengths)
+    assert tips.shape == (40, 3) and np.ptp(tips[:, 0]) > 0.3
+
+
+def test_payload_reaches_model_and_plant():
+    loaded = RIG.model_copy(update={'tip_load_kg': 0.05})
+    bent = RIG.model().inverse((0.2, 0.0, 0.9)).actuation
+    light, heavy = RIG.model().forward(bent), loaded.model().forward(bent)
+    by_force = RIG.model().forward(bent, tip_force=(0.0, 0.0, 0.05 * 9.81))
+    np.testing.assert_allclose(heavy.tip, by_force.tip, atol=1e-9)
+    assert heavy.tip[2, 3] > light.tip[2, 3] + 1e-3
+
+
+@pytest.mark.parametrize(
+    ('path', 'value', 'message'),
+    [
+        (('medium',), 'water', 'no model of water'),
+        (('intervals',), 45, 'multiple of modules'),
+        (('plant', 'intervals'), 25, 'multiple of modules'),
+        (('valves', 'guard_s'), 0.01, 'both valves of a muscle can be open together'),
+        (('actuators', 3, 'name'), 'elbow', "expected 'module_2_muscle_1'"),
+        (('actuators', 3, 'position_max_m'), 0.115, 'expected at most 0.11'),
+        (('actuators', 3, 'position_min_m'), 0.052, 'expected at least 0.0554'),
+        (('actuators', 3, 'position_max_m'), 0.099, 'position_min_m < 0.1 < position_max_m'),
+        (('actuators', 3, 'max_speed_m_s'), 0.01, 'expected at most'),
+        (('modules', 'modules'), 9, 'expected three for each of modules.modules = 9: 27'),
+        (('plant', 'backbone', 'youngs_modulus_Pa'), 6.2e6, 'within a factor 5'),
+        (('plant', 'anchor_radius_m'), 0.05, 'within a factor 1.5'),
+        (('trajectories', 'line', 'end'), (0.5, 0.5, 0.9), 'within backbone.length_m'),
+    ],
+)
+def test_inconsistent_files_are_told(path, value, message):
+    with pytest.raises(ValueError) as told:
+        changed(path, value)
+    assert message in str(told.value)
+
+
+def test_the_file_itself_is_consistent():
+    assert find_inconsistencies(RIG) == []
+    assert changed(('tip_load_kg',), 0.05).tip_load_kg == 0.05
