@@ -175,10 +175,22 @@ class Tracker:
                 self.configuration + scale * period_s * q_rate
             )
             actuation = self.model.actuation_of(configuration)
-            inside = np.all(actuation >= limits.position_min - limits.rounding) and np.all(
-                actuation <= limits.position_max + limits.rounding
-            )
-            if inside and np.all(np.abs(actuation - self.actuation) <= reach):
+            if not self._inside(actuation):
+                # Tangential to a limit: curvature alone leads outside. Slide along it.
+                configuration, actuation = self._pulled_inside(configuration, actuation)
+            if self._inside(actuation) and np.all(np.abs(actuation - self.actuation) <= reach):
                 return configuration, actuation, scale
             scale *= 0.5
         return self.configuration.copy(), self.actuation.copy(), 0.0
+
+    def _inside(self, actuation: Array) -> bool:
+        low, high, slack = self.limits.position_min, self.limits.position_max, self.limits.rounding
+        return bool(np.all(actuation >= low - slack) and np.all(actuation <= high + slack))
+
+    def _pulled_inside(self, configuration: Array, actuation: Array) -> tuple[Array, Array]:
+        """Return the nearest configuration whose actuation is within range, to first order."""
+        excess = actuation - np.clip(actuation, self.limits.position_min, self.limits.position_max)
+        A = self.model.actuation_jacobian(configuration) * self._scale
+        change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
+        pulled = self.configuration_limits.clipped(configuration - change)
+        return pulled, self.model.actuation_of(pulled)
