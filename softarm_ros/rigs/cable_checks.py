@@ -68,7 +68,11 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
         return  # cables would seem to be missing where only the name is wrong
     for i, section in enumerate(rig.sections):
         own = [(j, a) for j, a in enumerate(rig.actuators) if a.section == section.name]
-        angles = sorted((a.angle_deg % 360.0, j) for j, a in own)
+        angles = sorted(
+            ((a.angle_deg + turn) % 360.0, j)
+            for j, a in own
+            for turn in ((0.0, 180.0) if a.pair else (0.0,))
+        )
         gaps = [
             (low, (high - low) % 360.0, *sorted((j, k)))
             for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
