@@ -58,6 +58,15 @@ STUDIES = {
         ('circle', 'line', 'circle_small', 'line_small'),
         'The paper drives in open loop only.',
     ),
+    'trunk': Study(
+        'softarm_ros.tools.trunk_experiments',
+        'trunk: recordings of the Stanford ASL trunk, predicted',
+        'Three sections, twelve tendons in six antagonistic pairs; known from recordings alone '
+        '(docs/add_your_arm.md).',
+        ('circle', 'line', 'square'),
+        'There are recordings of this arm, but none of it being controlled along these paths: '
+        'the plant has assumed parameters, and the controller what was identified.',
+    ),
 }
 
 
