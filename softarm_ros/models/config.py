@@ -10,6 +10,8 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 
 ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
+# Of arms whose motors wind pairs of cables.
+PAIRED_MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature',)
 
 
 class SectionConfig(ConfigBlock):
@@ -26,11 +28,33 @@ class SectionConfig(ConfigBlock):
     bending_stiffness_N_m2: Positive = Field(description='K_b: moment = K_b * curvature')
     cutting_in_stiffness_N_m2: Positive = Field(description='K_t: force per length = K_t * depth')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=130.0)
+    passing_radius_m: NonNegative = Field(
+        default=0.0,
+        description='distance from the backbone at which cables of later sections pass through',
+    )
+    rest_bend_deg: tuple[Finite, Finite] = Field(
+        default=(0.0, 0.0), description='bending vector with all contractions zero'
+    )
+
+
+class BendConfig(ConfigBlock):
+    """What pulling one pair of cables does to one section, as identified from recordings."""
+
+    section: str
+    gain_rad_m: NonNegative = Field(description='bending per contraction')
+    angle_deg: Finite = Field(description='towards which it bends, from the x axis')
 
 
 class CableConfig(ConfigBlock):
-    """Where one cable runs: the section it bends, its angle around the backbone from x."""
+    """
+    Where one cable runs: the section it bends, its angle around the backbone from x.
+
+    A `pair` is this cable and its counterpart on the opposite side, which one motor pulls in and
+    pays out by as much. `bends` replaces what geometry says a pair does.
+    """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     section: str
     angle_deg: Finite
+    pair: bool = False
+    bends: tuple[BendConfig, ...] = ()

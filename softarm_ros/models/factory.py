@@ -8,7 +8,8 @@ from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
-from softarm_ros.models.config import MODEL_NAMES, CableConfig, SectionConfig
+from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+from softarm_ros.models.config import MODEL_NAMES, PAIRED_MODEL_NAMES, CableConfig, SectionConfig
 
 _MODELS: dict[str, type[CableDrivenArm]] = {
     'constant_curvature': ConstantCurvatureArm,
@@ -30,4 +31,10 @@ def build_model(
     """
     if name not in _MODELS:
         raise ValueError(f'unknown model {name!r}; there are {", ".join(MODEL_NAMES)}')
+    if any(cable.pair for cable in cables):
+        if name not in PAIRED_MODEL_NAMES:
+            raise ValueError(
+                f'model {name!r} knows no pairs of cables; use {", ".join(PAIRED_MODEL_NAMES)}'
+            )
+        return PairedCablesArm(sections, cables)
     return _MODELS[name](sections, cables)

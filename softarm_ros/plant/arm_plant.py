@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,11 +14,14 @@ from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.layout import Array, Loads
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
-from softarm_ros.plant.step_kernels import drive_arm
+from softarm_ros.plant.step_kernels import drive_arm, wind_cables
 from softarm_ros.plant.stepper import Steppers
 
 __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
+
+_EARLY_S = 1e-9  # rounding of the clock must not delay a command by a step
 
 
 class ArmPlant:
@@ -32,7 +36,8 @@ class ArmPlant:
     config
         Everything that the controller does not know.
     cables
-        One per actuator, in the order of the commands.
+        One per actuator, in the order of the commands; or both of every pair that a motor winds,
+        each naming its motor.
     gravity_m_s2 : (3,)
         In the base frame.
     seed
@@ -58,11 +63,15 @@ class ArmPlant:
         self.config = config
         self.time_s = 0.0
         self._arm = SoftArm(config, cables, gravity_m_s2)
-        self._steppers = Steppers(config.stepper, len(cables))
+        self._wiring = pack_wiring(config, cables)
+        self._steppers = Steppers(config.stepper, motor_count(cables))
+        self._wound = np.empty(len(cables))
+        self._under_way: deque[tuple[float, Array]] = deque()  # commands, by when they arrive
+        wind_cables(self._wiring, self._steppers.contraction, self._wound)
         self._mocap = Mocap(config.mocap, seed)
         self._weight = tip_load_kg * np.asarray(gravity_m_s2, dtype=float)
         self._loads = Loads(self._weight, np.zeros(3))
-        self._arm.settle(contraction=self._steppers.contraction, tip_force=self._weight)
+        self._arm.settle(contraction=self._wound, tip_force=self._weight)
         self._mocap.capture(0.0, self._arm.section_tips())
 
     @property
@@ -99,7 +108,10 @@ class ArmPlant:
         if command is None:
             self.hold()
         else:
-            self._steppers.command(as_actuation(command, self._arm.cable_count, 'command'))
+            target = as_actuation(command, len(self._steppers.position), 'command')
+            self._under_way.append((self.time_s + self.config.stepper.delay_s, target))
+        while self._under_way and self._under_way[0][0] <= self.time_s + _EARLY_S:
+            self._steppers.command(self._under_way.popleft()[1])
         steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
         h = duration_s / steps
         start, done = self.time_s, 0
@@ -114,14 +126,21 @@ class ArmPlant:
                 self._mocap.capture(self.time_s, self._arm.section_tips())
 
     def hold(self) -> None:
-        """Let the motors brake at their limit and stay where they stop."""
+        """Let the motors brake at their limit and stay where they stop; forget commands."""
+        self._under_way.clear()
         self._steppers.hold()
 
     def actuator_state(self) -> ActuatorState:
-        """Return counted position [m], velocity [m/s] and cable tension [N], each (m,)."""
-        return ActuatorState(
-            self._steppers.position, self._steppers.velocity, self._arm.state.tension.copy()
+        """
+        Return counted position [m], velocity [m/s] and pull [N] of every motor, each (m,).
+
+        The pull is the tension of the motor's cable, less that of its counterpart in a pair.
+        """
+        wiring, position = self._wiring, self._steppers.position
+        pull = np.bincount(
+            wiring.motor, wiring.sign * self._arm.state.tension, minlength=len(position)
         )
+        return ActuatorState(position, self._steppers.velocity, pull.astype(np.float64))
 
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
@@ -148,7 +167,7 @@ class ArmPlant:
 
         Parameters
         ----------
-        contraction, tension : (m,)
+        contraction, tension : (cables,)
             Of the cables themselves, behind motors, play and slack [m] or [N]: one of the two;
             with neither, the contractions of now.
         tip_force, tip_moment : (3,)
@@ -171,6 +190,8 @@ class ArmPlant:
             self._loads,
             self._steppers.parameters,
             self._steppers.state,
+            self._wiring,
+            self._wound,
             arm.scratch,
             h,
             steps,

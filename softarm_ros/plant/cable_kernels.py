@@ -1,12 +1,12 @@
 """
 Compiled cables: path, cutting into the body, and tension.
 
-A cable of section k is a frictionless thread: along the centreline through the sections before
-(their arc length, no lever), then through points a + w_j in the cross-section at both ends of each
-segment of its own section. w_j is how far it has cut into the body there; an elastic, viscous
-foundation K_t ds resists. w is zero at the endcaps, which hold the cable. Its arc between two
-points turns with the body's segment, so a cable that does not cut in has length
-L (1 + e) - d theta exactly.
+A cable of section k is a frictionless thread: through the sections before it along the centreline
+(their arc length, no lever) or guided at a fixed place of the cross-section, then through points
+a + w_j in the cross-section at both ends of each segment of its own section. w_j is how far it has
+cut into the body there; an elastic, viscous foundation K_t ds resists. w is zero at the endcaps,
+which hold the cable. Its arc between two points turns with the body's segment, so a cable that
+does not cut in has length L (1 + e) - d theta exactly.
 
 Everything about a cable that joins two bodies depends on the joint between them alone: the cable
 acts on the chain through joint forces, `gradient` times tension.
@@ -45,8 +45,16 @@ def measure_cables(
         first = cables.first[i]
         total = 0.0
         for g in range(first):
-            total += body.segment_length[g] + state.extension[g]
-            scratch.gradient[i, g, 3] = 1.0
+            share = cables.passing[i, g]
+            if share == 0.0:
+                total += body.segment_length[g] + state.extension[g]
+                scratch.gradient[i, g, 3] = 1.0
+                continue
+            ax, ay = share * cables.anchor[i, 0], share * cables.anchor[i, 1]
+            arc, _, _, _, _ = _arc_across(ax, ay, ax, ay, scratch, i, g)
+            if not arc > _PINCHED * body.segment_length[g]:
+                pinched = g
+            total += arc
         scratch.slope[i, :, :] = 0.0
         for k in range(segments):
             g = first + k
@@ -61,10 +69,39 @@ def measure_cables(
 @njit(cache=True, fastmath=False, error_model='numpy')
 def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int) -> float:
     """Write the derivatives of one arc of cable i across joint g; return its length [m]."""
+    length, scale, t0, t1, t2 = _arc_across(
+        anchor[0] + cut_in[k, 0],
+        anchor[1] + cut_in[k, 1],
+        anchor[0] + cut_in[k + 1, 0],
+        anchor[1] + cut_in[k + 1, 1],
+        scratch,
+        i,
+        g,
+    )
+    R, slope = scratch.joint_rotation[g], scratch.slope[i]
+    slope[k, 0] -= R[0, 0] * t0 + R[0, 1] * t1 + R[0, 2] * t2
+    slope[k, 1] -= R[1, 0] * t0 + R[1, 1] * t1 + R[1, 2] * t2
+    slope[k + 1, 0] += t0
+    slope[k + 1, 1] += t1
+    scratch.edge[i, k] = scale
+    return length
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _arc_across(
+    a0: float, a1: float, b0: float, b1: float, scratch: Scratch, i: int, g: int
+) -> tuple[float, float, float, float, float]:
+    """
+    Write the derivatives of an arc across joint g, from (a0, a1) to (b0, b1) [m] in its ends.
+
+    Returns
+    -------
+    tuple
+        Its length [m], arc per chord over chord [1/m], and the arc's vector per chord (3 values).
+
+    """
     R, sliding = scratch.joint_rotation[g], scratch.sliding[g]
     arc, arc_c = scratch.arc[g, 3], scratch.arc[g, 4]
-    a0, a1 = anchor[0] + cut_in[k, 0], anchor[1] + cut_in[k, 1]
-    b0, b1 = anchor[0] + cut_in[k + 1, 0], anchor[1] + cut_in[k + 1, 1]
     half = scratch.arc[g, 5]
     ax, ay = R[2, 0], R[2, 1]
     e0 = half * ax + b0 - R[0, 0] * a0 - R[1, 0] * a1
@@ -83,13 +120,7 @@ def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int
     )
     gradient[2] = b0 * t1 - b1 * t0
     gradient[3] = sliding[0, 3] * t0 + sliding[1, 3] * t1 + sliding[2, 3] * t2
-    slope = scratch.slope[i]
-    slope[k, 0] -= R[0, 0] * t0 + R[0, 1] * t1 + R[0, 2] * t2
-    slope[k, 1] -= R[1, 0] * t0 + R[1, 1] * t1 + R[1, 2] * t2
-    slope[k + 1, 0] += t0
-    slope[k + 1, 1] += t1
-    scratch.edge[i, k] = scale
-    return arc * chord
+    return arc * chord, scale, t0, t1, t2
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

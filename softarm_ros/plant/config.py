@@ -28,6 +28,10 @@ class PlantSectionConfig(ConfigBlock):
     cutting_in_relaxation_s: Positive = Field(
         description='viscous time constant of the foundation'
     )
+    passing_radius_m: NonNegative = Field(
+        default=0.0,
+        description='distance from the backbone at which cables of later sections pass through',
+    )
 
 
 class StepperConfig(ConfigBlock):
@@ -38,6 +42,7 @@ class StepperConfig(ConfigBlock):
     max_acceleration_m_s2: Positive
     backlash_m: NonNegative
     slack_m: NonNegative = Field(default=0.0, description='dead zone: cable paid out unnoticed')
+    delay_s: NonNegative = Field(default=0.0, description='from a command to the motor')
 
 
 class MocapConfig(ConfigBlock):
@@ -68,13 +73,26 @@ class PlantConfig(PlantBase):
     base_tilt_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
     )
+    pair_pretension_m: NonNegative = Field(
+        default=0.0, description='by which both cables of a pair are wound up when at rest'
+    )
+    zero_offset_m: tuple[Finite, ...] = Field(
+        default=(), description='contraction of each actuator where it reads zero; none if empty'
+    )
     sections: tuple[PlantSectionConfig, ...] = Field(min_length=1)
     stepper: StepperConfig
 
 
 @dataclass(frozen=True)
 class PlantCable:
-    """Which section a cable bends (0: the base's) and its angle around the backbone [rad]."""
+    """
+    Which section a cable bends (0: the base's) and its angle around the backbone [rad].
+
+    `motor` is the index of the motor that winds it, `sign` -1 where the motor pays it out.
+    None: a motor of its own.
+    """
 
     section_index: int
     angle_rad: float
+    motor: int | None = None
+    sign: float = 1.0

@@ -63,7 +63,7 @@ class CableParameters(NamedTuple):
     Attributes
     ----------
     first : (m,)
-        First joint of the section that the cable bends; it runs along the centreline before it.
+        First joint of the section that the cable bends.
     anchor : (m, 2)
         Position of its holes in the cross-section [m].
     foundation : (m,)
@@ -74,6 +74,8 @@ class CableParameters(NamedTuple):
         Of the whole thread, EA / length [N/m].
     damping_time : (m,)
         Of the thread [s].
+    passing : (m, n)
+        Where it passes the joints before its section, as a share of `anchor`; 0 is the centre.
 
     """
 
@@ -83,6 +85,27 @@ class CableParameters(NamedTuple):
     relaxation: Array
     stiffness: Array
     damping_time: Array
+    passing: Array
+
+
+class Wiring(NamedTuple):
+    """
+    Which motor winds which cable.
+
+    Attributes
+    ----------
+    motor : (m,)
+        Index of the motor.
+    sign : (m,)
+        1 where the motor pulls the cable in, -1 where it pays it out.
+    offset : (m,)
+        Contraction of the cable where its motor is at zero [m].
+
+    """
+
+    motor: IntArray
+    sign: Array
+    offset: Array
 
 
 class ArmState(NamedTuple):

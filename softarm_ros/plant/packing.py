@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.plant.config import PlantCable, PlantConfig, PlantSectionConfig
-from softarm_ros.plant.layout import BodyParameters, CableParameters
+from softarm_ros.plant.layout import BodyParameters, CableParameters, Wiring
 
 
 class _Piece:
@@ -107,6 +107,7 @@ def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParam
     """
     count = config.segments_per_section
     first, anchor, foundation, relaxation, stiffness = [], [], [], [], []
+    passing = np.zeros((len(cables), count * len(config.sections)))
     for index, cable in enumerate(cables):
         if not 0 <= cable.section_index < len(config.sections):
             raise ValueError(
@@ -126,8 +127,10 @@ def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParam
         foundation.append(section.cutting_in_stiffness_N_m2 * section.length_m / count)
         relaxation.append(section.cutting_in_relaxation_s)
         length = config.cable_free_length_m + section.endcap_length_m + section.length_m
-        for before in config.sections[: cable.section_index]:
+        for k, before in enumerate(config.sections[: cable.section_index]):
             length += 2.0 * before.endcap_length_m + before.length_m
+            share = before.passing_radius_m / section.cable_radius_m
+            passing[index, k * count : (k + 1) * count] = share
         stiffness.append(config.cable_axial_stiffness_N / length)
     return CableParameters(
         first=np.array(first, dtype=np.int64),
@@ -136,4 +139,41 @@ def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParam
         relaxation=np.array(relaxation, dtype=np.float64),
         stiffness=np.array(stiffness, dtype=np.float64),
         damping_time=np.full(len(cables), config.cable_damping_time_s),
+        passing=passing,
     )
+
+
+def motor_count(cables: Sequence[PlantCable]) -> int:
+    """Return how many motors wind the cables."""
+    return len({_motor_of(index, cable) for index, cable in enumerate(cables)})
+
+
+def pack_wiring(config: PlantConfig, cables: Sequence[PlantCable]) -> Wiring:
+    """
+    Return which motor winds which cable.
+
+    Raises
+    ------
+    ValueError
+        If motors are not numbered from 0 without gaps, or `zero_offset_m` has another length.
+
+    """
+    motor = np.array([_motor_of(i, cable) for i, cable in enumerate(cables)], dtype=np.int64)
+    count = motor_count(cables)
+    if set(motor.tolist()) != set(range(count)):
+        raise ValueError(f'motors {sorted(set(motor.tolist()))}: expected 0 to {count - 1}')
+    zero = np.zeros(count)
+    if config.zero_offset_m:
+        if len(config.zero_offset_m) != count:
+            raise ValueError(
+                f'zero_offset_m has {len(config.zero_offset_m)} values; expected {count}'
+            )
+        zero[:] = config.zero_offset_m
+    sign = np.array([cable.sign for cable in cables], dtype=np.float64)
+    paired = np.bincount(motor, minlength=count)[motor] > 1
+    offset = sign * zero[motor] + config.pair_pretension_m * paired
+    return Wiring(motor, sign, offset)
+
+
+def _motor_of(index: int, cable: PlantCable) -> int:
+    return index if cable.motor is None else cable.motor

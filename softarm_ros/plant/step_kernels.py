@@ -21,6 +21,7 @@ from softarm_ros.plant.layout import (
     CableParameters,
     Loads,
     Scratch,
+    Wiring,
 )
 from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
 from softarm_ros.plant.tension_kernels import solve_tensions
@@ -132,6 +133,13 @@ def advance_arm(
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
+def wind_cables(wiring: Wiring, motors: Array, target: Array) -> None:
+    """Write the contractions of the cables (m,) [m] for those of the motors."""
+    for i in range(target.shape[0]):
+        target[i] = wiring.sign[i] * motors[wiring.motor[i]] + wiring.offset[i]
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
 def drive_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -139,16 +147,21 @@ def drive_arm(
     loads: Loads,
     steppers: StepperParameters,
     motors: StepperState,
+    wiring: Wiring,
+    target: Array,
     scratch: Scratch,
     h: float,
     steps: int,
 ) -> tuple[int, int]:
-    """Advance motors and arm together by `steps` steps; return status and joint."""
+    """
+    Advance motors and arm together by `steps` steps; return status and joint.
+
+    `target` (m,) takes the contractions of the cables [m].
+    """
     for _ in range(steps):
         step_motors(steppers, motors, h)
-        status, joint, _ = step_arm(
-            body, cables, state, loads, motors.contraction, False, scratch, h
-        )
+        wind_cables(wiring, motors.contraction, target)
+        status, joint, _ = step_arm(body, cables, state, loads, target, False, scratch, h)
         if status != OK:
             return status, joint
     return OK, 0

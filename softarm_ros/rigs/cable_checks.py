@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.checks import STABLE_GAIN_TIMES_DELAY, check, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 MIN_CABLE_SEPARATION_DEG = 1.0
@@ -68,7 +68,11 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
         return  # cables would seem to be missing where only the name is wrong
     for i, section in enumerate(rig.sections):
         own = [(j, a) for j, a in enumerate(rig.actuators) if a.section == section.name]
-        angles = sorted((a.angle_deg % 360.0, j) for j, a in own)
+        angles = sorted(
+            ((a.angle_deg + turn) % 360.0, j)
+            for j, a in own
+            for turn in ((0.0, 180.0) if a.pair else (0.0,))
+        )
         gaps = [
             (low, (high - low) % 360.0, *sorted((j, k)))
             for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
@@ -136,6 +140,20 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
                 '(cables run inside the body)',
                 f'{s.cable_radius_m:g}',
             )
+
+
+@check('feedback', 'tracker', 'plant', kind='cable_driven')
+def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
+    late = rig.plant.stepper.delay_s
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
+    gain, limit = rig.tracker.feedback_gain_1_s, STABLE_GAIN_TIMES_DELAY / (delay + late)
+    if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
+        yield Problem(
+            ('tracker', 'feedback_gain_1_s'),
+            f'expected less than {limit:.3g}: motors start plant.stepper.delay_s = {late:g} s '
+            'after a command, and the loop oscillates',
+            f'{gain:g}',
+        )
 
 
 @check('medium', kind='cable_driven')

@@ -10,9 +10,17 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.configs import Finite, Positive
-from softarm_ros.models.config import MODEL_NAMES, CableConfig, ModelName, SectionConfig
+from softarm_ros.models.config import (
+    MODEL_NAMES,
+    PAIRED_MODEL_NAMES,
+    BendConfig,
+    CableConfig,
+    ModelName,
+    SectionConfig,
+)
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.rigs import cable_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
+from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ActuatorConfig(ActuatorBase):
-    """One motor with its cable: where the cable runs and what the motor may do."""
+    """One motor with its cable (or pair): where the cable runs and what the motor may do."""
 
     section: str = Field(description='name of the section the cable bends')
     angle_deg: Finite = Field(description='around the backbone, from the section x axis')
@@ -30,6 +38,15 @@ class ActuatorConfig(ActuatorBase):
     position_max_m: Finite = Field(description='most the cable is pulled in')
     max_speed_m_s: Positive
     max_acceleration_m_s2: Positive
+    pair: bool = Field(
+        default=False, description='the cable on the opposite side is paid out by as much'
+    )
+    pulley_radius_m: Positive | None = Field(
+        default=None, description='from motor angles to contractions, where data have angles'
+    )
+    bends: tuple[BendConfig, ...] = Field(
+        default=(), description='what the pair does to each section; by geometry without it'
+    )
 
 
 class CableRig(Rig):
@@ -44,16 +61,26 @@ class CableRig(Rig):
         min_length=1, description='in the order of every actuation vector'
     )
     plant: PlantConfig
+    recording: RecordingConfig | None = Field(
+        default=None, description='how `softarm identify --data` reads measurements of this arm'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
         """Names of the sections from base to tip."""
         return tuple(section.name for section in self.sections)
 
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names of the models; pairs of cables have one."""
+        return PAIRED_MODEL_NAMES if pair_checks.is_paired(self) else MODEL_NAMES
+
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""
         return tuple(
-            CableConfig(name=a.name, section=a.section, angle_deg=a.angle_deg)
+            CableConfig(
+                name=a.name, section=a.section, angle_deg=a.angle_deg, pair=a.pair, bends=a.bends
+            )
             for a in self.actuators
         )
 
@@ -85,13 +112,15 @@ class CableRig(Rig):
         )
 
     def simulated_arm(self, seed: int) -> Plant:
-        """Return the plant, with a cable per actuator."""
+        """Return the plant, with a cable or a pair of cables per actuator."""
         from softarm_ros.plant.arm_plant import ArmPlant
 
-        cables = [
-            PlantCable(self.section_names.index(a.section), float(np.deg2rad(a.angle_deg)))
-            for a in self.actuators
-        ]
+        cables = []
+        for motor, a in enumerate(self.actuators):
+            section, angle = self.section_names.index(a.section), float(np.deg2rad(a.angle_deg))
+            cables.append(PlantCable(section, angle, motor))
+            if a.pair:
+                cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
         return ArmPlant(self.plant, cables, self.gravity_m_s2, seed, self.tip_load_kg)
 
     def body_radii_m(self) -> tuple[float, ...]:

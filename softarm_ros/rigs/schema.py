@@ -117,6 +117,11 @@ class Rig(ConfigBlock):
         """Names in the order of every actuation vector."""
         return tuple(actuator.name for actuator in self.actuators)
 
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names of the models of this arm."""
+        return self.MODELS
+
     def model_name(self, name: str | None = None) -> str:
         """
         Return a model's name, or the default's for None.
@@ -129,10 +134,10 @@ class Rig(ConfigBlock):
         """
         if name is None:
             return self.default_model
-        if name in self.MODELS:
+        if name in self.model_names:
             return name
-        hint = did_you_mean(name, self.MODELS)
-        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(self.MODELS)}')
+        hint = did_you_mean(name, self.model_names)
+        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(self.model_names)}')
 
     @abstractmethod
     def model(self, name: str | None = None) -> ArmModel:

@@ -23,7 +23,7 @@ def warm_up(rig: Rig) -> None:
 
     Seconds the first time, a fraction of one afterwards.
     """
-    for name in rig.MODELS:
+    for name in rig.model_names:
         _warm_up_model(rig, rig.model(name))
     plant = build_plant(rig, seed=0)
     model = rig.model()

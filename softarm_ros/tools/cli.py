@@ -302,25 +302,47 @@ def run(
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))
 
 
-@app.command(epilog='Example:  softarm identify cable_arm --seed 1')
+@app.command(
+    epilog='Examples:  softarm identify cable_arm --seed 1   |   '
+    'softarm identify my_arm.yaml --data recording.csv --output identified.yaml'
+)
 def identify(
     rig: RigArgument,
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
     section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar='FILE.csv', help='Recorded commands and section tips of the arm.'),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write (with --data).')
+    ] = None,
 ) -> None:
-    """Identify the stiffnesses of a section as the paper did, on the simulated arm."""
+    """
+    Identify an arm: with --data its gains, mount and rest shape from a recording.
+
+    Without, the stiffnesses of a section as the paper did, on the simulated arm.
+    """
     from softarm_ros.rigs.cable_rig import CableRig
     from softarm_ros.rigs.loader import load_rig_of
     from softarm_ros.tools import identify as identification
     from softarm_ros.tools.cli_errors import UsageError
 
+    if data is not None:
+        from softarm_ros.tools import identify_from_data
+
+        for line in identify_from_data.run(rig, data, output):
+            typer.echo(line)
+        return
+    if output is not None:
+        raise UsageError('--output is written from --data FILE, which is missing')
     arm = load_rig_of(CableRig, rig)
     if section >= len(arm.sections):
         raise UsageError(
             f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}'
         )
-    data = identification.measure_single_cable(arm, seed, section=section)
-    result = identification.identify(arm, data, section=section)
+    readings = identification.measure_single_cable(arm, seed, section=section)
+    result = identification.identify(arm, readings, section=section)
     for line in identification.describe(arm, result, section):
         typer.echo(line)
 

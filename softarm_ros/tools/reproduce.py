@@ -87,6 +87,15 @@ STUDIES = {
         'The paper measures the tip but drives in open loop, from point to point; its numbers '
         'stand beside ours below.',
     ),
+    'trunk': Study(
+        'softarm_ros.tools.trunk_experiments',
+        'trunk: recordings of the Stanford ASL trunk, predicted',
+        'Three sections, twelve tendons in six antagonistic pairs; known from recordings alone '
+        '(docs/add_your_arm.md).',
+        ('circle', 'line', 'square'),
+        'There are recordings of this arm, but none of it being controlled along these paths: '
+        'the plant has assumed parameters, and the controller what was identified.',
+    ),
 }
 
 

@@ -56,7 +56,7 @@ def postures(name, model):
 
 
 def cases():
-    return [(name, model) for name in NAMES for model in rig_of(name).MODELS]
+    return [(name, model) for name in NAMES for model in rig_of(name).model_names]
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -13,11 +13,8 @@ from scipy.optimize import linprog, minimize
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import rotation_y, rotation_z
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.cable_driven.constant_curvature import (
-    ConstantCurvatureArm,
-    bending_vector,
-    configuration_of_tips,
-)
+from softarm_ros.models.cable_driven.bending import bending_vector, configuration_of_tips
+from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
 
 quick = settings(deadline=None, max_examples=60)
 bends = st.floats(-2.9, 2.9)

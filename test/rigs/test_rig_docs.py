@@ -14,10 +14,11 @@ from softarm_ros.control.trajectory_config import (
     WaypointsConfig,
 )
 from softarm_ros.geometry.configs import ConfigBlock
-from softarm_ros.models.config import SectionConfig
+from softarm_ros.models.config import BendConfig, SectionConfig
 from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
 from softarm_ros.rigs.cable_rig import ActuatorConfig
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.recording import MountConfig, RecordingConfig
 from softarm_ros.rigs.schema import FeedbackConfig
 
 TEXT = (Path(__file__).parents[2] / 'docs' / 'rigs.md').read_text(encoding='utf-8')
@@ -25,6 +26,7 @@ BLOCKS = {
     'The file': Rig,
     'sections': SectionConfig,
     'actuators': ActuatorConfig,
+    'actuators.bends': BendConfig,
     'feedback': FeedbackConfig,
     'tracker': TrackerConfig,
     'supervisor': SupervisorConfig,
@@ -32,6 +34,8 @@ BLOCKS = {
     'plant.sections': PlantSectionConfig,
     'plant.stepper': StepperConfig,
     'plant.mocap': MocapConfig,
+    'recording': RecordingConfig,
+    'recording.mount': MountConfig,
 }
 SHAPES = {
     'waypoints': WaypointsConfig,
@@ -52,7 +56,7 @@ def rows(heading):
 
 def as_text(default):
     if isinstance(default, tuple):
-        return '[' + ', '.join(f'{v:g}' for v in default) + ']'
+        return '[' + ', '.join(v if isinstance(v, str) else f'{v:g}' for v in default) + ']'
     if isinstance(default, bool):
         return str(default).lower()
     return f'{default:g}' if isinstance(default, (int, float)) else str(default)

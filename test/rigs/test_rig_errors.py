@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.rigs.cable_rig import CableRig as Rig
-from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
+from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, strip_trajectory_type
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
@@ -366,7 +366,7 @@ SINGLE = [
         "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
         "'medium', 'tip_load_kg', 'default_model', 'actuators', 'feedback', 'tracker', "
         "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', "
-        "'sections'",
+        "'sections', 'recording'",
     ),
 ]
 
@@ -528,9 +528,9 @@ def test_missing_file_folder_and_bytes(tmp_path):
 def test_unknown_builtin_name(tmp_path, monkeypatch):
     with pytest.raises(RigError) as error:
         load_rig('cabel_arm')
+    known = ', '.join(repr(info.name) for info in list_rigs())
     assert str(error.value) == (
-        "unknown rig 'cabel_arm' (did you mean 'cable_arm'?); "
-        "known: 'cable_arm', 'cable_arm_single', or a .yaml file"
+        f"unknown rig 'cabel_arm' (did you mean 'cable_arm'?); known: {known}, or a .yaml file"
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'results').mkdir()

@@ -16,7 +16,7 @@ def test_warm_up_leaves_nothing_to_compile():
         for kernel in vars(module).values()
         if hasattr(kernel, 'signatures')
     }
-    for name in rig.MODELS:
+    for name in rig.model_names:
         arm = rig.model(name)
         solution = arm.inverse(np.array([0.1, 0.05, 0.15]))
         assert solution.converged

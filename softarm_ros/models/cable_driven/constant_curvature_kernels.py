@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from softarm_ros.geometry.rotation_kernels import stumpff
@@ -131,6 +132,17 @@ def tips_into(bends: Array, lengths: Array, tips: Array) -> None:
             x += bx * ahead
             y += by * ahead
         tips[i, 0], tips[i, 1], tips[i, 2] = x, y, z
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def section_points_into(bends: Array, lengths: Array, points: Array) -> None:
+    """Write the positions (n, sections, 3) [m] of all section tips for `bends` (n, 2 sections)."""
+    tips = np.empty((lengths.shape[0], 4, 4))
+    for i in range(bends.shape[0]):
+        section_tips_into(bends[i], lengths, tips)
+        for k in range(lengths.shape[0]):
+            for j in range(3):
+                points[i, k, j] = tips[k, j, 3]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')

@@ -1,0 +1,263 @@
+"""Constant curvature of sections driven by antagonistic pairs of cables, one motor a pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    ModelError,
+    Vector3,
+)
+from softarm_ros.models.cable_driven.bending_arm import BendingArm
+from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
+
+# Singular values below this share of the largest count as zero: a bend no pair can make.
+_RANK_TOLERANCE = 1e-6
+_MAX_ITERATIONS = 100
+
+
+class PairedCablesArm(BendingArm):
+    """
+    Sections bend in circular arcs; their bends are a linear map of the contractions of the pairs.
+
+    A pair pulls to both sides, so no cable is ever slack: with B (dof, m) [rad/m]
+
+        b = b_rest + B c,    c = A (b - b_rest),    A the pseudo-inverse of B.
+
+    By geometry a cable in direction e at the distance r in its own section, which passes through
+    the sections p before at r_p, is shortened by c = r e . b + sum_p r_p e . b_p, which gives A
+    row by row (Qi et al. 2024, eq. 39, for the own section). Where the pairs have
+    `bends`, B is what stands there: what was identified.
+
+    Parameters
+    ----------
+    sections
+        From base to tip.
+    cables
+        One for each pair; all with `bends` or none.
+
+    Raises
+    ------
+    ValueError
+        If a cable is no pair, only some have `bends`, `bends` names no section or one twice, or
+        the pairs cannot bend every section to every side.
+
+    """
+
+    name = 'constant_curvature'
+
+    def __init__(self, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> None:
+        super().__init__(sections, cables)
+        for cable in self.cables:
+            if not cable.pair:
+                raise ValueError(f'cable {cable.name} is no pair; expected all of them or none')
+        self._rest = np.radians([s.rest_bend_deg for s in self.sections]).reshape(-1)
+        identified = [cable.name for cable in self.cables if cable.bends]
+        if identified and len(identified) < len(self.cables):
+            raise ValueError(f'only {", ".join(identified)} have bends; expected all or none')
+        if identified:
+            self._bends = identified_bends(self.sections, self.cables)
+            self._contractions = _inverse_of(self._bends, self.cables, self._rest.size)
+        else:
+            self._contractions = nominal_contractions(self.sections, self.cables)
+            self._bends = _inverse_of(self._contractions, self.cables, self._rest.size)
+
+    @property
+    def bends_per_contraction(self) -> Array:
+        """B (dof, m) [rad/m]."""
+        return self._bends.copy()
+
+    @property
+    def rest_configuration(self) -> Array:
+        """The bending vectors (dof,) [rad] with all contractions zero."""
+        return self._rest.copy()
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """
+        Return a configuration (dof,) [rad] with less contraction: pairs share what is to be done.
+
+        One step down the gradient of the sum of squared contractions, short enough to lessen it.
+        """
+        away = np.asarray(configuration, dtype=float) - self._rest
+        largest = float(np.linalg.norm(self._contractions, 2))
+        gradient = self._contractions.T @ (self._contractions @ away)
+        return np.asarray(self._rest + away - gradient / largest**2)
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
+        bend = self._checked_configuration(configuration)
+        self._require_possible(bend)
+        return np.asarray(self._contractions @ (bend - self._rest))
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return A (m, dof) [m/rad], the same everywhere."""
+        self._checked_configuration(configuration)
+        return self._contractions.copy()
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """
+        Return the configuration (dof,) [rad] under contractions (m,) [m].
+
+        Raises
+        ------
+        ModelError
+            If a section's arc would close or its inner cable would vanish.
+
+        """
+        bend = self._rest + self._bends @ self._checked_actuation(actuation)
+        self._require_possible(bend)
+        return np.asarray(bend)
+
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m]."""
+        bend = self.configuration_of(actuation)
+        return np.asarray(self.twist_jacobian(bend) @ self._bends)
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the actuation that brings the tip to a position, and to an orientation if given.
+
+        As `BendingArm.inverse`; but of all contractions that reach a position the least are
+        returned (root of the sum of squares), not the least bends: pairs cross sections, so that
+        bends that are small one by one may need much of a motor.
+        """
+        found = super().inverse(position, orientation, guess, tip_force)
+        if orientation is not None or not found.converged:
+            return found
+        target = np.asarray(position, dtype=float)
+        bend = self._least_contractions(found.shape.configuration, target)
+        if bend is None:
+            return found
+        shape = self.shape_of(bend)
+        residual = float(np.linalg.norm(shape.tip[:3, 3] - target))
+        return InverseSolution(self.actuation_of(bend), shape, residual, True, found.message)
+
+    def _least_contractions(self, start: Array, target: Array) -> Array | None:
+        """
+        Return the bends (dof,) of the least contractions for a tip position (3,) [m].
+
+        Sequential quadratic programming from a solution and from the resting arm, within the
+        bending limits; None where neither converges.
+        """
+        limits = np.radians([s.max_bending_angle_deg for s in self.sections])
+        unit = float(np.linalg.norm(self._contractions, 2))  # one radian of bending counts as 1
+        weights = self._contractions / unit
+        length = self.rest_length_m
+
+        def missed(bend: Array) -> tuple[Array, Array]:
+            tip, jacobian = self.tip_and_jacobian(bend)
+            return (tip - target) / length, jacobian / length
+
+        def room(bend: Array) -> Array:
+            return np.asarray(limits**2 - np.sum(bend.reshape(-1, 2) ** 2, axis=1))
+
+        def room_slope(bend: Array) -> Array:
+            slope = np.zeros((len(limits), bend.size))
+            for k in range(len(limits)):
+                slope[k, 2 * k : 2 * k + 2] = -2.0 * bend[2 * k : 2 * k + 2]
+            return slope
+
+        best: tuple[float, Array] | None = None
+        for first in (start, self._rest):
+            result = minimize(
+                lambda bend: 0.5 * float(np.sum((weights @ (bend - self._rest)) ** 2)),
+                first,
+                jac=lambda bend: weights.T @ (weights @ (bend - self._rest)),
+                method='SLSQP',
+                constraints=(
+                    {
+                        'type': 'eq',
+                        'fun': lambda bend: missed(bend)[0],
+                        'jac': lambda bend: missed(bend)[1],
+                    },
+                    {'type': 'ineq', 'fun': room, 'jac': room_slope},
+                ),
+                options={'ftol': 1e-12, 'maxiter': _MAX_ITERATIONS},
+            )
+            bend = np.asarray(result.x)
+            met = length * np.linalg.norm(missed(bend)[0]) <= self._search.tolerance_m
+            if met and np.all(room(bend) >= -1e-9) and (best is None or result.fun < best[0]):
+                best = (float(result.fun), bend)
+        return None if best is None else best[1]
+
+    def _cable_paths(self, k: int) -> Array:
+        own = super()._cable_paths(k)
+        opposite = own * [-1.0, -1.0, 1.0] + [0.0, 0.0, math.pi]
+        return np.concatenate([own, opposite])
+
+    def _require_possible(self, bend: Array) -> None:
+        for section, (bx, by) in zip(self.sections, bend.reshape(-1, 2)):
+            limit = min(2.0 * math.pi, section.length_m / section.cable_radius_m)
+            if math.hypot(bx, by) >= limit:
+                raise ModelError(
+                    f'section {section.name}: bending by {math.degrees(math.hypot(bx, by)):.1f} '
+                    f'deg is beyond {math.degrees(limit):.1f} deg, where its arc closes or its '
+                    'inner cable vanishes'
+                )
+
+
+def nominal_contractions(
+    sections: Sequence[SectionConfig], cables: Sequence[CableConfig]
+) -> Array:
+    """Return A (m, dof) [m/rad] by geometry: contraction of each pair per bend of each section."""
+    index = {section.name: k for k, section in enumerate(sections)}
+    matrix = np.zeros((len(cables), 2 * len(sections)))
+    for row, cable in zip(matrix, cables):
+        angle = math.radians(cable.angle_deg)
+        direction = np.array([math.cos(angle), math.sin(angle)])
+        own = index[cable.section]
+        for k, section in enumerate(sections[:own]):
+            row[2 * k : 2 * k + 2] = section.passing_radius_m * direction
+        row[2 * own : 2 * own + 2] = sections[own].cable_radius_m * direction
+    return matrix
+
+
+def identified_bends(sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> Array:
+    """Return B (dof, m) [rad/m] as written in `bends`; what is not named there is zero."""
+    index = {section.name: k for k, section in enumerate(sections)}
+    matrix = np.zeros((2 * len(sections), len(cables)))
+    for j, cable in enumerate(cables):
+        named: set[str] = set()
+        for bend in cable.bends:
+            if bend.section not in index or bend.section in named:
+                wrong = 'is named twice' if bend.section in named else 'does not exist'
+                raise ValueError(f'bends of {cable.name}: section {bend.section!r} {wrong}')
+            named.add(bend.section)
+            angle = math.radians(bend.angle_deg)
+            k = index[bend.section]
+            matrix[2 * k, j] = bend.gain_rad_m * math.cos(angle)
+            matrix[2 * k + 1, j] = bend.gain_rad_m * math.sin(angle)
+    return matrix
+
+
+def bends_of_matrix(
+    matrix: Array, sections: Sequence[SectionConfig], column: int
+) -> tuple[BendConfig, ...]:
+    """Return column `column` of B (dof, m) [rad/m] as it stands in a rig file."""
+    entries = []
+    for section, (x, y) in zip(sections, matrix[:, column].reshape(-1, 2)):
+        gain, angle = math.hypot(x, y), math.degrees(math.atan2(y, x))
+        entries.append(BendConfig(section=section.name, gain_rad_m=gain, angle_deg=angle))
+    return tuple(entries)
+
+
+def _inverse_of(matrix: Array, cables: Sequence[CableConfig], dof: int) -> Array:
+    """Return the pseudo-inverse; all bends must be within reach of the pairs."""
+    rank = int(np.linalg.matrix_rank(matrix, tol=_RANK_TOLERANCE * np.linalg.norm(matrix, 2)))
+    if rank < dof:
+        names = ', '.join(cable.name for cable in cables)
+        raise ValueError(f'the pairs {names} make only {rank} of {dof} bends independently')
+    return np.asarray(np.linalg.pinv(matrix), dtype=np.float64)

@@ -1,0 +1,145 @@
+"""docs/add_your_arm.md, followed to the letter: its yaml is written, its commands are typed."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import softarm_ros
+from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.loader import load_rig_of
+
+REPOSITORY = Path(__file__).parents[2]
+PAGE = (REPOSITORY / 'docs' / 'add_your_arm.md').read_text(encoding='utf-8')
+BLOCKS = re.findall(r'^```(\w+)\n(.*?)^```$', PAGE, flags=re.MULTILINE | re.DOTALL)
+DATA = Path(os.environ.get('SOFTARM_DATA', REPOSITORY.parent / 'shared' / 'data')).resolve()
+NEEDS_DATA = '$SOFTARM_DATA'
+# Shown numbers may differ by rounding in the last of many steps, no more.
+RELATIVE, ABSOLUTE = 0.02, 0.03
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Return a function that types one command in an empty folder, with `softarm` on the path."""
+    programs = tmp_path / 'bin'
+    programs.mkdir()
+    softarm = programs / 'softarm'
+    softarm.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m softarm_ros.tools.cli "$@"\n')
+    softarm.chmod(softarm.stat().st_mode | stat.S_IXUSR)
+    folder = tmp_path / 'work'
+    folder.mkdir()
+    environment = os.environ | {
+        'PATH': f'{programs}{os.pathsep}{os.environ["PATH"]}',
+        'PYTHONPATH': str(Path(softarm_ros.__file__).parents[1]),
+        'SOFTARM_DATA': str(DATA),
+        'COLUMNS': '100',
+    }
+
+    def type_command(command):
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, f'$ {command}\n{done.stdout}\n{done.stderr}'
+        return done.stdout
+
+    type_command.folder = folder
+    return type_command
+
+
+def write_yaml(folder):
+    text = '\n'.join(body for kind, body in BLOCKS if kind == 'yaml')
+    (folder / 'trunk.yaml').write_text(text, encoding='utf-8')
+
+
+def words(line):
+    """Return the words of a line, without the rules of a table."""
+    return re.sub(r'[^\w\s.,:;()%\'-]', ' ', line).split()
+
+
+def same(shown, printed):
+    try:
+        expected, value = float(shown.strip(',;')), float(printed.strip(',;'))
+    except ValueError:
+        return shown == printed
+    return abs(value - expected) <= RELATIVE * abs(expected) + ABSOLUTE
+
+
+def is_printed(line, output):
+    shown = words(line)
+    for printed in map(words, output.splitlines()):
+        if len(printed) >= len(shown) and all(map(same, shown, printed)):
+            return True
+    return False
+
+
+def steps():
+    """Yield each shell block with the text shown after it."""
+    for k, (kind, body) in enumerate(BLOCKS):
+        if kind == 'sh':
+            following = BLOCKS[k + 1] if k + 1 < len(BLOCKS) else ('', '')
+            yield body.splitlines(), following[1].splitlines() if following[0] == 'text' else []
+
+
+def follow(shell, commands, shown):
+    output = ''.join(shell(command) for command in commands)
+    for line in shown:
+        assert is_printed(line, output), (
+            f'the page shows\n  {line}\nbut this was printed:\n{output}'
+        )
+
+
+def test_every_block_is_followed():
+    assert {kind for kind, _ in BLOCKS} == {'yaml', 'sh', 'text'}
+    assert [kind for kind, _ in BLOCKS].index('sh') > max(
+        k for k, (kind, _) in enumerate(BLOCKS) if kind == 'yaml'
+    )
+    assert all(shown for _, shown in steps()), 'a command without its outcome proves nothing'
+
+
+def test_a_wrong_outcome_is_noticed():
+    printed = '│ all laps │ 0.92 │ 1.30 │'
+    assert is_printed('all laps  0.92  1.30', printed)
+    assert not is_printed('all laps  0.92  1.40', printed)
+    assert not is_printed('lap 1  0.92  1.30', printed)
+
+
+def test_page_up_to_the_first_command_that_needs_data(shell):
+    write_yaml(shell.folder)
+    for commands, shown in steps():
+        if any(NEEDS_DATA in command for command in commands):
+            return
+        follow(shell, commands, shown)
+    raise AssertionError('the page never uses a recording')
+
+
+@pytest.mark.skipif(
+    not (DATA / 'asl_trunk').is_dir(),
+    reason=f'no recordings of the trunk in {DATA} (set SOFTARM_DATA)',
+)
+def test_whole_page(shell):
+    write_yaml(shell.folder)
+    for commands, shown in steps():
+        follow(shell, commands, shown)
+    # What comes with the package is what the page ends with.
+    ours = load_rig_of(CableRig, REPOSITORY / 'config' / 'rigs' / 'trunk.yaml')
+    theirs = load_rig_of(CableRig, shell.folder / 'identified.yaml')
+    unidentified = {'sections', 'actuators', 'recording'}
+    assert ours.model_dump(exclude=unidentified) == theirs.model_dump(exclude=unidentified)
+    for mine, found in zip(ours.actuators, theirs.actuators):
+        for known, new in zip(mine.bends, found.bends):
+            assert known.section == new.section
+            assert known.gain_rad_m == pytest.approx(new.gain_rad_m, rel=0.02, abs=0.2)
+    for mine, found in zip(ours.sections, theirs.sections):
+        assert mine.length_m == pytest.approx(found.length_m, rel=1e-3)
+        assert mine.rest_bend_deg == pytest.approx(found.rest_bend_deg, abs=0.1)
