@@ -156,8 +156,16 @@ def test_the_weight_of_a_bent_distal_section_twists_the_proximal_one():
     bent = np.array([0.0, 0.7, 1e-3, 1.2, 0.0, 1e-3])
     twist = statics(3).held(bent).strains[:3, 3]
     light = statics(3, Surroundings((0.0, 0.0, 0.0))).held(bent).strains[:3, 3]
-    assert np.abs(twist).max() > 0.3
+    turned = np.degrees(twist.sum() * SET_B[1].length_m / 3.0)
+    assert 8.0 < abs(turned) < 15.0
     np.testing.assert_allclose(light, 0.0, atol=1e-12)
+
+
+def test_the_hanging_arm_bent_alike_is_stable_to_80_degrees():
+    stable = [
+        ARM.held(np.array([angle, 0.0, 1e-3] * 2)).stable for angle in np.radians([60, 80, 100])
+    ]
+    assert stable == [True, True, False]
 
 
 def test_segments_converge():

@@ -3,8 +3,8 @@ Statics of a water-hydraulic arm: chamber pressures <-> bends and elongations of
 
 Chen et al. (Micromachines 2022, 13, 130), eq. 13 to 25 at rest, with the weight by virtual work
 (docs/models_hydraulics.md). The configuration of a section is (b_x, b_y, elongation): three
-numbers, three chambers. Torsion is not driven: it follows from balance, and is large, since the
-weight of a bent distal section twists the proximal one.
+numbers, three chambers. Torsion is not driven: it follows from balance. The weight of a bent
+distal section twists the proximal one by some ten degrees.
 
 From a configuration to pressures the statics are closed but for the torsion: one small Newton
 search (`held_shape`), then a linear map. From pressures to the configuration the equilibrium is
