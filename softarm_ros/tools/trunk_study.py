@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.models.cable_driven.pair_identification import (
-    GROUPS,
-    Group,
     PairParameters,
     PairRecording,
     identify,
     predict,
 )
+from softarm_ros.models.config import GROUPS, Group
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_share_folder
