@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
-from softarm_ros.models.config import CableConfig
+from softarm_ros.models.config import PAIRED_MODEL_NAMES, CableConfig
 from softarm_ros.rigs.checks import check
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
@@ -74,6 +73,8 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
         all(a.section != section for a in rig.actuators) for section in names
     ):
         return  # told by other checks
+    from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+
     try:
         PairedCablesArm(rig.sections, _cables(rig))
     except ValueError as error:
@@ -82,10 +83,10 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
 
 @check('actuators', 'default_model', kind='cable_driven')
 def _model(rig: Any) -> Iterator[Problem]:
-    if is_paired(rig) and rig.default_model != PairedCablesArm.name:
+    if is_paired(rig) and rig.default_model not in PAIRED_MODEL_NAMES:
         yield Problem(
             ('default_model',),
-            f'expected {PairedCablesArm.name!r}: no other model knows pairs of cables',
+            f'expected {listed(PAIRED_MODEL_NAMES)}: no other model knows pairs of cables',
             repr(rig.default_model),
         )
 

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
+from softarm_ros.models.config import GROUPS, Group
 
 Vector = tuple[Finite, Finite, Finite]
-Group = Literal['mount', 'lengths', 'rest_bends', 'bends', 'delay']
 _SHORTEST = 1e-6
 
 
@@ -57,7 +57,7 @@ class RecordingConfig(ConfigBlock):
     mount: MountConfig
     delay_s: NonNegative = Field(default=0.0, description='from a command to the motion')
     identify: tuple[Group, ...] = Field(
-        default=('mount', 'lengths', 'rest_bends', 'bends', 'delay'),
+        default=GROUPS,
         min_length=1,
         description='what `softarm identify --data` may change',
     )

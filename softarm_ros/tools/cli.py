@@ -337,6 +337,10 @@ def identify(
     if output is not None:
         raise UsageError('--output is written from --data FILE, which is missing')
     arm = load_rig_of(CableRig, rig)
+    if arm.actuators[0].pair:
+        raise UsageError(
+            f'{arm.name} has pairs of cables: identify it from a recording, --data FILE'
+        )
     if section >= len(arm.sections):
         raise UsageError(
             f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}'

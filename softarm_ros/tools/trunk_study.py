@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from softarm_ros.models.cable_driven.pair_identification import (
-    GROUPS,
-    Group,
+    TIP_SPREAD,
     PairParameters,
     PairRecording,
     identify,
     predict,
 )
+from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
+from softarm_ros.models.config import GROUPS, Group
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_share_folder
@@ -47,6 +49,9 @@ NOMINAL_DELAY_S = 0.2
 SHAPE_GROUPS: tuple[Group, ...] = ('mount', 'lengths', 'rest_bends', 'delay')
 # Contraction per duty of the earlier motors, which is any: `bends` take it up.
 DUTY_M = 0.01
+RADII_TOO = 'and the radii of the cables, directions nominal'
+_FEW_ROWS = 500
+_TURNS = 4
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,11 @@ def moving_study(rig: CableRig, folder: Path, split: str) -> MovingStudy:
             'mount, lengths, rest shape, delay identified',
             _unknowns(known, SHAPE_GROUPS),
             errors_of(shape, recording, test),
+        ),
+        Prediction(
+            RADII_TOO,
+            _unknowns(known, SHAPE_GROUPS) + 2 * len(rig.sections) - 1,
+            errors_of(_radii(nominal, shape, recording, train), recording, test),
         ),
         _linear(recording, train, test, found.delay_s),
         _after(known, GROUPS, found, recording, test),
@@ -274,6 +284,40 @@ def servo_study(rig: CableRig, folder: Path, longest_s: float = 0.6) -> tuple[Se
                 best = Servo(name, float(slope), lag * period, left)
         servos.append(best)
     return tuple(servos)
+
+
+def _radii(
+    rig: CableRig, known: PairParameters, recording: PairRecording, train: Rows
+) -> PairParameters:
+    """
+    Identify the distances of the cables from the backbone, then the shape anew, in turn.
+
+    The last section has no passing radius: no cable passes it.
+    """
+    few = train[:: max(1, len(train) // _FEW_ROWS)]
+    count = len(rig.sections)
+    first = [s.cable_radius_m for s in rig.sections]
+    first += [s.passing_radius_m for s in rig.sections[:-1]]
+    tolerated = TIP_SPREAD * known.arm_length_m
+
+    def bends(radii: Array) -> Array:
+        sections = [
+            section.model_copy(update={'cable_radius_m': own, 'passing_radius_m': passing})
+            for section, own, passing in zip(rig.sections, radii, [*radii[count:], 0.0])
+        ]
+        return np.asarray(np.linalg.pinv(nominal_contractions(sections, rig.cables())))
+
+    found, radii = known, np.array(first)
+    for _ in range(_TURNS):
+        shape = found
+
+        def residuals(trial: Array, shape: PairParameters = shape) -> Array:
+            predicted = predict(replace(shape, bends=bends(trial)), recording, few)
+            return np.asarray((predicted - recording.tips[few]).reshape(-1) / tolerated)
+
+        radii = least_squares(residuals, radii, bounds=(1e-4, 0.2), loss='soft_l1').x
+        found = identify(replace(found, bends=bends(radii)), recording, train, SHAPE_GROUPS)
+    return found
 
 
 def _resting(recording: PairRecording, train: Rows, test: Rows) -> Prediction:

@@ -9,13 +9,13 @@ from pair_cases import cables, sections, some_bends
 from softarm_ros.geometry.rotations import exp_so3, rotation_x
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.pair_identification import (
-    GROUPS,
     PairParameters,
     PairRecording,
     identify,
     predict,
 )
 from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+from softarm_ros.models.config import GROUPS
 
 ARM = PairedCablesArm(sections(), cables())
 KNOWN = PairParameters(

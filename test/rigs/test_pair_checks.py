@@ -46,7 +46,11 @@ def changed(text, pattern, replacement):
         (r'angle_deg: 90.0 ', 'angle_deg: 180.0 ', 'cables'),
         (r'  damping: 1.0e-3', '  damping: 1.0e-3\n  pretension_m: 0.001', 'tracker.pretension_m'),
         (r'    backlash_m: 3.0e-4', '    backlash_m: 3.0e-4\n    slack_m: 0.001', 'slack_m'),
-        (r'feedback_gain_1_s: 3.0 .*', 'feedback_gain_1_s: 8.0', 'expected less than 6.83: motors'),
+        (
+            r'feedback_gain_1_s: 3.0 .*',
+            'feedback_gain_1_s: 8.0',
+            'expected less than 6.83: motors',
+        ),
         (r'zero_offset_m: \[-2.3e-3, ', 'zero_offset_m: [', 'expected one for each of the 6'),
         (r'passing_radius_m: 0.015', 'passing_radius_m: 0.035', 'expected less than outer_radius'),
         (r'    base_1: u3_cmd_deg\n', '', 'recording.commands: missing: base_1'),

@@ -9,6 +9,7 @@ import pytest
 from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.tools.cli import app
 from softarm_ros.tools.identified_rig import known_parameters, updated_text
 from softarm_ros.tools.identify_from_data import TipErrors, identify_rig, run
 from softarm_ros.tools.recording_file import (
@@ -252,3 +253,24 @@ def test_entries_that_are_references_become_their_own(rig, tmp_path):
     path.write_text(updated_text(text, rig, found, 'x.csv'), encoding='utf-8')
     rests = [section.rest_bend_deg for section in load_rig_of(CableRig, path).sections]
     np.testing.assert_allclose(rests, [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)], rtol=1e-5)
+
+
+# -- the command line -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['identify', 'cable_arm', '--output', 'x.yaml'], '--output is written from --data FILE'),
+        (['identify', 'trunk'], 'identify it from a recording, --data FILE'),
+        (['identify', 'cable_arm', '--data', 'x.csv'], 'has no block `recording`'),
+        (['identify', 'trunk', '--data', 'nowhere.csv'], 'nowhere.csv: cannot be read'),
+    ],
+)
+def test_mistakes_on_the_command_line_are_one_line(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        app(arguments)
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count('\n') == 1

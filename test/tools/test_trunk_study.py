@@ -9,6 +9,7 @@ from softarm_ros.tools import trunk_experiments
 from softarm_ros.tools.experiment_page import write_page
 from softarm_ros.tools.trunk_experiments import experiments
 from softarm_ros.tools.trunk_study import (
+    RADII_TOO,
     data_folder,
     force_study,
     moving_study,
@@ -56,6 +57,9 @@ def test_moving_run(rig, split, bars_mm):
     assert np.all(
         found.rms[1:] < of(study.predictions, 'linear from commands to tips, no arm').rms[1:]
     )
+    radii = of(study.predictions, RADII_TOO)
+    assert radii.rms[2] < 0.4 * nominal.rms[2]
+    assert np.all(found.rms < radii.rms)
     assert np.all(found.rms < 0.5 * of(study.predictions, 'mean pose').rms)
     assert len(study.test) > 1500
 

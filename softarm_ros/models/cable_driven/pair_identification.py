@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,7 @@ from scipy.optimize import least_squares
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.cable_driven.constant_curvature_kernels import section_points_into
-
-Group = Literal['mount', 'lengths', 'rest_bends', 'bends', 'delay']
-GROUPS: tuple[Group, ...] = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
+from softarm_ros.models.config import GROUPS, Group
 
 # How far the truth may well be from what was known before (standard deviations).
 MOUNT_SPREAD = 0.02  # of the arm's length
