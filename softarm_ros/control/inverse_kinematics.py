@@ -69,7 +69,7 @@ class InverseKinematics:
             )
         for name, value in zip(names, values):
             if not np.isfinite(value):
-                raise ValueError(f'{name} = {value}: expected a finite angle in rad')
+                raise ValueError(f'{name} = {value}: expected a finite number')
         actuation = self.limits.check(self.model.actuation_of(values))
         self._pretension = min(self._pretension + self._pretension_step, self._full_pretension)
         return np.minimum(actuation + self._pretension, self.limits.position_max)

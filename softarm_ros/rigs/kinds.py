@@ -5,8 +5,8 @@ from __future__ import annotations
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.hydraulic_rig import HydraulicRig
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
 from softarm_ros.rigs.muscle_rig import MuscleRig
+from softarm_ros.rigs.pneumatic_rig import PneumaticRig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
 from softarm_ros.rigs.yaml_document import YamlDocument

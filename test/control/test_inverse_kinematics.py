@@ -50,7 +50,7 @@ def test_a_configuration_beyond_the_range_is_refused_with_the_cables_name():
     ('configuration', 'message'),
     [
         ([0.1, 0.2], r'shape \(2,\); expected \(4,\)'),
-        ([0.1, np.nan, 0.0, 0.0], 'expected a finite angle'),
+        ([0.1, np.nan, 0.0, 0.0], 'expected a finite number'),
     ],
 )
 def test_bad_configurations_are_refused(configuration, message):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'
 # What belongs to the command line alone, and to the launch file alone.
 ONLY_COMMAND_LINE = {'direct', 'report', 'json_file'}
-ONLY_LAUNCH = {'rig', 'rviz', 'autostart'}
+ONLY_LAUNCH = {'rig', 'rviz', 'autostart', 'set'}
 
 
 @pytest.fixture(scope='module')

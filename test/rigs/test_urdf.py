@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_names, joint_positions
 
 COMMITTED = Path(__file__).parents[2] / 'urdf' / 'cable_arm.urdf'
-RIGS = [info.name for info in list_rigs()]
+# Of the others, test/contracts asks what they promise.
+RIGS = [info.name for info in list_rigs() if isinstance(load_rig(info.name), CableRig)]
 BENDS = [0.9, -0.6, -0.4, 1.3]
 
 
