@@ -30,6 +30,7 @@ setup(
         (f'share/{PACKAGE}', ['package.xml']),
         installed('launch', '*.launch.py'),
         installed('config/rigs', '*.yaml'),
+        installed('config/tasks', '*.yaml'),
         installed('config/trajectories', '*.yaml'),
         installed('config/rviz', '*.rviz'),
         installed('urdf', '*.urdf'),

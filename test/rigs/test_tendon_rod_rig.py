@@ -162,7 +162,7 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
     assert model.inverse(model.shape_of(pull).tip[:3, 3], guess=np.full(3, 0.5)).converged
 
 
-DOCS = (Path(__file__).parents[2] / 'docs' / 'arms_fishbone_arm.md').read_text(encoding='utf-8')
+DOCS = (Path(__file__).parents[2] / 'docs' / 'arms_fishbone.md').read_text(encoding='utf-8')
 OWN = set(TendonRodRig.model_fields) - set(Rig.model_fields)
 BLOCKS = {
     'The rig file': OWN - {'plant', 'actuators'} | {'medium', 'tip_load_kg', 'default_model'},
