@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LightSource
+from matplotlib.colors import LightSource, to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -28,7 +28,7 @@ _HEIGHT_IN = 5.0
 _SECTION_COLOURS = ('#e8a15c', '#c9773d', '#d9b38c', '#b5653a')
 _FAINTEST, _FAINT = 0.25, 0.6  # of the moments before the last
 _EARLIER_WIDTH = 5.0
-_ZOOM = 1.05
+_ZOOM = 0.86
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def draw_motion(figure: Figure, rig: Rig, motion: Motion) -> None:
         for k, part in enumerate(_parts(1e3 * body, len(radii))):
             colour = _SECTION_COLOURS[k % len(_SECTION_COLOURS)]
             ax.plot(*part.T, color=colour, alpha=float(alpha), linewidth=_EARLIER_WIDTH)
-    for k, (part, radius) in enumerate(zip(_parts(1e3 * motion.bodies[-1], len(radii)), radii)):
-        _tube(ax, part, 1e3 * radius, _SECTION_COLOURS[k % len(_SECTION_COLOURS)])
+    _tube(ax, 1e3 * motion.bodies[-1], 1e3 * np.array(radii))
     for line, colour, style, label in (
         (motion.path, REFERENCE_COLOUR, '--', 'reference'),
         (motion.tips, PALETTE[0], '-', 'tip, closed loop'),
@@ -101,22 +100,21 @@ def draw_motion(figure: Figure, rig: Rig, motion: Motion) -> None:
             *(1e3 * line.T), color=colour, linestyle=style, linewidth=1.1, zorder=4, label=label
         )
     points = 1e3 * np.concatenate([motion.bodies.reshape(-1, 3), motion.path])
-    low, high = points.min(axis=0), points.max(axis=0)
-    span = np.maximum(high - low, 0.25 * np.max(high - low))
-    middle = 0.5 * (low + high)
-    ax.set(
-        xlim=(middle[0] - span[0] / 2, middle[0] + span[0] / 2),
-        ylim=(middle[1] - span[1] / 2, middle[1] + span[1] / 2),
-        zlim=(middle[2] - span[2] / 2, middle[2] + span[2] / 2),
-    )
+    margin = 1e3 * max(radii)
+    low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    span = high - low
     ax.set_box_aspect(span / np.max(span), zoom=_ZOOM)
     if rig.gravity_m_s2[2] > 0.0:
         ax.invert_zaxis()  # z of the base frame points down: drawn as the arm hangs
     ax.set_xlabel('x [mm]', fontsize=8.0)
     ax.set_ylabel('y [mm]', fontsize=8.0)
     ax.set_zlabel('z [mm]', fontsize=8.0)
+    ax.locator_params(nbins=4)
     ax.tick_params(labelsize=7.0)
     ax.view_init(elev=18.0, azim=-60.0)
+    figure.set_layout_engine('none')
+    ax.set_position((0.0, 0.02, 0.92, 0.96))
     figure.legend(*ax.get_legend_handles_labels(), loc='upper right', fontsize=8.0, frameon=False)
 
 
@@ -145,8 +143,11 @@ def _parts(points: Array, sections: int) -> list[Array]:
     return [points[a : b + 1] for a, b in pairwise(ends)]
 
 
-def _tube(ax: Axes, points: Array, radius: float, colour: str) -> None:
-    """Draw a tube of `radius` around a line (n, 3) [mm]."""
+def _tube(ax: Axes, points: Array, radii: Array) -> None:
+    """Draw a tube around a line (n, 3) [mm] whose sections, of equal share, have these radii."""
+    section = np.minimum(
+        (np.arange(len(points)) * len(radii) // (len(points) - 1)).astype(int), len(radii) - 1
+    )
     tangents = np.gradient(points, axis=0)
     tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
     normal = np.cross(tangents[0], [0.0, 1.0, 0.0])
@@ -154,17 +155,16 @@ def _tube(ax: Axes, points: Array, radius: float, colour: str) -> None:
         normal = np.cross(tangents[0], [1.0, 0.0, 0.0])
     rings = []
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
-    for point, tangent in zip(points, tangents):
+    for point, tangent, k in zip(points, tangents, section):
         normal = normal - tangent * (normal @ tangent)  # carried along without turning
         normal /= np.linalg.norm(normal)
         side = np.cross(tangent, normal)
-        rings.append(
-            point + radius * (np.outer(np.cos(angle), normal) + np.outer(np.sin(angle), side))
-        )
-    surface = np.array(rings)
+        ring = np.outer(np.cos(angle), normal) + np.outer(np.sin(angle), side)
+        rings.append(point + radii[k] * ring)
+    colours = np.array([to_rgba(c) for c in _SECTION_COLOURS])[section % len(_SECTION_COLOURS)]
     ax.plot_surface(  # type: ignore[attr-defined]
-        *np.moveaxis(surface, 2, 0),
-        color=colour,
+        *np.moveaxis(np.array(rings), 2, 0),
+        facecolors=np.repeat(colours[:, None], _AROUND, axis=1),
         linewidth=0.0,
         zorder=3,
         antialiased=False,
