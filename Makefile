@@ -8,10 +8,10 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := bag,test
+EXTRAS := hardware,bag,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,bag,test
+EXTRAS := ros,hardware,bag,test
 endif
 
 .PHONY: demo test lint bench soak clean setup
