@@ -297,7 +297,7 @@ static void send_state(sa_stepper_t *stepper) {
   sa_link_send_state(link, SA_STEPPER_STATE, payload, (uint8_t)sizeof payload);
 }
 
-void sa_stepper_poll(sa_stepper_t *stepper) {
+bool sa_stepper_poll(sa_stepper_t *stepper) {
   const sa_board_t *board = &stepper->link.board;
   sa_link_watchdog(&stepper->link);
   for (uint8_t i = 0; board->now_us(board->context) - stepper->tick_us >= SA_TICK_US; i++) {
@@ -312,4 +312,10 @@ void sa_stepper_poll(sa_stepper_t *stepper) {
   if (sa_link_state_due(&stepper->link, SA_STEPPER_STATE_US)) {
     send_state(stepper);
   }
+  for (uint8_t m = 0; m < SA_MOTORS; m++) {
+    if (stepper->motors[m].coil != stepper->motors[m].ramp.position) {
+      return true;
+    }
+  }
+  return false;
 }

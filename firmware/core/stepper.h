@@ -56,8 +56,9 @@ typedef struct {
 void sa_stepper_init(sa_stepper_t *stepper, const sa_board_t *board, const sa_coils_t *coils,
                      uint8_t reset_cause, uint32_t boot_id);
 void sa_stepper_byte(sa_stepper_t *stepper, uint8_t byte);
-/* Call as often as possible; writes at most one motor's coils. */
-void sa_stepper_poll(sa_stepper_t *stepper);
+/* Call as often as possible; writes at most one motor's coils. Returns whether more are waiting:
+ * if not, there is a millisecond to sleep. */
+bool sa_stepper_poll(sa_stepper_t *stepper);
 /* Coil currents at a position: sine and cosine of the electrical angle. */
 void sa_stepper_currents(int32_t position, int16_t *coil_a, int16_t *coil_b);
 
