@@ -38,7 +38,6 @@ void sa_stepper_init(sa_stepper_t *stepper, const sa_board_t *board, const sa_co
   stepper->zeroed = 0;
   stepper->stalled = 0;
   stepper->next = 0;
-  stepper->failures = 0;
   stepper->awake = false;
   stepper->tick_us = board->now_us(board->context);
 }
@@ -64,11 +63,11 @@ static bool write_coils(sa_stepper_t *stepper, uint8_t m, int32_t position) {
   stepper->link.counters.writes++;
   if (stepper->coils.write(stepper->coils.context, m, coil_a, coil_b)) {
     stepper->motors[m].coil = position;
-    stepper->failures = 0;
+    stepper->motors[m].failures = 0;
     return true;
   }
   stepper->link.counters.write_errors++;
-  stepper->failures++;
+  stepper->motors[m].failures++;
   return false;
 }
 
@@ -258,8 +257,8 @@ static void tick(sa_stepper_t *stepper) {
 static void fail(sa_stepper_t *stepper) {
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
     sa_ramp_init(&stepper->motors[m].ramp, stepper->motors[m].coil);
+    stepper->motors[m].failures = 0;
   }
-  stepper->failures = 0;
   stepper->zeroed = 0;
   stepper->awake = false;
   sa_link_stop(&stepper->link, SA_STATE_FAULT, SA_CAUSE_COIL_BUS);
@@ -273,7 +272,7 @@ static void write_next(sa_stepper_t *stepper) {
     if (!has(stepper->zeroed, m) || motor->coil == motor->ramp.position) {
       continue;
     }
-    if (!write_coils(stepper, m, motor->ramp.position) && stepper->failures >= SA_BUS_TRIES) {
+    if (!write_coils(stepper, m, motor->ramp.position) && motor->failures >= SA_BUS_TRIES) {
       fail(stepper);
     }
     return;

@@ -38,6 +38,7 @@ typedef struct {
   int32_t maximum;
   int32_t target;
   int32_t coil; /* the position the coils were last set to */
+  uint8_t failures; /* of writes, in a row */
 } sa_motor_t;
 
 typedef struct {
@@ -48,7 +49,6 @@ typedef struct {
   uint8_t zeroed;
   uint8_t stalled;    /* since the last state frame */
   uint8_t next;       /* motor whose turn at the bus it is */
-  uint8_t failures;   /* of the bus in a row */
   bool awake;         /* the shields have been begun */
   uint32_t tick_us;
 } sa_stepper_t;

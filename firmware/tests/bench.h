@@ -28,7 +28,7 @@ typedef struct {
   uint32_t coil_writes;
   uint32_t begun;
   uint32_t write_us; /* time a coil write takes */
-  bool shields_answer;
+  uint8_t shields_answer; /* bit of each shield */
   int32_t executed[SA_MOTORS]; /* counted from the currents */
   int16_t currents[SA_MOTORS][2];
   /* valves */

@@ -194,23 +194,25 @@ static void nonsense_limits_and_zeros_are_refused(void) {
 }
 
 static void a_shield_that_falls_silent_is_a_fault(void) {
-  static const int32_t FAR[SA_MOTORS] = {20000};
+  static const int32_t FAR[SA_MOTORS] = {20000, -20000, 20000, -20000, 20000, -20000};
   bench_t bench;
   bench_armed_steppers(&bench, 679, 3395, 17000);
   follow(&bench, FAR, 500000);
-  bench.shields_answer = false;
+  bench.shields_answer = 5; /* one of three */
   follow(&bench, FAR, 100000);
   CHECK_EQUAL(bench.state[4], SA_STATE_FAULT);
   CHECK_EQUAL(bench.state[5], SA_CAUSE_COIL_BUS);
   CHECK_EQUAL(bench.state[8], 0);
-  CHECK_EQUAL(sa_get_i32(bench.state + 10), bench.executed[0]);
-  CHECK_EQUAL(bench.stepper.link.counters.write_errors, SA_BUS_TRIES);
+  for (int m = 0; m < 6; m++) {
+    CHECK_EQUAL(sa_get_i32(bench.state + 10 + 4 * m), bench.executed[m]);
+  }
+  CHECK(bench.stepper.link.counters.write_errors <= 2 * SA_BUS_TRIES);
   bench_send(&bench, SA_RESET, NULL, 0);
   bench_send(&bench, SA_ARM, NULL, 0);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_NOT_READY); /* homed only when told */
   bench_zero(&bench, 0x3F, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_COIL_BUS);
-  bench.shields_answer = true;
+  bench.shields_answer = 7;
   bench_zero(&bench, 0x3F, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_OK);
   CHECK_EQUAL(bench.begun, 3);
@@ -222,11 +224,11 @@ static void a_single_failed_write_is_tried_again(void) {
   bench_armed_steppers(&bench, 679, 3395, 17000);
   for (int i = 0; i < 50; i++) {
     follow(&bench, FAR, 20000);
-    bench.shields_answer = false;
+    bench.shields_answer = 6;
     while (bench.stepper.link.counters.write_errors == i) {
       bench_run(&bench, 100);
     }
-    bench.shields_answer = true;
+    bench.shields_answer = 7;
   }
   CHECK_EQUAL(bench.stepper.link.state, SA_STATE_RUNNING);
   CHECK_EQUAL(bench.executed[0], bench.stepper.motors[0].coil);

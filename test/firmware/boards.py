@@ -95,9 +95,7 @@ class Host:
     def send(self, frame_type: Type, payload: bytes = b'') -> int:
         """Send a frame and return its sequence number."""
         sequence = self.sequence
-        self.line.write(
-            messages.encode_for(Frame(frame_type, sequence, payload), self.boot_id)
-        )
+        self.line.write(messages.encode_for(Frame(frame_type, sequence, payload), self.boot_id))
         self.sequence = (sequence + 1) & 0xFF
         return sequence
 
@@ -124,7 +122,9 @@ class Host:
         """Send a frame and return the answer."""
         sequence = self.send(frame_type, payload)
         ack = self.wait(
-            lambda m: isinstance(m, messages.Ack) and (m.type, m.sequence) == (frame_type, sequence)
+            lambda m: (
+                isinstance(m, messages.Ack) and (m.type, m.sequence) == (frame_type, sequence)
+            )
         )
         assert isinstance(ack, messages.Ack)
         return ack.result
