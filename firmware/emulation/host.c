@@ -21,7 +21,7 @@ static void die(const char *what) {
   exit(1);
 }
 
-void port_create(port_t *port, const char *link) {
+static void plug(port_t *port) {
   port->fd = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (port->fd < 0 || grantpt(port->fd) != 0 || unlockpt(port->fd) != 0) {
     die("pty");
@@ -36,35 +36,114 @@ void port_create(port_t *port, const char *link) {
   (void)tcsetattr(other, TCSANOW, &settings);
   (void)close(other); /* from now on the pty tells when it is open */
   port->open = false;
+  (void)unlink(port->link);
+  if (symlink(name, port->link) != 0) {
+    die(port->link);
+  }
+}
+
+static void unplug(port_t *port) {
+  if (port->fd >= 0) {
+    (void)unlink(port->link);
+    (void)close(port->fd);
+  }
+  port->fd = -1;
+  port->open = false;
+  port->in.count = 0;
+  port->out.count = 0;
+}
+
+void port_create(port_t *port, const char *link) {
   (void)snprintf(port->link, sizeof port->link, "%s", link);
-  (void)unlink(link);
-  if (symlink(name, link) != 0) {
-    die(link);
+  port->random = 88172645463325252u;
+  plug(port);
+}
+
+static double draw(port_t *port) {
+  port->random ^= port->random << 13;
+  port->random ^= port->random >> 7;
+  port->random ^= port->random << 17;
+  return (double)(port->random >> 11) / 9007199254740992.0;
+}
+
+static void onto(port_t *port, line_t *line, uint8_t byte) {
+  if (line->count == LINE_BYTES || (port->loss > 0.0 && draw(port) < port->loss)) {
+    return;
+  }
+  if (port->noise > 0.0 && draw(port) < port->noise) {
+    byte ^= (uint8_t)(1u << (int)(8.0 * draw(port)));
+  }
+  const size_t at = (line->first + line->count++) % LINE_BYTES;
+  line->bytes[at] = byte;
+  line->due_us[at] = monotonic_us() + port->delay_us;
+}
+
+static size_t off(line_t *line, uint8_t *bytes, size_t most) {
+  size_t count = 0;
+  while (count < most && line->count > 0 && line->due_us[line->first] <= monotonic_us()) {
+    bytes[count++] = line->bytes[line->first];
+    line->first = (line->first + 1) % LINE_BYTES;
+    line->count--;
+  }
+  return count;
+}
+
+static void flush(port_t *port) {
+  uint8_t bytes[512];
+  for (size_t count; (count = off(&port->out, bytes, sizeof bytes)) > 0;) {
+    if (port->open) {
+      (void)!write(port->fd, bytes, count);
+    }
   }
 }
 
 int port_watch(port_t *port) {
   struct pollfd watch = {port->fd, 0, 0};
-  const bool open = poll(&watch, 1, 0) >= 0 && (watch.revents & POLLHUP) == 0;
+  const bool open =
+      port->fd >= 0 && poll(&watch, 1, 0) >= 0 && (watch.revents & POLLHUP) == 0;
   const int change = (int)open - (int)port->open;
   port->open = open;
+  flush(port);
   return change;
 }
 
 size_t port_read(port_t *port, uint8_t *bytes, size_t most) {
-  const ssize_t got = port->open ? read(port->fd, bytes, most) : 0;
-  return got > 0 ? (size_t)got : 0;
+  uint8_t fresh[512];
+  const ssize_t got = port->open ? read(port->fd, fresh, sizeof fresh) : 0;
+  for (ssize_t i = 0; i < got; i++) {
+    onto(port, &port->in, fresh[i]);
+  }
+  return off(&port->in, bytes, most);
 }
 
-size_t port_write(port_t *port, const uint8_t *bytes, size_t count) {
-  const ssize_t put = port->open ? write(port->fd, bytes, count) : 0;
-  return put > 0 ? (size_t)put : 0;
+void port_write(port_t *port, const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    onto(port, &port->out, bytes[i]);
+  }
+  flush(port);
 }
 
-void port_remove(port_t *port) {
-  (void)unlink(port->link);
-  (void)close(port->fd);
+bool port_order(port_t *port, const char *order) {
+  double value;
+  if (strcmp(order, "line unplug") == 0) {
+    unplug(port);
+  } else if (strcmp(order, "line plug") == 0) {
+    if (port->fd < 0) {
+      plug(port);
+    }
+  } else if (sscanf(order, "line delay %lf", &value) == 1) {
+    port->delay_us = (uint32_t)(1000.0 * value);
+  } else if (sscanf(order, "line loss %lf", &value) == 1) {
+    port->loss = value;
+  } else if (sscanf(order, "line noise %lf", &value) == 1) {
+    port->noise = value;
+  } else {
+    return false;
+  }
+  return true;
 }
+
+void port_remove(port_t *port) { unplug(port); }
 
 void control_create(control_t *control, const char *path) {
   control->listener = -1;

@@ -7,19 +7,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LINE_BYTES 16384u /* under way on a slow line, each way */
+
 typedef struct {
-  int fd;
+  uint64_t due_us[LINE_BYTES];
+  uint8_t bytes[LINE_BYTES];
+  size_t first;
+  size_t count;
+} line_t;
+
+typedef struct {
+  int fd;    /* -1 while it is unplugged */
   bool open; /* somebody has the port open */
   char link[256];
+  line_t in;
+  line_t out;
+  /* What is wrong with the line, both ways. */
+  uint32_t delay_us;
+  double loss;  /* of a byte, 0..1 */
+  double noise; /* one wrong bit in a byte, 0..1 */
+  uint64_t random;
 } port_t;
 
 /* A pty whose other end is the symbolic link `link`; ends the program if that cannot be had. */
 void port_create(port_t *port, const char *link);
-/* Look whether the port is open; returns +1 when it has just been opened, -1 when closed. */
+/* To be called often. Returns +1 when the port has just been opened, -1 when closed. */
 int port_watch(port_t *port);
 size_t port_read(port_t *port, uint8_t *bytes, size_t most);
-/* Bytes nobody reads are lost, as on a real port. Returns how many were taken. */
-size_t port_write(port_t *port, const uint8_t *bytes, size_t count);
+/* Bytes nobody reads are lost, as on a real port. */
+void port_write(port_t *port, const uint8_t *bytes, size_t count);
+/* "line delay MS", "line loss P", "line noise P", "line unplug", "line plug": whether it was one. */
+bool port_order(port_t *port, const char *order);
 void port_remove(port_t *port);
 
 typedef struct {

@@ -38,7 +38,7 @@ static uint8_t room(void *context) {
 }
 
 static void send(void *context, const uint8_t *bytes, uint8_t count) {
-  (void)port_write(&((board_t *)context)->port, bytes, count);
+  port_write(&((board_t *)context)->port, bytes, count);
 }
 
 static bool transmit(board_t *board, uint8_t address, const uint8_t *bytes, uint8_t count) {
@@ -118,7 +118,7 @@ static void orders(board_t *board) {
     boot(board, 3);
   } else if (strcmp(order, "quit") == 0) {
     host_ended = true;
-  } else if (!bench_order(&board->bench, order)) {
+  } else if (!bench_order(&board->bench, order) && !port_order(&board->port, order)) {
     control_say(&board->control, "? %s", order);
   }
 }

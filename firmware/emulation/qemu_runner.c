@@ -164,7 +164,7 @@ static void take_orders(machine_t *machine) {
     control_say(&machine->control, "R %llu 0", (unsigned long long)monotonic_us());
   } else if (strcmp(order, "quit") == 0) {
     host_ended = true;
-  } else {
+  } else if (!port_order(&machine->port, order)) {
     control_say(&machine->control, "? %s", order);
   }
 }
@@ -178,7 +178,7 @@ static void carry(machine_t *machine) {
   }
   ssize_t got;
   while ((got = read(machine->line, bytes, sizeof bytes)) > 0) {
-    (void)port_write(&machine->port, bytes, (size_t)got);
+    port_write(&machine->port, bytes, (size_t)got);
   }
 }
 

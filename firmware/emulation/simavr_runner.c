@@ -142,7 +142,7 @@ static void orders(machine_t *machine) {
     reset(machine, machine->avr->reset_flags.borf, 3);
   } else if (strcmp(order, "quit") == 0) {
     host_ended = true;
-  } else if (!bench_order(&machine->bench, order)) {
+  } else if (!bench_order(&machine->bench, order) && !port_order(&machine->port, order)) {
     control_say(&machine->control, "? %s", order);
   }
 }
@@ -156,7 +156,7 @@ static void exchange(machine_t *machine, bool reset_on_open) {
                 sizeof machine->received - machine->received_count);
   feed_uart(machine);
   if (machine->sent_count > 0) {
-    (void)port_write(&machine->port, machine->sent, machine->sent_count);
+    port_write(&machine->port, machine->sent, machine->sent_count);
     machine->sent_count = 0;
   }
   report_shafts(&machine->control, &machine->bench, monotonic_us());

@@ -203,6 +203,67 @@ def test_noise_on_the_line_costs_frames_and_moves_nothing(board):
     assert bench.status()['moved'] == [0] * 6
 
 
+def test_a_bad_line_costs_frames_and_no_steps(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    bench.order('line noise 0.0005')
+    bench.order('line loss 0.0002')
+    host.follow(lambda t: [round(300 * t)] * 6, 3.0)
+    bench.order('line noise 0')
+    bench.order('line loss 0')
+    host.follow(lambda _: [900] * 6, 0.5)
+    assert host.state.state is State.RUNNING
+    assert host.state.positions == (900,) * 6
+    assert bench.status()['shafts'] == [900] * 6
+    counters = host.counters()
+    assert counters.corrupt + counters.malformed > 0
+    assert counters.lost > 0
+    assert host.receiver.counters.corrupt + host.receiver.counters.malformed > 0
+
+
+def test_a_delayed_line_delays_and_nothing_more(board):
+    host, bench = board
+    host.hello()
+    bench.order('line delay 30')
+    time.sleep(0.1)
+    sent = time.monotonic()
+    host.send(Type.PING, messages.ping(1))
+    host.wait(lambda m: isinstance(m, messages.Pong))
+    assert 0.06 <= time.monotonic() - sent < 0.12
+    host.prepare_steppers()
+    host.follow(lambda _: [100] * 6, 0.8)
+    assert bench.status()['shafts'] == [100] * 6
+    assert host.counters().lost == 0
+
+
+def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
+    host, bench = board
+    boot = host.hello().boot_id
+    host.prepare_steppers()
+    host.follow(lambda _: [5000] * 6, 0.6)
+    bench.order('line unplug')
+    pulled = time.monotonic()
+    with pytest.raises(OSError):
+        while time.monotonic() < pulled + 1.0:
+            host.send(Type.TARGETS, messages.targets([5000] * 6))
+            host.poll()
+            time.sleep(0.01)
+    assert time.monotonic() - pulled < 0.3
+    assert not host.port.exists()
+    time.sleep(0.3)
+    bench.read()
+    assert bench.changes[-1][0] - pulled < 0.26
+    bench.order('line plug')
+    while not host.port.exists():
+        time.sleep(0.01)
+    again = Host(host.port)
+    assert again.hello().boot_id == boot
+    again.wait_state(State.STOPPED)
+    assert list(again.state.positions) == bench.status()['shafts']
+    again.close()
+
+
 def test_the_sketch_folder_is_complete(tmp_path):
     """Copied away from the repository, it has all the Arduino tools need."""
     avr_binary()
