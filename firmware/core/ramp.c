@@ -52,7 +52,7 @@ void sa_ramp_init(sa_ramp_t *ramp, int32_t position) {
 static void advance(sa_ramp_t *ramp) {
   const int32_t sum = (int32_t)ramp->fraction + ramp->velocity;
   ramp->fraction = (uint16_t)((uint32_t)sum & 0xFFFFu);
-  ramp->position += (sum - (int32_t)ramp->fraction) / 65536;
+  ramp->position += (int16_t)((uint32_t)sum >> 16); /* rounded down; no division on a small MCU */
 }
 
 static int32_t towards(int32_t from, int32_t to, int32_t most) {

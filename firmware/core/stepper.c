@@ -1,7 +1,9 @@
 #include "stepper.h"
 
-/* Most ticks made up for when the loop was late; more are dropped, the motion is then slower. */
+/* Most ticks made up for when the loop was late; more are dropped, the motion is then slower. Two
+ * a poll: a loop that takes long loses bytes of the line. */
 #define MAX_LATE_TICKS 5u
+#define TICKS_A_POLL 2u
 
 static const int16_t QUARTER_SINE[17] = {0,    401,  799,  1189, 1567, 1930, 2275, 2598, 2896,
                                          3166, 3405, 3612, 3784, 3919, 4016, 4075, 4095};
@@ -299,17 +301,22 @@ static void send_state(sa_stepper_t *stepper) {
 bool sa_stepper_poll(sa_stepper_t *stepper) {
   const sa_board_t *board = &stepper->link.board;
   sa_link_watchdog(&stepper->link);
-  for (uint8_t i = 0; board->now_us(board->context) - stepper->tick_us >= SA_TICK_US; i++) {
-    if (i == MAX_LATE_TICKS) {
-      stepper->tick_us = board->now_us(board->context);
-      break;
-    }
+  uint32_t late_us = board->now_us(board->context) - stepper->tick_us;
+  if (late_us > MAX_LATE_TICKS * SA_TICK_US) {
+    stepper->tick_us += late_us - SA_TICK_US;
+    late_us = SA_TICK_US;
+  }
+  for (uint8_t i = 0; i < TICKS_A_POLL && late_us >= SA_TICK_US; i++) {
+    late_us -= SA_TICK_US;
     stepper->tick_us += SA_TICK_US;
     tick(stepper);
   }
   write_next(stepper);
   if (sa_link_state_due(&stepper->link, SA_STEPPER_STATE_US)) {
     send_state(stepper);
+  }
+  if (late_us >= SA_TICK_US) {
+    return true;
   }
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
     if (stepper->motors[m].coil != stepper->motors[m].ramp.position) {

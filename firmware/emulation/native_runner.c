@@ -3,7 +3,7 @@
  *   native_runner --kind steppers|valves --port LINK [--control SOCKET] [--bus-us N]
  *                 [--reset-on-open 0|1]
  *
- * --bus-us: time the coil bus takes for a motor (600 is 400 kHz, the default). Control socket: see
+ * --bus-us: time it takes to set a motor's coils (1100, the default, is what the AVR takes). Control socket: see
  * firmware/emulation/README.md.
  */
 #include <stdio.h>
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
                     " [--bus-us N] [--reset-on-open 0|1]\n");
     return 2;
   }
-  board.bus_us = (uint32_t)atoi(option(argc, argv, "--bus-us", "600"));
+  board.bus_us = (uint32_t)atoi(option(argc, argv, "--bus-us", "1100"));
   const bool reset_on_open = atoi(option(argc, argv, "--reset-on-open", "0")) != 0;
   host_signals();
   motor_bench_init(&board.bench);

@@ -2,16 +2,14 @@
 //
 // Thin on purpose: all that decides is in src/core (portable C, tested on the host). Opens in the
 // Arduino tools; src/core is a link to firmware/core, `make sketch` makes a folder that has a copy.
-#include <Wire.h>
 #include <avr/eeprom.h>
 #include <avr/sleep.h>
 
+#include "i2c.h"
 #include "src/core/motor_shield.h"
 #include "src/core/stepper.h"
 
 static const uint32_t BAUD = 250000;        // exact at 16 MHz; 115200 would be 2.1 % off
-static const uint32_t I2C_HZ = 400000;      // 0.6 ms a motor; at 100 kHz it is 2.4 ms
-static const uint32_t I2C_TIMEOUT_US = 3000;  // a stuck bus is a failed write, not a dead board
 static uint32_t *const BOOTS = (uint32_t *)0;  // EEPROM address of the count of starts
 
 static sa_stepper_t stepper;
@@ -22,12 +20,6 @@ static uint8_t room(void *) { return (uint8_t)Serial.availableForWrite(); }
 
 static void send(void *, const uint8_t *bytes, uint8_t count) { Serial.write(bytes, count); }
 
-static bool transmit(uint8_t address, const uint8_t *bytes, uint8_t count) {
-  Wire.beginTransmission(address);
-  Wire.write(bytes, count);
-  return Wire.endTransmission() == 0;
-}
-
 // Shields of motors that are not in use may be absent.
 static bool begin_coils(void *) {
   for (uint8_t shield = 0; shield < SA_SHIELDS; shield++) {
@@ -37,7 +29,7 @@ static bool begin_coils(void *) {
     for (uint8_t step = 0; step < SA_SHIELD_WAKE_STEPS; step++) {
       uint8_t bytes[2];
       sa_shield_wake(step, bytes);
-      if (!transmit(SA_SHIELD_ADDRESS + shield, bytes, sizeof bytes)) {
+      if (!i2c_write(SA_SHIELD_ADDRESS + shield, bytes, sizeof bytes)) {
         return false;
       }
       delay(1);
@@ -49,7 +41,7 @@ static bool begin_coils(void *) {
 static bool write_coils(void *, uint8_t motor, int16_t coil_a, int16_t coil_b) {
   uint8_t bytes[SA_SHIELD_BYTES];
   sa_shield_coils(motor, coil_a, coil_b, bytes);
-  return transmit(sa_shield_address(motor), bytes, sizeof bytes);
+  return i2c_write(sa_shield_address(motor), bytes, sizeof bytes);
 }
 
 // 1 power, 2 reset pin, 3 brown-out, 4 watchdog; 0 where the boot loader has cleared the flags.
@@ -73,9 +65,7 @@ static uint32_t boot_id() {
 void setup() {
   const uint8_t cause = reset_cause();
   Serial.begin(BAUD);
-  Wire.begin();
-  Wire.setClock(I2C_HZ);
-  Wire.setWireTimeout(I2C_TIMEOUT_US, true);
+  i2c_begin();
   const sa_board_t board = {NULL, now_us, room, send};
   const sa_coils_t coils = {NULL, begin_coils, write_coils};
   sa_stepper_init(&stepper, &board, &coils, cause, boot_id());

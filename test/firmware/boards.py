@@ -57,8 +57,9 @@ class Bench:
 
     def status(self) -> dict[str, list[int]]:
         """Shafts, their whole way, jumps, transactions, failures, as the bench counts them."""
-        self.order('status')
+        self.read()  # what is not read is not sent: make room for the answer
         deadline = time.monotonic() + 5
+        self.order('status')
         while time.monotonic() < deadline:
             for words in self.read():
                 if words[0] == 'S':
