@@ -38,9 +38,10 @@ void sa_stepper_init(sa_stepper_t *stepper, const sa_board_t *board, const sa_co
   }
   stepper->configured = 0;
   stepper->zeroed = 0;
+  stepper->energised = 0;
   stepper->stalled = 0;
   stepper->next = 0;
-  stepper->awake = false;
+  stepper->awake = 0;
   stepper->tick_us = board->now_us(board->context);
 }
 
@@ -61,7 +62,7 @@ static uint8_t moving_mask(const sa_stepper_t *stepper) {
 static bool write_coils(sa_stepper_t *stepper, uint8_t m, int32_t position) {
   int16_t coil_a;
   int16_t coil_b;
-  sa_stepper_currents(position, &coil_a, &coil_b);
+  sa_stepper_currents(position + stepper->motors[m].phase, &coil_a, &coil_b);
   stepper->link.counters.writes++;
   if (stepper->coils.write(stepper->coils.context, m, coil_a, coil_b)) {
     stepper->motors[m].coil = position;
@@ -104,6 +105,40 @@ static uint8_t configure(sa_stepper_t *stepper, const sa_frame_t *frame) {
   return SA_OK;
 }
 
+static bool wake(sa_stepper_t *stepper, uint8_t shield) {
+  if (!has(stepper->awake, shield)) {
+    stepper->energised &= (uint8_t)~(3u << (2u * shield));
+    if (!stepper->coils.begin(stepper->coils.context, shield)) {
+      stepper->link.counters.write_errors++;
+      return false;
+    }
+    stepper->awake |= (uint8_t)(1u << shield);
+  }
+  return true;
+}
+
+/* Call where a motor is `position`. One that holds goes on holding where it is. */
+static bool set_zero(sa_stepper_t *stepper, uint8_t m, int32_t position) {
+  sa_motor_t *motor = &stepper->motors[m];
+  const uint8_t bit = (uint8_t)(1u << m);
+  stepper->zeroed &= (uint8_t)~bit;
+  if (!wake(stepper, SA_SHIELD_OF(m))) {
+    return false;
+  }
+  const uint32_t angle = (uint32_t)motor->coil + motor->phase;
+  motor->phase = has(stepper->energised, m)
+                     ? (uint8_t)((angle - (uint32_t)position) & (SA_ELECTRICAL_CYCLE - 1))
+                     : 0u;
+  if (!write_coils(stepper, m, position)) {
+    return false;
+  }
+  sa_ramp_init(&motor->ramp, position);
+  motor->target = position;
+  stepper->energised |= bit;
+  stepper->zeroed |= bit;
+  return true;
+}
+
 static uint8_t zero(sa_stepper_t *stepper, const sa_frame_t *frame) {
   if (frame->count != 1u + 4u * SA_MOTORS) {
     return SA_ERROR_LENGTH;
@@ -128,25 +163,10 @@ static uint8_t zero(sa_stepper_t *stepper, const sa_frame_t *frame) {
       return SA_ERROR_LIMIT;
     }
   }
-  if (!stepper->awake) {
-    if (!stepper->coils.begin(stepper->coils.context)) {
-      stepper->link.counters.write_errors++;
-      return SA_ERROR_COIL_BUS;
-    }
-    stepper->awake = true;
-  }
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
-    if (!has(mask, m)) {
-      continue;
-    }
-    const int32_t position = sa_get_i32(frame->payload + 1u + 4u * m);
-    stepper->zeroed &= (uint8_t)~(1u << m);
-    if (!write_coils(stepper, m, position)) {
+    if (has(mask, m) && !set_zero(stepper, m, sa_get_i32(frame->payload + 1u + 4u * m))) {
       return SA_ERROR_COIL_BUS;
     }
-    sa_ramp_init(&stepper->motors[m].ramp, position);
-    stepper->motors[m].target = position;
-    stepper->zeroed |= (uint8_t)(1u << m);
   }
   return SA_OK;
 }
@@ -163,7 +183,11 @@ static uint8_t release(sa_stepper_t *stepper, const sa_frame_t *frame) {
   }
   stepper->zeroed = 0; /* a free shaft turns */
   uint8_t result = SA_OK;
-  for (uint8_t m = 0; stepper->awake && m < SA_MOTORS; m++) {
+  stepper->energised = 0;
+  for (uint8_t m = 0; m < SA_MOTORS; m++) {
+    if (!has(stepper->awake, SA_SHIELD_OF(m))) {
+      continue;
+    }
     stepper->link.counters.writes++;
     if (!stepper->coils.write(stepper->coils.context, m, 0, 0)) {
       stepper->link.counters.write_errors++;
@@ -255,14 +279,15 @@ static void tick(sa_stepper_t *stepper) {
   }
 }
 
-/* Where the motors are is not known any more: ramps end where the coils are. */
-static void fail(sa_stepper_t *stepper) {
+/* Where the motors are is not known any more: ramps end where the coils are. The other shields go
+ * on holding theirs. */
+static void fail(sa_stepper_t *stepper, uint8_t shield) {
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
     sa_ramp_init(&stepper->motors[m].ramp, stepper->motors[m].coil);
     stepper->motors[m].failures = 0;
   }
   stepper->zeroed = 0;
-  stepper->awake = false;
+  stepper->awake &= (uint8_t)~(1u << shield);
   sa_link_stop(&stepper->link, SA_STATE_FAULT, SA_CAUSE_COIL_BUS);
 }
 
@@ -275,7 +300,7 @@ static void write_next(sa_stepper_t *stepper) {
       continue;
     }
     if (!write_coils(stepper, m, motor->ramp.position) && motor->failures >= SA_BUS_TRIES) {
-      fail(stepper);
+      fail(stepper, SA_SHIELD_OF(m));
     }
     return;
   }

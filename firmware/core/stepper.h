@@ -21,12 +21,13 @@ extern "C" {
 #define SA_COIL_FULL 4095        /* duty of a coil, twelve bits */
 #define SA_MAX_LAG 8             /* microsteps: half a full step */
 #define SA_STEPPER_STATE_US 10000ul
+#define SA_SHIELD_OF(motor) ((uint8_t)((motor) / 2u))
 #define SA_BUS_TRIES 3u          /* writes that fail in a row before the device is at fault */
 
 typedef struct {
   void *context;
-  /* Wake the shields with all coils off; false if one does not answer. */
-  bool (*begin)(void *context);
+  /* Wake a shield with all coils off; false if it does not answer. */
+  bool (*begin)(void *context, uint8_t shield);
   /* Set both coils of a motor, -SA_COIL_FULL..SA_COIL_FULL, at once; false if the bus failed. */
   bool (*write)(void *context, uint8_t motor, int16_t coil_a, int16_t coil_b);
 } sa_coils_t;
@@ -38,6 +39,7 @@ typedef struct {
   int32_t maximum;
   int32_t target;
   int32_t coil; /* the position the coils were last set to */
+  uint8_t phase;    /* electrical angle at position 0, microsteps */
   uint8_t failures; /* of writes, in a row */
 } sa_motor_t;
 
@@ -47,9 +49,10 @@ typedef struct {
   sa_motor_t motors[SA_MOTORS];
   uint8_t configured; /* bit masks of motors */
   uint8_t zeroed;
+  uint8_t energised;
   uint8_t stalled;    /* since the last state frame */
   uint8_t next;       /* motor whose turn at the bus it is */
-  bool awake;         /* the shields have been begun */
+  uint8_t awake;      /* shields that have been begun */
   uint32_t tick_us;
 } sa_stepper_t;
 

@@ -52,16 +52,13 @@ static bool transmit(board_t *board, uint8_t address, const uint8_t *bytes, uint
   return true;
 }
 
-static bool begin_coils(void *context) {
+static bool begin_coils(void *context, uint8_t shield) {
   board_t *board = (board_t *)context;
-  for (uint8_t shield = 0; shield < SA_SHIELDS; shield++) {
-    for (uint8_t step = 0; step < SA_SHIELD_WAKE_STEPS; step++) {
-      uint8_t bytes[2];
-      sa_shield_wake(step, bytes);
-      if ((board->stepper.configured >> (2 * shield) & 3) != 0 &&
-          !transmit(board, (uint8_t)(SA_SHIELD_ADDRESS + shield), bytes, 2)) {
-        return false;
-      }
+  for (uint8_t step = 0; step < SA_SHIELD_WAKE_STEPS; step++) {
+    uint8_t bytes[2];
+    sa_shield_wake(step, bytes);
+    if (!transmit(board, (uint8_t)(SA_SHIELD_ADDRESS + shield), bytes, 2)) {
+      return false;
     }
   }
   return true;

@@ -20,20 +20,14 @@ static uint8_t room(void *) { return (uint8_t)Serial.availableForWrite(); }
 
 static void send(void *, const uint8_t *bytes, uint8_t count) { Serial.write(bytes, count); }
 
-// Shields of motors that are not in use may be absent.
-static bool begin_coils(void *) {
-  for (uint8_t shield = 0; shield < SA_SHIELDS; shield++) {
-    if ((stepper.configured >> (2 * shield) & 3) == 0) {
-      continue;
+static bool begin_coils(void *, uint8_t shield) {
+  for (uint8_t step = 0; step < SA_SHIELD_WAKE_STEPS; step++) {
+    uint8_t bytes[2];
+    sa_shield_wake(step, bytes);
+    if (!i2c_write(SA_SHIELD_ADDRESS + shield, bytes, sizeof bytes)) {
+      return false;
     }
-    for (uint8_t step = 0; step < SA_SHIELD_WAKE_STEPS; step++) {
-      uint8_t bytes[2];
-      sa_shield_wake(step, bytes);
-      if (!i2c_write(SA_SHIELD_ADDRESS + shield, bytes, sizeof bytes)) {
-        return false;
-      }
-      delay(1);
-    }
+    delay(1);
   }
   return true;
 }

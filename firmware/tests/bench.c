@@ -60,10 +60,11 @@ int32_t bench_microsteps(const int16_t from[2], const int16_t to[2]) {
   return (int32_t)(((steps + 96) % 64) - 32);
 }
 
-static bool begin(void *context) {
+static bool begin(void *context, uint8_t shield) {
   bench_t *bench = (bench_t *)context;
   bench->begun++;
-  return bench->shields_answer == 7;
+  CHECK(shield < 3);
+  return (bench->shields_answer >> shield & 1) != 0;
 }
 
 static bool write_coils(void *context, uint8_t motor, int16_t coil_a, int16_t coil_b) {

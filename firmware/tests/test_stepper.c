@@ -215,7 +215,28 @@ static void a_shield_that_falls_silent_is_a_fault(void) {
   bench.shields_answer = 7;
   bench_zero(&bench, 0x3F, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_OK);
-  CHECK_EQUAL(bench.begun, 3);
+  CHECK_EQUAL(bench.begun, 3 + 2); /* the shields that answered have gone on holding */
+}
+
+static void zeroing_a_motor_that_holds_does_not_turn_it(void) {
+  static const int32_t THERE[SA_MOTORS] = {867, -528, 1, 0, 31, 33};
+  bench_t bench;
+  bench_armed_steppers(&bench, 679, 3395, 17000);
+  follow(&bench, THERE, 2500000);
+  bench_send(&bench, SA_DISARM, NULL, 0);
+  bench_zero(&bench, 0x3F, ZEROS);
+  CHECK_EQUAL(bench.last_ack[2], SA_OK);
+  CHECK(memcmp(bench.executed, THERE, sizeof THERE) == 0);
+  bench_zero(&bench, 0x01, THERE);
+  CHECK_EQUAL(bench.executed[0], THERE[0]);
+  bench_send(&bench, SA_ARM, NULL, 0);
+  CHECK_EQUAL(bench.last_ack[2], SA_OK);
+  static const int32_t FURTHER[SA_MOTORS] = {868, 10, 10, 10, 10, 10};
+  follow(&bench, FURTHER, 300000);
+  CHECK_EQUAL(bench.executed[0], 868);
+  for (int m = 1; m < 6; m++) {
+    CHECK_EQUAL(bench.executed[m], THERE[m] + 10);
+  }
 }
 
 static void a_single_failed_write_is_tried_again(void) {
@@ -261,6 +282,7 @@ void run_stepper_tests(void) {
   RUN(arming_needs_limits_and_zero);
   RUN(nonsense_limits_and_zeros_are_refused);
   RUN(a_shield_that_falls_silent_is_a_fault);
+  RUN(zeroing_a_motor_that_holds_does_not_turn_it);
   RUN(a_single_failed_write_is_tried_again);
   RUN(released_motors_have_no_current_and_no_position);
 }

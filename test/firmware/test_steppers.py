@@ -264,6 +264,23 @@ def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
     again.close()
 
 
+def test_opening_the_port_resets_a_mega(tmp_path):
+    with running(tmp_path, *command('avr'), '--reset-on-open', '1') as (port, bench):
+        first = Host(port)
+        boot = first.hello().boot_id
+        first.prepare_steppers()
+        first.follow(lambda _: [100] * 6, 0.5)
+        first.close()
+        time.sleep(0.1)
+        again = Host(port)
+        assert again.hello().boot_id != boot
+        again.wait_state(State.IDLE)
+        assert again.state.zeroed == 0
+        assert again.ask(Type.ARM) is Result.NOT_READY
+        assert bench.status()['shafts'] == [100] * 6  # the shields still hold
+        again.close()
+
+
 def test_the_sketch_folder_is_complete(tmp_path):
     """Copied away from the repository, it has all the Arduino tools need."""
     avr_binary()
