@@ -156,7 +156,7 @@ class Host:
         """Limits, zero and arming of six motors."""
         for motor in range(messages.MOTORS):
             config = messages.StepperConfig(
-                motor, speed, acceleration, max(acceleration, 25 * speed + 1), -6000, 6000
+                motor, speed, acceleration, max(acceleration, 50 * speed), -6000, 6000
             )
             assert self.ask(Type.STEPPER_CONFIG, config.payload()) is Result.OK
         assert self.ask(Type.ZERO, messages.zero(0x3F, [0] * 6)) is Result.OK
