@@ -8,10 +8,10 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := bag,test
+EXTRAS := hardware,bag,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,bag,test
+EXTRAS := ros,hardware,bag,test
 endif
 
 .PHONY: demo test lint bench soak clean setup
@@ -40,10 +40,10 @@ $(VENV)/.bench: $(VENV)/.ready
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# What times a running arm against the wall clock has the machine to itself.
+# What times a running arm or board against the wall clock has the machine to itself.
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore test/nodes
-	$(BIN)/python -m pytest test/nodes
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore test/nodes --ignore test/firmware
+	$(BIN)/python -m pytest test/nodes test/firmware
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

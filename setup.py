@@ -50,6 +50,12 @@ setup(
     extras_require={
         # Real ROS 2 from PyPI; leave it out where a ROS installation is sourced.
         'ros': ['ros-kilted-rclpy', 'ros-rclpy[fastrtps]', 'ros-common-interfaces'],
+        # Real devices; the drivers import these only when they are used.
+        'hardware': [
+            'pyserial>=3.5',  # serial ports: USB, Bluetooth SPP, pseudo-terminals
+            'cobs>=1.2',  # framing
+            'fastcrc>=0.3',  # CRC-16
+        ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
         'test': [
             'pytest>=7.4',

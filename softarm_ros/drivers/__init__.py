@@ -1,0 +1,1 @@
+"""Device drivers: codecs, transports, device families; hardware libraries imported lazily."""

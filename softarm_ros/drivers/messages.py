@@ -1,0 +1,300 @@
+"""What frames say: typed messages of the stepper and valve devices, to and from payloads.
+
+docs/protocol.md gives every byte. Positions are microsteps, times as their names say.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from softarm_ros.drivers.frames import Frame, encode
+
+PROTOCOL_VERSION = 1
+MOTORS = 6
+VALVES = 60
+WATCHDOG_S = 0.2
+MICROSTEPS_PER_TURN = 3200  # 200 full steps of 16
+MAX_BRAKING_S = 0.04
+
+
+class Type(IntEnum):
+    """Frame types; from ARM to 0x7F they are sealed with the boot id."""
+
+    HELLO = 0x01
+    PING = 0x02
+    GET_COUNTERS = 0x03
+    STOP = 0x04
+    DISARM = 0x05
+    ARM = 0x10
+    RESET = 0x11
+    STEPPER_CONFIG = 0x20
+    ZERO = 0x21
+    RELEASE = 0x22
+    TARGETS = 0x23
+    VALVE_CONFIG = 0x30
+    OPEN = 0x31
+    KEEP = 0x32
+    HELLO_REPLY = 0x81
+    PONG = 0x82
+    COUNTERS = 0x83
+    ACK = 0x84
+    STEPPER_STATE = 0x90
+    VALVE_STATE = 0x91
+
+
+class Kind(IntEnum):
+    """What a device is."""
+
+    STEPPERS = 1
+    VALVES = 2
+
+
+class State(IntEnum):
+    """The state of a device."""
+
+    BOOT = 0
+    IDLE = 1
+    ARMED = 2
+    RUNNING = 3
+    STOPPED = 4
+    FAULT = 5
+
+
+class Cause(IntEnum):
+    """Why a device is stopped or at fault."""
+
+    NONE = 0
+    STOP_FRAME = 1
+    WATCHDOG = 2
+    NEW_HOST = 3
+    COIL_BUS = 4
+
+
+class Result(IntEnum):
+    """What a device answers."""
+
+    OK = 0
+    TYPE = 1
+    LENGTH = 2
+    STATE = 3
+    VERSION = 4
+    VALUE = 5
+    LIMIT = 6
+    NOT_READY = 7
+    MOVING = 8
+    INTERLOCK = 9
+    BATCH = 10
+    COIL_BUS = 11
+
+
+class ResetCause(IntEnum):
+    """Why a device last started."""
+
+    UNKNOWN = 0
+    POWER = 1
+    PIN = 2
+    BROWN_OUT = 3
+    WATCHDOG = 4
+    SOFTWARE = 5
+
+
+class MessageError(ValueError):
+    """A valid frame says something this protocol does not have."""
+
+
+def key_of(frame_type: int, boot_id: int) -> int:
+    """Return the key that seals frames of a type for the device with this boot id."""
+    return boot_id if Type.ARM <= frame_type < 0x80 else 0
+
+
+def encode_for(frame: Frame, boot_id: int) -> bytes:
+    """Return a host's frame as bytes on the line, sealed as its type asks for."""
+    return encode(frame, key_of(frame.type, boot_id))
+
+
+# ---- Host to device: payloads ---------------------------------------------------------------
+def hello(version: int = PROTOCOL_VERSION) -> bytes:
+    """Payload of HELLO."""
+    return struct.pack('<B', version)
+
+
+def ping(token: int) -> bytes:
+    """Payload of PING; the token comes back."""
+    return struct.pack('<I', token)
+
+
+@dataclass(frozen=True)
+class StepperConfig:
+    """Limits of a motor: microsteps, microsteps/s, microsteps/s^2."""
+
+    motor: int
+    max_speed: int
+    acceleration: int
+    braking: int
+    minimum: int
+    maximum: int
+
+    def payload(self) -> bytes:
+        """Payload of STEPPER_CONFIG."""
+        return struct.pack(
+            '<BHIIii',
+            self.motor,
+            self.max_speed,
+            self.acceleration,
+            self.braking,
+            self.minimum,
+            self.maximum,
+        )
+
+
+def _per_motor(values: Sequence[int]) -> bytes:
+    if len(values) != MOTORS:
+        raise ValueError(f'positions: {len(values)} given, {MOTORS} needed')
+    return struct.pack(f'<{MOTORS}i', *values)
+
+
+def zero(mask: int, positions: Sequence[int]) -> bytes:
+    """Payload of ZERO: the motors of the mask are at these positions now."""
+    return struct.pack('<B', mask) + _per_motor(positions)
+
+
+def targets(positions: Sequence[int]) -> bytes:
+    """Payload of TARGETS; 0 for a motor that is not in use."""
+    return _per_motor(positions)
+
+
+def valve_config(max_open_ms: int, dead_time_ms: int) -> bytes:
+    """Payload of VALVE_CONFIG."""
+    return struct.pack('<HH', max_open_ms, dead_time_ms)
+
+
+def open_valves(batch: int, open_ms: Sequence[int]) -> bytes:
+    """Payload of OPEN: how long each output is open from now on, 0 to close it."""
+    if len(open_ms) != VALVES:
+        raise ValueError(f'open_ms: {len(open_ms)} given, {VALVES} needed')
+    return struct.pack(f'<H{VALVES}H', batch & 0xFFFF, *open_ms)
+
+
+def keep(batch: int) -> bytes:
+    """Payload of KEEP: the batch is still wanted."""
+    return struct.pack('<H', batch & 0xFFFF)
+
+
+# ---- Device to host -------------------------------------------------------------------------
+@dataclass(frozen=True)
+class HelloReply:
+    """Who the device is; the boot id changes with every start of it."""
+
+    version: int
+    kind: Kind
+    firmware: tuple[int, int]
+    channels: int
+    reset_cause: ResetCause
+    boot_id: int
+
+
+@dataclass(frozen=True)
+class Pong:
+    """Answer to a ping."""
+
+    token: int
+    time_us: int
+
+
+@dataclass(frozen=True)
+class Ack:
+    """Answer to any other frame; control frames are answered only when refused."""
+
+    type: int
+    sequence: int
+    result: Result
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the device counted since its start; they stop at their largest value."""
+
+    accepted: int
+    corrupt: int
+    malformed: int
+    lost: int
+    stale: int
+    refused: int
+    skipped_states: int
+    stalled: int
+    writes: int
+    write_errors: int
+
+
+@dataclass(frozen=True)
+class StepperState:
+    """State of the steppers; masks have bit m for motor m. `positions` is what the coils have."""
+
+    time_us: int
+    state: State
+    cause: Cause
+    control_sequence: int
+    moving: int
+    zeroed: int
+    stalled: int
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ValveState:
+    """State of the valves; bit n of `open` is output n."""
+
+    time_us: int
+    state: State
+    cause: Cause
+    control_sequence: int
+    batch: int
+    open: int
+
+
+Message = HelloReply | Pong | Ack | Counters | StepperState | ValveState
+
+_LAYOUTS = {
+    Type.HELLO_REPLY: struct.Struct('<6BI'),
+    Type.PONG: struct.Struct('<II'),
+    Type.ACK: struct.Struct('<BBB'),
+    Type.COUNTERS: struct.Struct('<I6HIIH'),
+    Type.STEPPER_STATE: struct.Struct(f'<I6B{MOTORS}i'),
+    Type.VALVE_STATE: struct.Struct('<I3BHQ'),
+}
+
+
+def parse(frame: Frame) -> Message:
+    """Return what a device's frame says.
+
+    Raises:
+        MessageError: if type, length or a code in it is unknown.
+    """
+    try:
+        kind = Type(frame.type)
+        layout = _LAYOUTS[kind]
+        if layout.size != len(frame.payload):
+            raise MessageError(
+                f'{kind.name}: {len(frame.payload)} bytes of payload, {layout.size} expected'
+            )
+        f = layout.unpack(frame.payload)
+        if kind is Type.HELLO_REPLY:
+            return HelloReply(f[0], Kind(f[1]), (f[2], f[3]), f[4], ResetCause(f[5]), f[6])
+        if kind is Type.PONG:
+            return Pong(*f)
+        if kind is Type.ACK:
+            return Ack(f[0], f[1], Result(f[2]))
+        if kind is Type.COUNTERS:
+            return Counters(*f)
+        if kind is Type.STEPPER_STATE:
+            return StepperState(
+                f[0], State(f[1]), Cause(f[2]), f[3], f[4], f[5], f[6], tuple(f[7:])
+            )
+        return ValveState(f[0], State(f[1]), Cause(f[2]), f[3], f[4], f[5])
+    except KeyError:
+        raise MessageError(f'type 0x{frame.type:02x}: no device sends it') from None
+    except ValueError as error:
+        raise MessageError(f'type 0x{frame.type:02x}: {error}') from error

@@ -1,0 +1,76 @@
+"""The firmware's core on the host, with sanitizers: its tests, a million bad frames, a fuzzer."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from firmware_build import FIRMWARE, build, folder, need
+
+
+def run(*command: object) -> str:
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope='module')
+def passed() -> list[str]:
+    return re.findall(r'^ok (\w+)$', run(build('core_tests')), re.MULTILINE)
+
+
+def test_every_test_of_the_core_ran_and_passed(passed):
+    written = [
+        name
+        for source in sorted((FIRMWARE / 'tests').glob('test_*.c'))
+        for name in re.findall(r'RUN\((\w+)\)', source.read_text())
+    ]
+    assert len(written) > 40
+    assert sorted(passed) == sorted(written)
+
+
+@pytest.mark.slow
+def test_a_million_bad_frames_are_refused_and_move_nothing():
+    said = run(build('flood'), 1_000_000)
+    assert re.search(r'steppers: 1000000 frames .* 0 accepted, 0 coils written', said)
+    assert re.search(r'valves: 1000000 frames .* 0 accepted, 0 valves written', said)
+
+
+@pytest.mark.slow
+def test_a_coverage_guided_fuzzer_finds_nothing():
+    need('clang')
+    linked = subprocess.run(
+        ['clang', '-fsanitize=fuzzer,address', '-x', 'c', '-', '-o', str(folder() / 'linked')],
+        input='#include <stddef.h>\nint LLVMFuzzerTestOneInput(char *d, size_t n) { return 0; }',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if linked.returncode != 0:
+        pytest.skip('clang has no libFuzzer here (libclang-rt-dev)')
+    corpus = folder() / 'corpus'
+    corpus.mkdir(exist_ok=True)
+    vectors = json.loads((FIRMWARE / 'protocol' / 'golden_vectors.json').read_text('utf-8'))
+    for number, vector in enumerate(vectors['frames']):
+        for mode in (0, 1):
+            seed = bytes([mode]) + bytes.fromhex(vector['encoded'])
+            (corpus / f'{number}_{mode}').write_bytes(seed)
+            frame = bytes([vector['type'], len(vector['payload']) // 2, 20])
+            frame += bytes.fromhex(vector['payload'])
+            (corpus / f'{number}_{mode + 2}').write_bytes(bytes([mode + 2]) + frame)
+    said = run(build('fuzz'), '-max_total_time=10', '-seed=1', '-max_len=512', corpus)
+    runs = re.search(r'Done (\d+) runs', said)
+    assert runs is not None, said
+    assert int(runs.group(1)) > 1000
+
+
+def test_the_core_keeps_to_c99_without_heap_and_input_output():
+    for source in (FIRMWARE / 'core').iterdir():
+        included = re.findall(r'#include [<"]([\w/.]+)[>"]', source.read_text())
+        assert set(included) <= {
+            'stdbool.h',
+            'stdint.h',
+            *(header.name for header in (FIRMWARE / 'core').glob('*.h')),
+        }

@@ -1,0 +1,302 @@
+"""Stepper boards behind a pseudo-terminal: the AVR binary in simavr, and the core compiled here.
+
+What the firmware says is held against what the emulated motor shields saw on their I2C bus.
+"""
+
+import math
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from boards import Host, running
+from firmware_build import FIRMWARE, build, folder, need
+
+from softarm_ros.drivers import messages
+from softarm_ros.drivers.messages import Cause, ResetCause, Result, State, Type
+
+# The emulators run against the wall clock; a busy machine may hold them up.
+pytestmark = pytest.mark.flaky(reruns=2)
+
+
+def avr_binary() -> Path:
+    need('avr-gcc', 'avr-g++')
+    if not Path('/usr/share/arduino/hardware/arduino/avr/cores').is_dir():
+        pytest.skip('arduino-core-avr is not installed')
+    return build('steppers.elf')
+
+
+def command(kind: str) -> list[str | Path]:
+    if kind == 'native':
+        return [build('native_runner'), '--kind', 'steppers']
+    if not Path('/usr/include/simavr/sim_avr.h').is_file():
+        pytest.skip('libsimavr-dev is not installed')
+    return [build('simavr_runner'), '--elf', avr_binary()]
+
+
+@pytest.fixture(params=['native', 'avr'])
+def board(request, tmp_path):
+    with running(tmp_path, *command(request.param)) as (port, bench):
+        host = Host(port)
+        yield host, bench
+        host.close()
+
+
+def circle(t: float) -> list[int]:
+    """Six cables as a slow circle asks for: about 500 microsteps/s at most."""
+    return [
+        round(400 * (1 - math.cos(1.2 * t + m))) - round(400 * (1 - math.cos(m))) for m in range(6)
+    ]
+
+
+def test_a_handshake_names_board_and_boot(board):
+    host, _ = board
+    reply = host.hello()
+    assert (reply.version, reply.kind) == (messages.PROTOCOL_VERSION, messages.Kind.STEPPERS)
+    assert reply.channels == messages.MOTORS
+    assert reply.reset_cause is ResetCause.POWER
+    assert host.hello().boot_id == reply.boot_id
+
+
+def test_targets_are_reached_and_every_step_is_executed(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    targets = [100, -100, 1, 0, 867, -528]
+    host.follow(lambda _: targets, 2.5)
+    assert host.state.positions == tuple(targets)
+    assert host.state.moving == 0
+    seen = bench.status()
+    assert seen['shafts'] == targets
+    assert seen['moved'] == [abs(target) for target in targets]  # none twice, none back
+    assert seen['jumps'] == [0] * 6
+
+
+def test_a_circle_is_followed_at_100_hz_without_loss(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers(acceleration=20000)
+    host.follow(circle, 5.0)
+    host.follow(lambda _: circle(5.0), 0.3)
+    assert list(host.state.positions) == circle(5.0)
+    assert bench.status()['shafts'] == circle(5.0)
+    assert bench.status()['jumps'] == [0] * 6
+    counters = host.counters()
+    assert (counters.lost, counters.corrupt, counters.malformed, counters.refused) == (0, 0, 0, 0)
+    received = host.receiver.counters
+    assert received.corrupt == received.malformed == 0
+    assert received.lost == counters.skipped_states
+    assert received.frames > 500
+
+
+@pytest.mark.parametrize('how', ['silence', 'unplugged'])
+def test_without_a_host_the_motors_stand_within_250_ms(board, how):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    host.follow(lambda _: [5000, -5000] * 3, 1.0)
+    host.send(Type.TARGETS, messages.targets([5000, -5000] * 3))
+    last = time.monotonic()
+    if how == 'unplugged':
+        host.close()
+    while time.monotonic() < last + 0.6:
+        bench.read()
+        time.sleep(0.005)
+    stood = bench.changes[-1][0] - last
+    assert 0.15 < stood < 0.25, f'stood after {1e3 * stood:.0f} ms'
+    assert 300 < bench.shafts[0] < 900
+    if how == 'unplugged':
+        host = Host(host.port)
+        reply = host.hello()
+        host.wait(lambda m: isinstance(m, messages.StepperState))
+        assert reply.reset_cause is ResetCause.POWER  # the board has gone on running
+    else:
+        host.wait_state(State.STOPPED)
+    assert (host.state.state, host.state.cause) == (State.STOPPED, Cause.WATCHDOG)
+    assert list(host.state.positions) == bench.shafts
+    assert host.state.zeroed == 0x3F
+    # It goes on from there when it is told, and is homed only when it is told.
+    assert host.ask(Type.RESET) is Result.OK
+    assert host.ask(Type.ARM) is Result.OK
+    host.follow(lambda _: [0] * 6, 2.0)
+    assert bench.status()['shafts'] == [0] * 6
+    host.close()
+
+
+def test_a_stop_frame_brakes_at_once(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    host.follow(lambda _: [5000] * 6, 0.6)
+    host.send(Type.STOP)
+    sent = time.monotonic()
+    while time.monotonic() < sent + 0.3:
+        host.poll()
+        bench.read()
+        time.sleep(0.002)
+    assert bench.changes[-1][0] - sent < 0.07
+    assert (host.state.state, host.state.cause) == (State.STOPPED, Cause.STOP_FRAME)
+    assert list(host.state.positions) == bench.shafts
+    host.send(Type.TARGETS, messages.targets([0] * 6))
+    refused = host.wait(lambda m: isinstance(m, messages.Ack) and m.type == Type.TARGETS)
+    assert refused.result is Result.STATE
+
+
+def test_a_reset_is_noticed_and_old_frames_are_worth_nothing(board):
+    host, bench = board
+    first = host.hello().boot_id
+    host.prepare_steppers()
+    host.follow(lambda _: [300] * 6, 0.5)
+    bench.order('reset')
+    host.wait_state(State.BOOT)
+    assert host.state.zeroed == 0
+    shafts = bench.status()['shafts']
+    for _ in range(20):
+        host.send(Type.TARGETS, messages.targets([0] * 6))
+        host.send(Type.ARM)
+        host.poll()
+        time.sleep(0.01)
+    assert host.counters().corrupt == 40
+    reply = host.hello()
+    assert reply.boot_id != first
+    assert reply.reset_cause is ResetCause.PIN or reply.reset_cause is ResetCause.POWER
+    assert host.ask(Type.ARM) is Result.NOT_READY
+    assert bench.status()['shafts'] == shafts
+
+
+def test_a_shield_without_power_is_a_fault(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    host.follow(lambda _: [500] * 6, 0.4)
+    bench.order('shield 1 off')
+    host.follow(lambda _: [500] * 6, 0.2)
+    assert (host.state.state, host.state.cause) == (State.FAULT, Cause.COIL_BUS)
+    assert host.state.zeroed == 0
+    assert list(host.state.positions) == bench.status()['shafts']
+    assert host.ask(Type.RESET) is Result.OK
+    assert host.ask(Type.ARM) is Result.NOT_READY
+    assert host.ask(Type.ZERO, messages.zero(0x3F, [0] * 6)) is Result.COIL_BUS
+    bench.order('shield 1 on')
+    assert host.ask(Type.ZERO, messages.zero(0x3F, [0] * 6)) is Result.OK
+    assert host.ask(Type.ARM) is Result.OK
+
+
+def test_noise_on_the_line_costs_frames_and_moves_nothing(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    noise = os.urandom(3000)
+    zeros = messages.targets([0] * 6)
+    for start in range(0, len(noise), 30):
+        host.line.write(noise[start : start + 30] + b'\0')
+        host.send(Type.TARGETS, zeros)
+        host.poll()
+        time.sleep(0.01)
+    host.wait(lambda m: isinstance(m, messages.StepperState))
+    assert host.state.state is State.RUNNING
+    counters = host.counters()
+    assert counters.corrupt + counters.malformed >= 100
+    assert counters.lost == 0
+    assert bench.status()['moved'] == [0] * 6
+
+
+def test_a_bad_line_costs_frames_and_no_steps(board):
+    host, bench = board
+    host.hello()
+    host.prepare_steppers()
+    bench.order('line noise 0.0005')
+    bench.order('line loss 0.0002')
+    host.follow(lambda t: [round(300 * t)] * 6, 3.0)
+    bench.order('line noise 0')
+    bench.order('line loss 0')
+    host.follow(lambda _: [900] * 6, 0.5)
+    assert host.state.state is State.RUNNING
+    assert host.state.positions == (900,) * 6
+    assert bench.status()['shafts'] == [900] * 6
+    counters = host.counters()
+    assert counters.corrupt + counters.malformed > 0
+    assert counters.lost > 0
+    assert host.receiver.counters.corrupt + host.receiver.counters.malformed > 0
+
+
+def test_a_delayed_line_delays_and_nothing_more(board):
+    host, bench = board
+    host.hello()
+    bench.order('line delay 30')
+    time.sleep(0.1)
+    sent = time.monotonic()
+    host.send(Type.PING, messages.ping(1))
+    host.wait(lambda m: isinstance(m, messages.Pong))
+    assert 0.06 <= time.monotonic() - sent < 0.12
+    host.prepare_steppers()
+    host.follow(lambda _: [100] * 6, 0.8)
+    assert bench.status()['shafts'] == [100] * 6
+    assert host.counters().lost == 0
+
+
+def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
+    host, bench = board
+    boot = host.hello().boot_id
+    host.prepare_steppers()
+    host.follow(lambda _: [5000] * 6, 0.6)
+    bench.order('line unplug')
+    pulled = time.monotonic()
+    with pytest.raises(OSError):
+        while time.monotonic() < pulled + 1.0:
+            host.send(Type.TARGETS, messages.targets([5000] * 6))
+            host.poll()
+            time.sleep(0.01)
+    assert time.monotonic() - pulled < 0.3
+    assert not host.port.exists()
+    time.sleep(0.3)
+    bench.read()
+    assert bench.changes[-1][0] - pulled < 0.26
+    bench.order('line plug')
+    while not host.port.exists():
+        time.sleep(0.01)
+    again = Host(host.port)
+    assert again.hello().boot_id == boot
+    again.wait_state(State.STOPPED)
+    assert list(again.state.positions) == bench.status()['shafts']
+    again.close()
+
+
+def test_opening_the_port_resets_a_mega(tmp_path):
+    with running(tmp_path, *command('avr'), '--reset-on-open', '1') as (port, bench):
+        first = Host(port)
+        boot = first.hello().boot_id
+        first.prepare_steppers()
+        first.follow(lambda _: [100] * 6, 0.5)
+        first.close()
+        time.sleep(0.1)
+        again = Host(port)
+        assert again.hello().boot_id != boot
+        again.wait_state(State.IDLE)
+        assert again.state.zeroed == 0
+        assert again.ask(Type.ARM) is Result.NOT_READY
+        assert bench.status()['shafts'] == [100] * 6  # the shields still hold
+        again.close()
+
+
+def test_the_sketch_folder_is_complete(tmp_path):
+    """Copied away from the repository, it has all the Arduino tools need."""
+    avr_binary()
+    sketch = tmp_path / 'steppers'
+    shutil.copytree(folder() / 'sketch' / 'steppers', sketch)
+    assert not [path for path in sketch.rglob('*') if path.is_symlink()]
+    core = Path('/usr/share/arduino/hardware/arduino/avr')
+    flags = ['-mmcu=atmega2560', '-DF_CPU=16000000L', '-DDECIMAL_DIG=__DECIMAL_DIG__', '-Os', '-w']
+    flags += [f'-I{core}/{sub}' for sub in ('cores/arduino', 'variants/mega')]
+    made = ['avr-g++', '-std=gnu++11', *flags, '-include', 'Arduino.h', '-x', 'c++', '-c']
+    subprocess.run([*made, 'steppers.ino', '-o', 'steppers.o'], cwd=sketch, check=True)
+    for source in sorted(sketch.rglob('*.c')):
+        subprocess.run(
+            ['avr-gcc', '-std=gnu11', *flags, '-c', str(source), '-o', 'core.o'],
+            cwd=sketch,
+            check=True,
+        )
+    for source in (sketch / 'src' / 'core').iterdir():
+        assert source.read_text() == (FIRMWARE / 'core' / source.name).read_text()

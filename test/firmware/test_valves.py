@@ -1,0 +1,183 @@
+"""Valve boards behind a pseudo-terminal: the STM32 binary in QEMU, and the core compiled here.
+
+What the firmware says is held against what its output registers were told.
+"""
+
+import time
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import pytest
+from boards import Bench, Host, running
+from firmware_build import build, need
+
+from softarm_ros.drivers import messages
+from softarm_ros.drivers.messages import Cause, Result, State, Type
+
+# The emulators run against the wall clock; a busy machine may hold them up.
+pytestmark = pytest.mark.flaky(reruns=2)
+
+
+def command(kind: str) -> list[str | Path]:
+    if kind == 'native':
+        return [build('native_runner'), '--kind', 'valves']
+    need('arm-none-eabi-gcc', 'qemu-system-arm')
+    return [build('qemu_runner'), '--elf', build('valves.elf')]
+
+
+@pytest.fixture(params=['native', 'qemu'])
+def board(request, tmp_path):
+    with running(tmp_path, *command(request.param)) as (port, bench):
+        host = Host(port, baud=115200)
+        yield host, bench
+        host.close()
+
+
+def times(**open_ms: int) -> list[int]:
+    return [open_ms.get(f'o{output}', 0) for output in range(messages.VALVES)]
+
+
+def prepare(host: Host, cap_ms: int = 500, dead_ms: int = 10) -> None:
+    host.hello()
+    assert host.ask(Type.VALVE_CONFIG, messages.valve_config(cap_ms, dead_ms)) is Result.OK
+    assert host.ask(Type.ARM) is Result.OK
+
+
+def keep_going(host: Host, bench: Bench, batch: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        host.send(Type.KEEP, messages.keep(batch))
+        host.poll()
+        bench.read()
+        time.sleep(0.02)
+
+
+def opened_for(bench: Bench, output: int) -> list[float]:
+    """How long an output was open, each time."""
+    found, since = [], None
+    for when, mask in bench.valves:
+        is_open = bool(mask >> output & 1)
+        if is_open and since is None:
+            since = when
+        elif not is_open and since is not None:
+            found.append(when - since)
+            since = None
+    return found
+
+
+def test_a_handshake_names_the_board(board):
+    host, _ = board
+    reply = host.hello()
+    assert (reply.kind, reply.channels) == (messages.Kind.VALVES, messages.VALVES)
+
+
+def test_every_output_opens_for_its_time(board):
+    host, bench = board
+    prepare(host)
+    wanted = [0] * messages.VALVES
+    for muscle in range(30):
+        wanted[2 * muscle + muscle % 2] = 20 + 10 * muscle
+    host.send(Type.OPEN, messages.open_valves(1, wanted))
+    keep_going(host, bench, 1, 0.5)
+    errors_ms = []
+    for output, open_ms in enumerate(wanted):
+        durations = opened_for(bench, output)
+        assert len(durations) == (open_ms > 0)
+        errors_ms += [1e3 * duration - open_ms for duration in durations]
+    assert abs(median(errors_ms)) < 2.0
+    assert max(map(abs, errors_ms)) < 20.0  # single ones: stamps of a busy machine
+    assert bench.valves[-1][1] == 0
+    assert host.state.open == 0
+
+
+def test_never_both_valves_of_a_muscle(board):
+    host, bench = board
+    prepare(host, dead_ms=20)
+    host.send(Type.OPEN, messages.open_valves(1, times(o8=300, o9=300)))
+    refused = host.wait(lambda m: isinstance(m, messages.Ack))
+    assert refused.result is Result.INTERLOCK
+    for batch in range(2, 12):
+        first = batch % 2
+        host.send(
+            Type.OPEN, messages.open_valves(batch, times(o8=300 * first, o9=300 * (1 - first)))
+        )
+        keep_going(host, bench, batch, 0.08)
+    masks = [mask >> 8 & 3 for _, mask in bench.valves]
+    assert 3 not in masks
+    assert {1, 2} <= set(masks)
+    changes = [(when, mask >> 8 & 3) for when, mask in bench.valves]
+    for (closed, before), (opened, now) in pairwise(changes):
+        if before == 0 and now != 0 and closed > changes[0][0]:
+            assert opened - closed > 0.015
+
+
+def test_silence_closes_everything(board):
+    host, bench = board
+    prepare(host, cap_ms=10000)
+    host.send(Type.OPEN, messages.open_valves(1, [10000, 0] * 30))
+    last = time.monotonic()
+    while time.monotonic() < last + 0.4:
+        host.poll()
+        bench.read()
+        time.sleep(0.002)
+    assert bench.valves[-2][1] != 0
+    when, mask = bench.valves[-1]
+    assert mask == 0
+    assert 0.15 < when - last < 0.25
+    assert (host.state.state, host.state.cause) == (State.STOPPED, Cause.WATCHDOG)
+    assert host.state.open == 0
+
+
+def test_a_stop_frame_closes_everything(board):
+    host, bench = board
+    prepare(host, cap_ms=10000)
+    host.send(Type.OPEN, messages.open_valves(1, [0, 10000] * 30))
+    keep_going(host, bench, 1, 0.2)
+    assert bench.valves[-1][1] == int('10' * 30, 2)
+    assert host.state.open == int('10' * 30, 2)
+    assert host.ask(Type.STOP) is Result.OK
+    time.sleep(0.05)
+    bench.read()
+    assert bench.valves[-1][1] == 0
+    assert host.ask(Type.RESET) is Result.OK
+    assert host.ask(Type.ARM) is Result.OK
+    host.send(Type.KEEP, messages.keep(1))
+    refused = host.wait(lambda m: isinstance(m, messages.Ack))
+    assert refused.result is Result.BATCH
+
+
+def test_a_reset_closes_everything_and_is_another_boot(board):
+    host, bench = board
+    first = host.hello().boot_id
+    prepare(host, cap_ms=10000)
+    host.send(Type.OPEN, messages.open_valves(1, [10000, 0] * 30))
+    keep_going(host, bench, 1, 0.1)
+    bench.order('reset')
+    host.wait_state(State.BOOT, 5.0)
+    bench.read()
+    assert bench.valves[-1][1] == 0
+    for batch in range(2, 12):
+        host.send(Type.OPEN, messages.open_valves(batch, [10000, 0] * 30))
+        host.poll()
+        time.sleep(0.02)
+    bench.read()
+    assert bench.valves[-1][1] == 0
+    assert host.hello().boot_id != first
+
+
+def test_full_frames_at_50_hz_are_not_lost(board):
+    host, bench = board
+    prepare(host)
+    start = time.monotonic()
+    for tick in range(150):
+        wanted = [15 * (output % 2 == tick % 2) for output in range(messages.VALVES)]
+        host.send(Type.OPEN, messages.open_valves(tick, wanted))
+        while time.monotonic() < start + (tick + 1) * 0.02:
+            host.poll()
+            bench.read()
+            time.sleep(0.001)
+    counters = host.counters()
+    assert (counters.lost, counters.corrupt, counters.malformed, counters.refused) == (0, 0, 0, 0)
+    assert host.receiver.counters.lost == counters.skipped_states
+    assert host.receiver.counters.frames > 140
