@@ -528,10 +528,9 @@ def test_missing_file_folder_and_bytes(tmp_path):
 def test_unknown_builtin_name(tmp_path, monkeypatch):
     with pytest.raises(RigError) as error:
         load_rig('cabel_arm')
-    assert str(error.value) == (
-        "unknown rig 'cabel_arm' (did you mean 'cable_arm'?); "
-        "known: 'cable_arm', 'cable_arm_single', or a .yaml file"
-    )
+    message = str(error.value)
+    assert message.startswith("unknown rig 'cabel_arm' (did you mean 'cable_arm'?); known: ")
+    assert "'cable_arm', 'cable_arm_single', " in message and message.endswith(', or a .yaml file')
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'results').mkdir()
     with pytest.raises(RigError, match=r'results: is a folder; expected a rig file'):

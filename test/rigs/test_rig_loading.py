@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import softarm_ros
-from softarm_ros.models.config import MODEL_NAMES
 from softarm_ros.rigs import loader
 from softarm_ros.rigs.cable_rig import CableRig as Rig
 from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
@@ -23,7 +22,7 @@ def test_every_shipped_rig_loads_under_its_own_name(info):
     assert rig.name == info.name == info.path.stem
     assert ' '.join(rig.description.split()) == info.description
     assert rig.source == info.path.resolve()
-    for name in MODEL_NAMES:
+    for name in rig.MODELS:
         assert rig.model(name).actuator_names == rig.actuator_names
 
 
