@@ -1,0 +1,173 @@
+"""The pneumatic rig: loads, refuses what does not fit, and its page names every field."""
+
+import copy
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
+from softarm_ros.rigs.pneumatic_rig import PneumaticRig
+from softarm_ros.rigs.validation import validate_document
+from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / 'config' / 'rigs' / 'pneumatic_arm.yaml'
+PAGE = ROOT / 'docs' / 'arms_pneumatic.md'
+
+
+@pytest.fixture(scope='module')
+def shipped():
+    return read_yaml(SHIPPED)
+
+
+def load_changed(document, change):
+    data = copy.deepcopy(document.data)
+    change(data)
+    changed = YamlDocument(document.source, data, document.lines)
+    return validate_document(PneumaticRig, changed, strip_trajectory_type)
+
+
+def put(path, value):
+    def change(data):
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = value
+
+    return change
+
+
+def drop_chamber(data):
+    data['actuators'] = data['actuators'][:5]
+
+
+def all_of(*changes):
+    def change(data):
+        for one in changes:
+            one(data)
+
+    return change
+
+
+WRONG = {
+    'same section twice': (put(['sections', 1, 'name'], 'proximal'), 'sections[1].name'),
+    'chamber missing': (drop_chamber, 'actuators'),
+    'chamber misnamed': (put(['actuators', 4, 'name'], 'distal_2'), 'actuators[4].name'),
+    'beyond the curve': (put(['actuators', 2, 'pressure_max_Pa'], 9.5e4), 'pressure_max_Pa'),
+    'regulator missing': (put(['plant', 'regulators', 'gain'], [1.0] * 5), 'regulators.gain'),
+    'driver limit': (put(['plant', 'regulators', 'max_pressure_Pa'], 8e4), 'max_pressure_Pa'),
+    'plant of one section': (
+        lambda d: d['plant'].__setitem__('sections', d['plant']['sections'][:1]),
+        'plant.sections',
+    ),
+    'another arm': (put(['plant', 'sections', 0, 'bending_length_m'], 0.3), 'bending_length_m'),
+    'gripper': (put(['gripper', 'open_pressure_Pa'], 6e4), 'gripper.open_pressure_Pa'),
+    'floats': (
+        all_of(put(['medium'], 'water'), put(['gripper', 'volume_m3'], 1e-4)),
+        'gripper.volume_m3',
+    ),
+    'weightless model': (
+        all_of(put(['default_model'], 'constant_curvature'), put(['tip_load_kg'], 0.1)),
+        'tip_load_kg',
+    ),
+}
+
+
+@pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)
+def test_what_does_not_fit_is_refused_by_field(shipped, change, field):
+    with pytest.raises(RigError) as caught:
+        load_changed(shipped, change)
+    assert field in str(caught.value) and 'expected' in str(caught.value)
+
+
+def test_the_shipped_rig_loads_as_it_is(shipped):
+    rig = load_changed(shipped, lambda data: None)
+    assert rig.model().name == 'angle_correction'
+    assert rig.model('constant_curvature').name == 'constant_curvature'
+    limits = rig.actuator_limits()
+    assert limits.unit == 'Pa' and limits.effort_unit == 'Pa'
+    upper = rig.configuration_limits().upper
+    np.testing.assert_allclose(rig.model().actuation_of(upper), limits.position_max, rtol=1e-9)
+
+
+def sag(rig):
+    """Return the largest difference the weight makes to a posture [m]."""
+    e = np.array([0.015, 0.0, 0.005, 0.0, 0.012, 0.003])
+    tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.MODELS]
+    return float(np.linalg.norm(tips[0] - tips[1]))
+
+
+def test_payload_and_water_reach_model_and_plant_alike(shipped):
+    """What load and water change of the sag is the same in both to a fifth."""
+    rigs = [
+        load_changed(shipped, change)
+        for change in (
+            lambda data: None,
+            put(['tip_load_kg'], 0.05),
+            put(['medium'], 'water'),
+        )
+    ]
+    sags = [sag(rig) for rig in rigs]
+    assert sags[1] > 1.2 * sags[0] and sags[2] < 0.15 * sags[0]
+    pressures = np.array([4e4, 0.0, 1e4, 0.0, 4e4, 1e4])
+    known, real = [], []
+    for rig in rigs:
+        known.append(rig.model().forward(pressures).tip[:3, 3])
+        real.append(rig.simulated_arm(0).tips_at_rest(pressures)[-1, :3, 3])
+    for k in (1, 2):
+        model, plant = known[k] - known[0], real[k] - real[0]
+        assert np.linalg.norm(model - plant) < 0.3 * np.linalg.norm(model)
+
+
+def test_a_load_that_tips_the_arm_over_is_told(shipped):
+    rig = load_changed(shipped, put(['tip_load_kg'], 3.0))
+    rig = rig.model_copy(update={'gravity_m_s2': (0.0, 0.0, -9.81)})
+    with pytest.raises(ModelError, match='stable'):
+        rig.model().shape_of(np.full(6, 0.01))
+
+
+def fields_of(model, seen):
+    for name, field in model.model_fields.items():
+        seen.add(name)
+        for candidate in (field.annotation, *getattr(field.annotation, '__args__', ())):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                fields_of(candidate, seen)
+    return seen
+
+
+def test_the_page_names_every_field_of_the_kind():
+    general = (ROOT / 'docs' / 'rigs.md').read_text(encoding='utf-8')
+    page = PAGE.read_text(encoding='utf-8')
+    missing = [
+        name
+        for name in sorted(fields_of(PneumaticRig, set()))
+        if f'`{name}`' not in page and f'`{name}`' not in general
+    ]
+    assert not missing
+
+
+def test_attitudes_of_the_task_lie_within_the_limits():
+    from softarm_ros.rigs.task_file import load_task
+    from softarm_ros.runtime.task_plan import TaskError, plan_stages
+
+    rig = load_rig('pneumatic_arm')
+    task = load_task('pick_and_place')
+    stages = plan_stages(rig, rig.model(), task)
+    groups = [s for s in stages if s.configuration is not None]
+    assert len(groups) == 6
+    for stage in groups:
+        rig.actuator_limits().check(rig.model().actuation_of(stage.configuration))
+    first = np.radians([270, 50])
+    bends = rig.model().bends_and_lengths(groups[0].configuration)[:2]
+    np.testing.assert_allclose(
+        bends, first[1] * np.array([math.cos(first[0]), math.sin(first[0])]), atol=1e-12
+    )
+    step = task.steps[1].model_copy(update={'attitude_deg': (270.0, 50.0)})
+    with pytest.raises(TaskError, match='has 2 angles; expected 4'):
+        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}))
+    step = task.steps[1].model_copy(update={'attitude_deg': (0.0, 70.0, 0.0, 0.0)})
+    with pytest.raises(TaskError, match='proximal_chamber'):
+        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}))
