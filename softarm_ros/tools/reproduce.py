@@ -58,6 +58,14 @@ STUDIES = {
         ('circle', 'line', 'circle_small', 'line_small'),
         'The paper drives in open loop only.',
     ),
+    'pam_arm': Study(
+        'softarm_ros.tools.pam_arm_study',
+        'pam_arm: the experiments of Chen et al. 2022',
+        'Ten modules of three vacuum muscles on an elastic backbone, behind sixty valves.',
+        ('circle', 'line', 'square', 'cardioid'),
+        'The paper measures the tip but drives in open loop, from point to point; its numbers '
+        'stand beside ours below.',
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """Dynamics of the muscle arm's backbone: exact derivatives, closed forms, rest, dissipation."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def frequency_and_decay(x, h):
     """Frequency [Hz] and damping ratio of a decaying oscillation, from its zero crossings."""
     up = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
     times = h * (up + x[up] / (x[up] - x[up + 1]))
-    peaks = [np.max(x[a:b]) for a, b in zip(up, up[1:])]
+    peaks = [np.max(x[a:b]) for a, b in pairwise(up)]
     decrement = np.log(peaks[0] / peaks[-1]) / (len(peaks) - 1)
     return (len(times) - 1) / (times[-1] - times[0]), decrement / (2.0 * math.pi)
 

@@ -1,5 +1,7 @@
 """Valve board and drive: interlock, delays, cutting, and the estimate of lengths."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,7 @@ def check_log(log, drive, relays):
             unlike = pulse.close_s - pulse.off_s - late
             assert abs(unlike) <= 2.0 * relays.closing_spread_s + 2.0 * slack
     for pulses in by_muscle.values():
-        for first, second in zip(pulses, pulses[1:]):
+        for first, second in pairwise(pulses):
             assert second.on_s >= first.off_s + drive.guard_s - 1e-9
             assert second.open_s > first.close_s
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ITERATIONS = 30
 _TIP_TOLERANCE = 1e-8  # of the arm's length, and in rad
+_SAME_SHAPE = 1e-6  # of the arm's length, between tips
 
 
 def search_lengths(
@@ -26,19 +27,39 @@ def search_lengths(
     guess: Array | None,
     tip_force: Vector3,
 ) -> InverseSolution:
-    """Return what `MinimumEnergyArm.inverse` promises, by Newton's method within limits."""
+    """
+    Return what `MinimumEnergyArm.inverse` promises, by Newton's method within limits.
+
+    A guess from which it does not arrive, or arrives at lengths under which the arm would settle
+    into another shape, is given up for the start without one.
+    """
     point = finite_array(position, (3,), 'position')
     target = pose(np.eye(3) if orientation is None else orientation, point)
     rows = 3 if orientation is None else 6
-    if guess is None:
-        held = arm.rod.reach(position, orientation, tip_force)
-        if not held.converged:
-            lengths = np.full(3 * arm.modules.modules, arm.neutral_length())
-        else:
-            lengths, _ = clamp_lengths(muscle_lengths(held, arm.modules), arm.modules)
+    if guess is not None:
+        near = _search(arm, target, rows, arm.checked_lengths(guess).ravel(), tip_force)
+        if near is not None and near.converged:
+            return near
+    held = arm.rod.reach(position, orientation, tip_force)
+    if not held.converged:
+        lengths = np.full(3 * arm.modules.modules, arm.neutral_length())
     else:
-        lengths = arm.checked_lengths(guess).ravel()
-    state = arm.equilibrium(lengths, tip_force)
+        lengths, _ = clamp_lengths(muscle_lengths(held, arm.modules), arm.modules)
+    found = _search(arm, target, rows, lengths, tip_force)
+    if found is None:
+        raise ModelError(f'no stable shape to start from towards {np.round(point, 4).tolist()} m')
+    return found
+
+
+def _search(
+    arm: MinimumEnergyArm, target: Array, rows: int, start: Array, tip_force: Vector3
+) -> InverseSolution | None:
+    """Return where the search from lengths `start` ends; None if the arm cannot have these."""
+    lengths = start
+    try:
+        state = arm.equilibrium(lengths, tip_force)
+    except ModelError:
+        return None
     error = _error(arm, state, target, rows)
     for _ in range(_ITERATIONS):
         if _arrived(arm, error):
@@ -51,6 +72,7 @@ def search_lengths(
             break
         lengths, state, error = moved
     message = _overload(arm, state) if _arrived(arm, error) else _why_short(arm, lengths, error)
+    message = message or _other_shape(arm, lengths, state, tip_force)
     return InverseSolution(
         actuation=lengths,
         shape=arm.shape_of_state(state, lengths),
@@ -58,6 +80,20 @@ def search_lengths(
         converged=not message,
         message=message,
     )
+
+
+def _other_shape(
+    arm: MinimumEnergyArm, lengths: Array, state: MuscleEquilibrium, tip_force: Vector3
+) -> str:
+    """Return a message if the arm, left to itself under these lengths, takes another shape."""
+    try:
+        alone = arm.equilibrium(lengths, tip_force)
+    except ModelError as error:
+        return str(error)
+    apart = float(np.linalg.norm(alone.positions[-1] - state.positions[-1]))
+    if apart <= _SAME_SHAPE * arm.rest_length_m:
+        return ''
+    return f'under these lengths the arm also has a shape whose tip is {1e3 * apart:.1f} mm away'
 
 
 def _error(arm: MinimumEnergyArm, state: MuscleEquilibrium, target: Array, rows: int) -> Array:

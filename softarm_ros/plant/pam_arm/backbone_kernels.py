@@ -179,7 +179,8 @@ def backbone_gradient_into(
     Write the gradient (3 n,) [N m] of the step's energy and the band of its Hessian.
 
     `q`, `before` (n + 1, 4): nodes now and at the start of the step; `velocity`, `spin` (n, 3) of
-    the nodes at the start; `damping` (3,) of the strains by the length of the step. The part J' M J of the Hessian is left to `add_masses`.
+    the nodes at the start; `damping` (3,) of the strains by the length of the step. The part
+    J' M J of the Hessian is left to `add_masses`.
     """
     n = q.shape[0] - 1
     none = np.empty(0)
@@ -237,6 +238,8 @@ def step_backbone(
 
     Parameters
     ----------
+    ds, h
+        Length of an interval [m] and of the step [s].
     q, r, velocity, spin
         (n + 1, 4), (n + 1, 3) [m], (n, 3) [m/s] and (n, 3) [rad/s, body frame]: state, changed.
     stiffness, masses, inertias
@@ -279,8 +282,8 @@ def step_backbone(
     for iteration in range(_MAX_ITERATIONS):
         backbone_gradient_into(
             q, before, r_before, velocity, spin, ds, stiffness, masses, inertias, drag_rate,
-            gravity, anchors, rest, stiffer, damping, h, r, vectors, loads, forces, turn, gradient, band,
-            by_lengths, True,
+            gravity, anchors, rest, stiffer, damping, h, r, vectors, loads, forces, turn,
+            gradient, band, by_lengths, True,
         )  # fmt: skip
         worst = np.abs(gradient).max()
         if not math.isfinite(worst):

@@ -79,7 +79,7 @@ class RelayConfig(ConfigBlock):
     shortest_delay_s: Positive
     longest_delay_s: Positive = Field(description='each valve has its own delay in this range')
     closing_spread_s: NonNegative = Field(
-        description='standard deviation of how much later, or earlier, a valve closes than it opens'
+        description='standard deviation of what closing takes longer, or less, than opening'
     )
     jitter_s: NonNegative = Field(description='standard deviation from one operation to the next')
     link_delay_s: NonNegative = Field(description='from the driver to the board')

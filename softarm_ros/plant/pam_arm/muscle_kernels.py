@@ -42,6 +42,10 @@ def fill_muscles(
 
     Parameters
     ----------
+    now, h
+        Start and length of the step [s].
+    gas, free
+        (m,) [m], changed.
     tension
         (m,) [N], positive pulling.
     open_s, close_s, inflating
