@@ -56,6 +56,11 @@ def test_load_reaches_model_and_plant():
     assert study.with_load(RIG, 0.5).tip_load_kg == pytest.approx(0.5 / 9.81)
 
 
+def test_loads_take_a_larger_share_of_the_pull():
+    free, loaded = (study.pull_share(RIG, 'circle', load) for load in (0.0, 0.5))
+    assert 0.7 < free < 1.0 < loaded
+
+
 def test_figures_are_drawn():
     runs = [run()] + [
         study.PointRun(
