@@ -401,8 +401,8 @@ def _closed_loop(rig: MuscleRig, seed: int) -> Experiment:
         'simulation',
         'The paper has a sensor at the tip but no feedback from it; its open-loop numbers stand '
         'beside ours in closed loop. The load is known to the controller. The last columns are '
-        'the largest share of its pull that a muscle needs by the model, without load and with it: '
-        'where it is more than what the vacuum leaves a muscle of that length, feedback cannot '
+        'the largest share of its pull that a muscle needs by the model, without load and with '
+        'it: where it is more than what the vacuum leaves a muscle of that length, feedback cannot '
         'help.',
         tuple(rows),
         Table(
