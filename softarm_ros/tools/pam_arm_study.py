@@ -400,10 +400,9 @@ def _closed_loop(rig: MuscleRig, seed: int) -> Experiment:
         f'The curves under {_HEAVIEST_N:g} N with feedback',
         'simulation',
         'The paper has a sensor at the tip but no feedback from it; its open-loop numbers stand '
-        'beside ours in closed loop. The load is known to the controller. The last columns are '
-        'the largest share of its pull that a muscle needs by the model, without load and with '
-        'it: where it is more than what the vacuum leaves a muscle of that length, feedback cannot '
-        'help.',
+        'beside ours in closed loop. The load is known to the controller. Last columns: the '
+        'largest share of its pull that a muscle needs by the model, without load and with it. '
+        'Where that is more than the vacuum leaves a muscle of that length, no feedback helps.',
         tuple(rows),
         Table(
             ('curve', 'mean, mm', 'mean, % of L', 'max, % of L', 'pull, 0 N', 'pull, loaded'),
