@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.rigs.cable_rig import CableRig as Rig
-from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
+from softarm_ros.rigs.errors import listed
+from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, strip_trajectory_type
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
@@ -530,7 +531,7 @@ def test_unknown_builtin_name(tmp_path, monkeypatch):
         load_rig('cabel_arm')
     assert str(error.value) == (
         "unknown rig 'cabel_arm' (did you mean 'cable_arm'?); "
-        "known: 'cable_arm', 'cable_arm_single', or a .yaml file"
+        f'known: {listed([info.name for info in list_rigs()])}, or a .yaml file'
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'results').mkdir()
