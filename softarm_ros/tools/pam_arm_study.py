@@ -321,9 +321,10 @@ def _open_loop(runs: Sequence[PointRun]) -> Experiment:
         'The lengths of the rod held at its tip, as in the paper, turned into valve times; '
         f'{DWELL_S:g} s of rest at each point. The paper gives three means without saying whether '
         'they are of curves or of loads; figures 9 to 14 number the experiments by curve. One '
-        "seed. The muscle stiffness of the controller's model was chosen (with that model, before "
-        'this plant) so that the lengths miss by about what the paper measured, so the agreement '
-        'is no proof.',
+        'seed. A part of the error is in these lengths (the model alone): muscles are not '
+        'infinitely stiff, and how stiff the model takes them was chosen for an error of about '
+        "the paper's. The rest is the plant: tips lie inward of their targets, as valves move "
+        'loaded muscles less than the table says.',
         tuple(rows),
         table,
         pictures,
@@ -401,8 +402,9 @@ def _closed_loop(rig: MuscleRig, seed: int) -> Experiment:
         'simulation',
         'The paper has a sensor at the tip but no feedback from it; its open-loop numbers stand '
         'beside ours in closed loop. The load is known to the controller. Last columns: the '
-        'largest share of its pull that a muscle needs by the model, without load and with it. '
-        'Where that is more than the vacuum leaves a muscle of that length, no feedback helps.',
+        'largest share of its pull that a muscle needs by the model, without load and with it: '
+        'above 100 % the vacuum is too weak for these lengths, and other lengths, with the tip in '
+        'the same place, may or may not be found.',
         tuple(rows),
         Table(
             ('curve', 'mean, mm', 'mean, % of L', 'max, % of L', 'pull, 0 N', 'pull, loaded'),
