@@ -192,3 +192,58 @@ def test_airbags_of_100_mm_would_have_to_pull_beyond_their_strength():
     assert not solution.converged and solution.residual < 1e-6
     assert 'N, 22.8 N at most' in solution.message
     assert np.max(arm(max_length_m=0.1).equilibrium(solution.actuation).tensions) > 100.0
+
+
+def test_preferred_lengths_depend_on_the_tip_alone():
+    model = arm()
+    lengths = model.inverse((0.2, 0.05, 0.9)).actuation
+    tip, jacobian = model.tip_and_jacobian(lengths)
+    rng = np.random.default_rng(1)
+    other = lengths + 3e-4 * rng.normal(size=30)
+    for _ in range(6):  # back to the same tip, by other lengths
+        now, jacobian = model.tip_and_jacobian(other)
+        other = other + np.linalg.pinv(jacobian) @ (tip - now)
+    assert np.abs(other - lengths).max() > 2e-4
+    preferred = model.preferred_configuration(other)
+    np.testing.assert_allclose(preferred, model.preferred_configuration(lengths), atol=1e-8)
+    np.testing.assert_allclose(model.forward(preferred).tip[:3, 3], tip, atol=1e-7)
+    pulls = [np.abs(model.equilibrium(q).tensions).max() for q in (preferred, other)]
+    assert pulls[0] < pulls[1]
+
+
+def test_the_straight_arm_prefers_to_stay_as_it_is():
+    model = arm()
+    rest = model.rest_configuration
+    np.testing.assert_allclose(rest, 0.1)
+    np.testing.assert_allclose(model.preferred_configuration(rest), rest)
+    assert model.observed_configuration(np.eye(4)[None]) is None
+    # One scale of a muscle at the base moves the tip by about the length of the arm.
+    moves = np.linalg.norm(model.jacobian(rest)[:3], axis=0) * model.configuration_scale
+    assert 0.3 < moves.max() < 1.5
+
+
+def test_a_payload_is_a_force_along_gravity():
+    loaded = MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), tip_load_kg=0.05)
+    lengths = arm().inverse((0.2, 0.05, 0.9)).actuation
+    expected = arm().forward(lengths, tip_force=(0.0, 0.0, 0.05 * 9.81))
+    np.testing.assert_allclose(loaded.forward(lengths).tip, expected.tip, atol=1e-9)
+    np.testing.assert_allclose(loaded.tips_of(lengths[None])[0], expected.tip[:3, 3], atol=1e-9)
+    with pytest.raises(ValueError, match='tip_load_kg'):
+        MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), tip_load_kg=-1.0)
+
+
+@pytest.mark.parametrize('longer', [-0.002, 0.002, 0.004])
+def test_a_guess_that_buckles_the_arm_leads_to_the_shape_that_forward_finds(longer):
+    model = arm()
+    lengths = model.inverse((0.15, -0.1, 0.94)).actuation
+    target = model.forward(lengths).tip[:3, 3]
+    solution = model.inverse(target, guess=lengths + longer)
+    assert solution.converged, solution.message
+    np.testing.assert_allclose(model.forward(solution.actuation).tip[:3, 3], target, atol=1e-6)
+    assert model.equilibrium(solution.actuation).tensions.max() < model.modules.max_pull_N
+
+
+def test_tensions_for_the_driver_end_where_muscles_do():
+    model = arm()
+    pulls = model.muscle_tensions(np.full(30, 0.0995))  # all against an unyielding backbone
+    np.testing.assert_allclose(pulls, model.modules.max_pull_N)

@@ -95,7 +95,9 @@ def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
     assert 780 <= len(frames) <= 801
     assert frames[0].section_tips.shape == (1, 4, 4)
     seen = np.array([f.section_tips[0, :3, 3] for f in frames])
-    assert seen.std(axis=0) == pytest.approx([7e-4] * 3, rel=0.1)
+    # From frame to frame the arm hardly moves.
+    noise = np.diff(seen, axis=0).std(axis=0) / np.sqrt(2.0)
+    assert noise == pytest.approx([7e-4] * 3, rel=0.1)
     plant.mocap_enabled = False
     plant.poll_poses()
     plant.step(None, 1.0)

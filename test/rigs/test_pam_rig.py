@@ -1,11 +1,22 @@
 """The rig of the muscle arm: its model, its limits, and what its checks say."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from softarm_ros import load_rig
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.plant.pam_arm.config import (
+    PamPlantConfig,
+    PneumaticsConfig,
+    RelayConfig,
+    ValveDriveConfig,
+    ValveTableConfig,
+)
 from softarm_ros.rigs.checks import find_inconsistencies
-from softarm_ros.rigs.muscle_rig import MuscleRig
+from softarm_ros.rigs.muscle_rig import MuscleConfig, MuscleRig
+from softarm_ros.rigs.schema import Rig
 
 RIG = load_rig('pam_arm')
 
@@ -71,6 +82,15 @@ def test_inconsistent_files_are_told(path, value, message):
     with pytest.raises(ValueError) as told:
         changed(path, value)
     assert message in str(told.value)
+
+
+def test_docs_name_every_field():
+    text = (Path(__file__).parents[2] / 'docs' / 'arms_pam_arm.md').read_text(encoding='utf-8')
+    own = set(MuscleRig.model_fields) - set(Rig.model_fields)
+    blocks = (BackboneConfig, ParallelModulesConfig, MuscleConfig, ValveDriveConfig)
+    blocks += (ValveTableConfig, PamPlantConfig, PneumaticsConfig, RelayConfig)
+    for field in own.union(*(block.model_fields for block in blocks)) - {'name'}:
+        assert f'`{field}`' in text, field
 
 
 def test_the_file_itself_is_consistent():
