@@ -79,7 +79,6 @@ STUDIES = {
         ('circle', 'line', 'sweep'),
         'The paper drives in open loop only, with a location error below 5.7 mm.',
     ),
-    ),
     'pam_arm': Study(
         'softarm_ros.tools.pam_arm_study',
         'pam_arm: the experiments of Chen et al. 2022',
@@ -96,7 +95,6 @@ STUDIES = {
         ('circle', 'line', 'square'),
         'There are recordings of this arm, but none of it being controlled along these paths: '
         'the plant has assumed parameters, and the controller what was identified.',
-    ),
     ),
 }
 

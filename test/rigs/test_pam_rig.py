@@ -85,7 +85,7 @@ def test_inconsistent_files_are_told(path, value, message):
 
 
 def test_docs_name_every_field():
-    text = (Path(__file__).parents[2] / 'docs' / 'arms_pam_arm.md').read_text(encoding='utf-8')
+    text = (Path(__file__).parents[2] / 'docs' / 'arms_pam.md').read_text(encoding='utf-8')
     own = set(MuscleRig.model_fields) - set(Rig.model_fields)
     blocks = (BackboneConfig, ParallelModulesConfig, MuscleConfig, ValveDriveConfig)
     blocks += (ValveTableConfig, PamPlantConfig, PneumaticsConfig, RelayConfig)
