@@ -50,6 +50,10 @@ setup(
         # Real ROS 2 from PyPI; leave it out where a ROS installation is sourced.
         'ros': ['ros-kilted-rclpy', 'ros-rclpy[fastrtps]', 'ros-common-interfaces'],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'hardware': [
+            'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
+            'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its private stubs carry the emulated one
+        ],
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

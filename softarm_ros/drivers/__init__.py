@@ -1,0 +1,1 @@
+"""Device drivers: codecs, transports and device families; hardware libraries imported lazily."""
