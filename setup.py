@@ -52,7 +52,7 @@ setup(
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
         'hardware': [
             'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
-            'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its private stubs carry the emulated one
+            'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
         'test': [
             'pytest>=7.4',

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerError, RefusedError
-from softarm_ros.drivers.problems import Problem, ProblemLog, require_none
+from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
 
@@ -115,6 +115,7 @@ class ServoDriver:
         # Of the thread alone.
         self._controls = [config.control_words.disable_voltage] * n
         self._silent: set[int] = set()
+        self._written_stamp = -np.inf
         self._heard = dict.fromkeys(units, -np.inf)
         self._next_attempt = -np.inf
 
@@ -143,10 +144,12 @@ class ServoDriver:
         Raises
         ------
         DriverError
-            While there are problems; `reset` first.
+            While there are problems (`reset` first) or there is no connection.
 
         """
         require_none('servo', self._problems)
+        if not self._link.connected:
+            raise DriverError('servo is not ready: no connection yet')
         with self._wake:
             if not self._wanted:
                 self._wanted, self._wanted_since = True, time.monotonic()
@@ -261,19 +264,19 @@ class ServoDriver:
         intent = self._intent(began)
         silent: UnitExchange | None = None
         try:
-            for group in (self._units_in_touch(True), self._units_in_touch(False)):
+            for in_touch in (True, False):
+                group = [unit for unit in self._units if (unit.unit in self._silent) != in_touch]
                 for unit in group:
                     silent = unit
-                    self._guard(
-                        unit, partial(unit.write, self._link, intent.controls, intent.torques)
-                    )
+                    write = partial(unit.write, self._link, intent.controls, intent.torques)
+                    self._guard(unit, write)
+                if in_touch:
+                    self._note_written(intent.stamp)
                 for unit in group:
                     silent = unit
                     self._take(self._guard(unit, partial(unit.read, self._link)) or {})
                     self._heard[unit.unit] = time.monotonic()
                     self._silent.discard(unit.unit)
-                if group:
-                    self._note_sent(intent.stamp)
             silent = None
             self._counter.cycle.add(time.monotonic() - began)
         except NoAnswerError:
@@ -289,9 +292,6 @@ class ServoDriver:
             return 0.0
         # While commands come, they set the pace: none shall find the line busy.
         return 1.0 if intent.stamp is None else 1.5
-
-    def _units_in_touch(self, yes: bool) -> list[UnitExchange]:
-        return [unit for unit in self._units if (unit.unit not in self._silent) is yes]
 
     def _guard(self, unit: UnitExchange, work: Callable[[], T]) -> T | None:
         try:
@@ -348,14 +348,13 @@ class ServoDriver:
         torques, sent = np.zeros(len(controls)), None
         if running and fresh and command is not None:
             torques, sent = command, stamp
+            self._sent = True
         return _Intent(controls, torques, sent, wanted, running, enabling, since)
 
-    def _note_sent(self, stamp: float | None) -> None:
-        with self._wake:
-            if stamp is None or self._sent or stamp != self._command_stamp:
-                return
-            self._sent = True
-        self._counter.command_latency.add(time.monotonic() - stamp)
+    def _note_written(self, stamp: float | None) -> None:
+        if stamp is not None and stamp != self._written_stamp:
+            self._written_stamp = stamp
+            self._counter.command_latency.add(time.monotonic() - stamp)
 
     def _take(self, readings: dict[int, AxisReading]) -> None:
         now = time.monotonic()
