@@ -37,6 +37,7 @@ class Rig:
 
     def move(self, seconds=0.2):
         self.up()
+        self.driver.reset()  # a busy machine may have been late in starting
         self.driver.enable()
         self.stream(seconds)
         assert np.allclose(self.daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
@@ -181,10 +182,10 @@ def test_overrun(rig):
 
 
 def test_a_buffer_that_is_not_read_overruns_by_itself():
-    rig = Rig(buffer_samples=50)
+    rig = Rig(buffer_samples=200)
     try:
         rig.move()
-        rig.daq.host_faults.delay_s = 0.09  # longer than the buffer lasts
+        rig.daq.host_faults.delay_s = 0.09  # ten samples are read while ninety are taken
         assert rig.reported('inputs', '-200279') < 2.0
         wait_until(rig.safe, 1.0, 'safe outputs')
         rig.daq.host_faults.delay_s = 0.0
@@ -201,7 +202,7 @@ def test_open_circuit(rig):
     rig.driver.reset()
     wait_until(lambda: rig.driver.state().problems, REPORT_S, 'report again')
     rig.daq.faults.open_V.clear()
-    time.sleep(0.1)
+    wait_until(lambda: rig.driver.state().values[2] > 1e5, 2.0, 'a sound sensor')
     rig.driver.reset()
     rig.move()
 

@@ -265,7 +265,7 @@ def test_late_answers_are_a_time_out_and_never_taken_for_others(rig):
 
 def test_slow_answers_show_as_age_and_the_caller_never_waits(rig):
     rig.move()
-    rig.drives.faults.delay_s = 0.005
+    rig.drives.faults.delay_s = 0.003
     longest = 0.0
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
@@ -276,8 +276,8 @@ def test_slow_answers_show_as_age_and_the_caller_never_waits(rig):
         time.sleep(0.005)
     state = rig.driver.state()
     assert state.problems == ()
-    assert longest < 0.03  # a cycle takes 60 ms and more
-    assert state.link.cycle.max_s > 0.05
+    assert longest < 0.03  # an exchange takes 36 ms and more
+    assert state.link.cycle.max_s > 0.036
     assert state.link.superseded > 0
 
 
