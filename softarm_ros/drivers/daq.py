@@ -6,101 +6,24 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.drivers.counters import Latency, LatencyRecord
+from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_inputs import InputReader
 from softarm_ros.drivers.daq_outputs import Levels, OutputWriter
 from softarm_ros.drivers.daq_session import OVERRUN, DaqFaultError
+from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor
-from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
+from softarm_ros.drivers.problems import DriverError, ProblemLog, require_none
 from softarm_ros.drivers.sensor_watch import SensorWatch
 
 Array = NDArray[np.float64]
 COMMAND = 'command'
 WRENCH = 'wrench'
 _KEPT_S = 5.0  # of samples not taken yet
-
-
-@dataclass(frozen=True)
-class SampleBlock:
-    """Samples of all inputs: stamps (k,) [monotonic, s], values (inputs, k), wrench (6, k)."""
-
-    stamps_s: Array
-    values: Array
-    wrench: Array | None
-
-
-@dataclass(frozen=True)
-class DaqCounts:
-    """
-    What happened since the driver started.
-
-    Attributes
-    ----------
-    samples, blocks :
-        Read from the device.
-    overruns, starts :
-        Times that samples were lost in the device; times the acquisition began.
-    dropped_blocks :
-        Read, but nobody took them for five seconds.
-    commands, superseded :
-        Taken from the caller; overtaken by a newer one before they were written.
-    command_latency :
-        From the caller's command to the device's acknowledgement.
-    read_age :
-        Age of the newest sample of a block when it arrives here.
-
-    """
-
-    samples: int
-    blocks: int
-    overruns: int
-    starts: int
-    dropped_blocks: int
-    commands: int
-    superseded: int
-    command_latency: Latency
-    read_age: Latency
-
-
-@dataclass(frozen=True)
-class DaqState:
-    """
-    What is known of the device.
-
-    Attributes
-    ----------
-    values :
-        Means over the latest block (inputs,), SI; NaN before the first.
-    wrench :
-        Mean force [N] and torque [N m] over it (6,); NaN without sensor.
-    stamp_s, age_s :
-        When its newest sample was taken, monotonic clock; how long ago that is.
-    outputs, lines :
-        What the device last acknowledged: SI values (outputs,), on or off (lines,).
-    reading, writing, enabled :
-        Whether inputs are read; whether outputs are written; whether they follow commands.
-    problems :
-        Everything wrong since the last reset; while there is anything the outputs are safe.
-
-    """
-
-    values: Array
-    wrench: Array
-    stamp_s: float
-    age_s: float
-    outputs: Array
-    lines: tuple[bool, ...]
-    reading: bool
-    writing: bool
-    enabled: bool
-    problems: tuple[Problem, ...]
-    counts: DaqCounts
 
 
 class DaqDriver:
@@ -272,17 +195,6 @@ class DaqDriver:
         """Return what is known now."""
         problems = self._problems.all()
         with self._lock:
-            counts = DaqCounts(
-                self._samples,
-                self._blocks,
-                self._overruns,
-                self._inputs.starts,
-                self._dropped,
-                self._commands,
-                self._superseded,
-                self._command_latency.summary(),
-                self._read_age.summary(),
-            )
             return DaqState(
                 values=self._values.copy(),
                 wrench=self._wrench.copy(),
@@ -294,7 +206,21 @@ class DaqDriver:
                 writing=self._outputs.running,
                 enabled=self._enabled,
                 problems=problems,
-                counts=counts,
+            )
+
+    def counts(self) -> DaqCounts:
+        """Return latency and loss since the driver was made."""
+        with self._lock:
+            return DaqCounts(
+                self._samples,
+                self._blocks,
+                self._overruns,
+                self._inputs.starts,
+                self._dropped,
+                self._commands,
+                self._superseded,
+                self._command_latency.summary(),
+                self._read_age.summary(),
             )
 
     # -- under the lock

@@ -15,50 +15,16 @@ from numpy.typing import NDArray
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerError, RefusedError
-from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
+from softarm_ros.drivers.problems import DriverError, ProblemLog, require_none
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
+from softarm_ros.drivers.servo_state import ServoState
 
 Array = NDArray[np.float64]
 T = TypeVar('T')
 LINK = 'link'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of the limit
-
-
-@dataclass(frozen=True)
-class ServoState:
-    """
-    What is known of the drives; arrays (n,) in the order of the axes, NaN before first heard.
-
-    Attributes
-    ----------
-    torque, speed, position :
-        As measured by the drives [N m, rad/s, rad].
-    stamp_s, age_s :
-        When each axis answered, monotonic clock, and how long ago that is; infinite before.
-    drive_states, fault_codes :
-        What each drive says of itself.
-    connected, enabled :
-        Whether the link is up; whether every axis follows torque commands.
-    problems :
-        Everything wrong since the last reset; while there is anything no axis is enabled.
-    link :
-        Latency and loss.
-
-    """
-
-    torque: Array
-    speed: Array
-    position: Array
-    stamp_s: Array
-    age_s: Array
-    drive_states: tuple[DriveState, ...]
-    fault_codes: tuple[int, ...]
-    connected: bool
-    enabled: bool
-    problems: tuple[Problem, ...]
-    link: LinkCounts
 
 
 @dataclass(frozen=True)
@@ -212,8 +178,11 @@ class ServoDriver:
             connected=connected,
             enabled=wanted and connected and all(s is DriveState.ENABLED for s in states),
             problems=problems,
-            link=self._counter.summary(),
         )
+
+    def counts(self) -> LinkCounts:
+        """Return latency and loss since the driver was made."""
+        return self._counter.summary()
 
     def _check(self, values: Sequence[float] | Array) -> Array:
         command = np.array(values, dtype=float)

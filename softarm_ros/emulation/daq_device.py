@@ -109,6 +109,11 @@ class DaqTask:
         self.buffer = np.empty((0, 0))
         self.overrun = False
 
+    @property
+    def channel_names(self) -> str:
+        """Names of the channels as DAQmx lists them."""
+        return ', '.join(channel.physical for channel in self.channels)
+
 
 class EmulatedDaqDevice:
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import wraps
@@ -34,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 # Attributes that the package asks for, by their numbers in NIDAQmx.h.
 _TASK_NAME, _TASK_CHANNELS, _TASK_CHANNEL_COUNT = 0x1276, 0x1273, 0x2181
+_READ_CHANNELS, _READ_CHANNEL_COUNT, _WRITE_CHANNEL_COUNT = 0x1823, 0x217B, 0x217E
+_BOOLEANS_PER_CHANNEL, _CHANNEL_TYPE = 0x217F, 0x187F
+_CHANNEL_TYPES = {'ai': 10100, 'ao': 10102, 'do': 10153}
 _VERSION = {0x1272: 24, 0x1923: 5, 0x2F22: 0}  # of the driver: major, minor, update
 _ATTACH = 2
 _TICK_S = 0.002
@@ -189,6 +192,13 @@ def _answered(call: Call) -> Call:
     return answer  # type: ignore[return-value]
 
 
+def _attribute(known: Mapping[int, Any], request: Any, context: Any) -> Any:
+    value = known.get(request.attribute_raw)
+    if value is None:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f'attribute {request.attribute_raw:#x}')
+    return value
+
+
 class _Service(services.NiDAQmxServicer):
     """The calls that a driver of analogue inputs, analogue outputs and lines makes."""
 
@@ -219,28 +229,46 @@ class _Service(services.NiDAQmxServicer):
 
     @_answered
     def GetSystemInfoAttributeUInt32(self, request: Any, context: Any) -> Any:
-        value = _VERSION.get(request.attribute_raw)
-        if value is None:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f'attribute {request.attribute_raw:#x}')
+        value = _attribute(_VERSION, request, context)
         return messages.GetSystemInfoAttributeUInt32Response(value=value)
 
     @_answered
     def GetTaskAttributeString(self, request: Any, context: Any) -> Any:
         task = self._device.task(self._number(request))
-        value = {
-            _TASK_NAME: task.name,
-            _TASK_CHANNELS: ', '.join(channel.physical for channel in task.channels),
-        }.get(request.attribute_raw)
-        if value is None:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f'attribute {request.attribute_raw:#x}')
+        known = {_TASK_NAME: task.name, _TASK_CHANNELS: task.channel_names}
+        value = _attribute(known, request, context)
         return messages.GetTaskAttributeStringResponse(value=value)
 
     @_answered
     def GetTaskAttributeUInt32(self, request: Any, context: Any) -> Any:
-        if request.attribute_raw != _TASK_CHANNEL_COUNT:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f'attribute {request.attribute_raw:#x}')
-        count = len(self._device.task(self._number(request)).channels)
-        return messages.GetTaskAttributeUInt32Response(value=count)
+        task = self._device.task(self._number(request))
+        value = _attribute({_TASK_CHANNEL_COUNT: len(task.channels)}, request, context)
+        return messages.GetTaskAttributeUInt32Response(value=value)
+
+    @_answered
+    def GetReadAttributeString(self, request: Any, context: Any) -> Any:
+        task = self._device.task(self._number(request))
+        value = _attribute({_READ_CHANNELS: task.channel_names}, request, context)
+        return messages.GetReadAttributeStringResponse(value=value)
+
+    @_answered
+    def GetReadAttributeUInt32(self, request: Any, context: Any) -> Any:
+        task = self._device.task(self._number(request))
+        value = _attribute({_READ_CHANNEL_COUNT: len(task.channels)}, request, context)
+        return messages.GetReadAttributeUInt32Response(value=value)
+
+    @_answered
+    def GetWriteAttributeUInt32(self, request: Any, context: Any) -> Any:
+        task = self._device.task(self._number(request))
+        known = {_WRITE_CHANNEL_COUNT: len(task.channels), _BOOLEANS_PER_CHANNEL: 1}
+        value = _attribute(known, request, context)
+        return messages.GetWriteAttributeUInt32Response(value=value)
+
+    @_answered
+    def GetChanAttributeInt32(self, request: Any, context: Any) -> Any:
+        task = self._device.task(self._number(request))
+        value = _attribute({_CHANNEL_TYPE: _CHANNEL_TYPES.get(task.kind)}, request, context)
+        return messages.GetChanAttributeInt32Response(value_raw=value)
 
     @_answered
     def GetErrorString(self, request: Any, context: Any) -> Any:

@@ -230,6 +230,7 @@ class EmulatedDrives:
         for connection in list(server.active_connections.values()):
             connection.transport.abort()
         await server.shutdown()
+        await asyncio.sleep(0.01)  # lets the sockets close
 
     async def _turn(self) -> None:
         last = time.monotonic()
