@@ -35,7 +35,8 @@ _log = logging.getLogger(__name__)
 # Attributes that the package asks for, by their numbers in NIDAQmx.h.
 _TASK_NAME, _TASK_CHANNELS, _TASK_CHANNEL_COUNT = 0x1276, 0x1273, 0x2181
 _READ_CHANNELS, _READ_CHANNEL_COUNT, _WRITE_CHANNEL_COUNT = 0x1823, 0x217B, 0x217E
-_BOOLEANS_PER_CHANNEL, _CHANNEL_TYPE = 0x217F, 0x187F
+_BOOLEANS_PER_CHANNEL, _CHANNEL_TYPE, _MEASUREMENT = 0x217F, 0x187F, 0x0695
+_VOLTAGE = 10322
 _CHANNEL_TYPES = {'ai': 10100, 'ao': 10102, 'do': 10153}
 _VERSION = {0x1272: 24, 0x1923: 5, 0x2F22: 0}  # of the driver: major, minor, update
 _ATTACH = 2
@@ -267,7 +268,8 @@ class _Service(services.NiDAQmxServicer):
     @_answered
     def GetChanAttributeInt32(self, request: Any, context: Any) -> Any:
         task = self._device.task(self._number(request))
-        value = _attribute({_CHANNEL_TYPE: _CHANNEL_TYPES.get(task.kind)}, request, context)
+        known = {_CHANNEL_TYPE: _CHANNEL_TYPES.get(task.kind), _MEASUREMENT: _VOLTAGE}
+        value = _attribute(known, request, context)
         return messages.GetChanAttributeInt32Response(value_raw=value)
 
     @_answered

@@ -227,6 +227,11 @@ class EmulatedDrives:
         server, self._server = self._server, None
         if server is None:
             return
+        server.alive = False
+        # asyncio loses a connection whose server is closed while it is being accepted.
+        for listening in server.transport.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        await asyncio.sleep(0.01)
         for connection in list(server.active_connections.values()):
             connection.transport.abort()
         await server.shutdown()
@@ -360,6 +365,7 @@ class _Server(ModbusTcpServer):
     ) -> None:
         super().__init__(devices, address=address)
         self.faults = faults
+        self.alive = True
 
     def callback_new_connection(self) -> ServerRequestHandler:
         return _Handler(self, None, None, None)
@@ -367,6 +373,11 @@ class _Server(ModbusTcpServer):
 
 class _Handler(ServerRequestHandler):
     """Answers one client; the answer to a request is delayed, not the requests behind it."""
+
+    def callback_connected(self) -> None:
+        super().callback_connected()
+        if not self.server.alive:  # accepted just before the server was killed
+            self.transport.abort()
 
     def server_send(self, pdu: Any, addr: Any) -> None:
         faults: LinkFaults = self.server.faults
