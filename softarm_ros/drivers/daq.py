@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -17,10 +18,16 @@ from softarm_ros.drivers.daq_outputs import Levels, OutputWriter
 from softarm_ros.drivers.daq_session import OVERRUN, DaqFaultError
 from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor
-from softarm_ros.drivers.problems import DriverError, ProblemLog, require_none
+from softarm_ros.drivers.problems import (
+    DriverError,
+    ProblemLog,
+    require_library,
+    require_none,
+)
 from softarm_ros.drivers.sensor_watch import SensorWatch
 
 Array = NDArray[np.float64]
+_log = logging.getLogger(__name__)
 COMMAND = 'command'
 WRENCH = 'wrench'
 _KEPT_S = 5.0  # of samples not taken yet
@@ -67,7 +74,18 @@ class DaqDriver:
     # -- for the caller
 
     def start(self) -> None:
-        """Begin to read, and to write the safe values; nothing else before `enable`."""
+        """
+        Begin to read, and to write the safe values; nothing else before `enable`.
+
+        Raises
+        ------
+        DriverError
+            If nidaqmx, or for a remote host grpc, is not installed.
+
+        """
+        require_library('nidaqmx')
+        if self.config.host is not None:
+            require_library('grpc')
         if self._threads:
             return
         self._stop.clear()
@@ -95,12 +113,12 @@ class DaqDriver:
             While there are problems (`reset` first) or the device does not answer.
 
         """
-        require_none('DAQ', self._problems)
         reading = self._inputs.running or not self.config.input_channels
         writing = self._outputs.running or not (self.config.outputs or self.config.lines)
-        if not (reading and writing):
-            raise DriverError('DAQ is not ready: it does not answer yet')
         with self._lock:
+            require_none('DAQ', self._problems)
+            if not (reading and writing):
+                raise DriverError('DAQ is not ready: it does not answer yet')
             if not self._enabled:
                 self._enabled, self._command_s = True, np.inf  # none yet, hence none stale
 
@@ -246,9 +264,16 @@ class DaqDriver:
     # -- in the threads
 
     def _spawn(self, name: str, run: Callable[[threading.Event], None]) -> None:
-        thread = threading.Thread(target=run, args=(self._stop,), name=name, daemon=True)
+        thread = threading.Thread(target=self._guard, args=(name, run), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _guard(self, name: str, run: Callable[[threading.Event], None]) -> None:
+        try:
+            run(self._stop)
+        except Exception as error:  # without this thread nothing is read or written
+            _log.exception('%s failed', name)
+            self._trouble(name, 'internal', f'driver failed: {error!r}')
 
     def _on_block(self, stamps: Array, volts: Array) -> None:
         config = self.config

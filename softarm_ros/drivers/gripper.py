@@ -146,22 +146,23 @@ class GripperDriver:
         while not self._stop.wait(_PERIOD_S):
             pressure, _ = self._measured()
             with self._lock:
-                before = self._logic.phase
-                if self._logic.target_Pa is None:
-                    continue
-                refusal = None
-                if not self._daq.state().enabled:
-                    refusal = 'DAQ outputs not enabled'
-                else:
-                    phase = self._logic.step(time.monotonic(), pressure)
-                    refusal = self._send()
-                    if phase is GripperPhase.TIMED_OUT and before is not phase:
-                        self._report_timeout(pressure)
-                if refusal is not None:
-                    self._logic.abandon()
-                    self._problems.report(
-                        GRIPPER, 'refused', f'action abandoned: {refusal}', time.monotonic()
-                    )
+                if self._logic.target_Pa is not None:
+                    self._go_on(pressure)
+
+    def _go_on(self, pressure: float | None) -> None:
+        before = self._logic.phase
+        refusal: str | None = 'DAQ outputs not enabled'
+        if self._daq.state().enabled:
+            phase = self._logic.step(time.monotonic(), pressure)
+            refusal = self._send()
+            if phase is GripperPhase.TIMED_OUT and before is not phase:
+                self._report_timeout(pressure)
+        if refusal is None:
+            return
+        self._logic.abandon()
+        if before in (GripperPhase.CHANGEOVER, GripperPhase.MOVING):
+            text = f'action abandoned: {refusal}'
+            self._problems.report(GRIPPER, 'refused', text, time.monotonic())
 
     def _report_timeout(self, pressure: float | None) -> None:
         found = '' if pressure is None else f', found {pressure:.4g} Pa'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -78,6 +79,12 @@ class ProblemLog:
     def __bool__(self) -> bool:
         with self._lock:
             return bool(self._problems)
+
+
+def require_library(name: str) -> None:
+    """Raise `DriverError` saying how to install a library that is not there."""
+    if importlib.util.find_spec(name) is None:
+        raise DriverError(f'{name} is not installed: pip install "softarm_ros[hardware]"')
 
 
 def require_none(device: str, problems: ProblemLog) -> None:

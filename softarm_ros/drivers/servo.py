@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,13 +16,19 @@ from numpy.typing import NDArray
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerError, RefusedError
-from softarm_ros.drivers.problems import DriverError, ProblemLog, require_none
+from softarm_ros.drivers.problems import (
+    DriverError,
+    ProblemLog,
+    require_library,
+    require_none,
+)
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
 from softarm_ros.drivers.servo_state import ServoState
 
 Array = NDArray[np.float64]
 T = TypeVar('T')
+_log = logging.getLogger(__name__)
 LINK = 'link'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of the limit
@@ -88,7 +95,16 @@ class ServoDriver:
     # -- for the caller
 
     def start(self) -> None:
-        """Begin to connect and exchange; nothing moves before `enable`."""
+        """
+        Begin to connect and exchange; nothing moves before `enable`.
+
+        Raises
+        ------
+        DriverError
+            If pymodbus is not installed.
+
+        """
+        require_library('pymodbus')
         if self._thread is None:
             self._stop = False
             self._thread = threading.Thread(target=self._run, name='servo', daemon=True)
@@ -113,10 +129,10 @@ class ServoDriver:
             While there are problems (`reset` first) or there is no connection.
 
         """
-        require_none('servo', self._problems)
-        if not self._link.connected:
-            raise DriverError('servo is not ready: no connection yet')
         with self._wake:
+            require_none('servo', self._problems)
+            if not self._link.connected:
+                raise DriverError('servo is not ready: no connection yet')
             if not self._wanted:
                 self._wanted, self._wanted_since = True, time.monotonic()
                 self._enabling += 1
@@ -210,6 +226,15 @@ class ServoDriver:
     # -- the thread
 
     def _run(self) -> None:
+        try:
+            self._exchange_until_stopped()
+        except Exception as error:  # without this thread nothing watches the drives
+            _log.exception('servo driver failed')
+            self._trouble(LINK, 'internal', f'driver failed: {error!r}')
+        finally:
+            self._switch_off()
+
+    def _exchange_until_stopped(self) -> None:
         due = time.monotonic()
         while True:
             with self._wake:
@@ -219,11 +244,10 @@ class ServoDriver:
                         break
                     self._wake.wait(left)
                 if self._stop:
-                    break
+                    return
                 self._pending = False
             pause = self._exchange() / self.config.rate_hz
             due = time.monotonic() + pause
-        self._switch_off()
 
     def _exchange(self) -> float:
         """Exchange once with every unit; return after how many periods to do it again."""
@@ -352,7 +376,8 @@ class ServoDriver:
             with self._wake:
                 self._reset_until = -np.inf
         for axis, speed, limit in zip(config.axes, speeds, self._speed_limits):
-            if abs(speed) > limit and intent.wanted:
+            unknown = intent.running and not np.isfinite(speed)
+            if unknown or (abs(speed) > limit and intent.wanted):
                 self._trouble(
                     axis.name, 'overspeed', f'{abs(speed):.4g} rad/s (limit {limit:.4g} rad/s)'
                 )

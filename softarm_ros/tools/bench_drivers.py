@@ -1,15 +1,18 @@
 """
 Latency of the drivers to and from their emulated devices, beside the bare libraries.
 
-Both ends are on this machine and share its cores: the figures are those of the software on the
-way, not of a field bus or a converter.
+The devices are in a process of their own, on this machine and its cores: the figures are those of
+the software on the way, not of a field bus or a converter.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +87,78 @@ def _timed(work: Callable[[], Any], count: int) -> list[float]:
     return taken
 
 
+class _Device:
+    """An emulated device in another process, on its port."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self.port = int(self._answer())
+
+    def written(self) -> list[tuple[float, float]]:
+        """Return and forget what was written: monotonic time [s] and value of the last channel."""
+        self._pipe.send('written')
+        answer: list[tuple[float, float]] = self._answer()
+        return answer
+
+    def _answer(self) -> Any:
+        if not self._pipe.poll(6.0 * _READY_S):
+            raise TimeoutError('the emulated device does not answer')
+        return self._pipe.recv()
+
+
+@contextlib.contextmanager
+def _device(serve: Callable[[Connection], None]) -> Iterator[_Device]:
+    spawning = multiprocessing.get_context('spawn')
+    here, there = spawning.Pipe()
+    process = spawning.Process(target=serve, args=(there,), daemon=True)
+    process.start()
+    try:
+        yield _Device(here)
+    finally:
+        with contextlib.suppress(OSError):
+            here.send('end')
+        process.join(_READY_S)
+        if process.is_alive():
+            process.kill()
+        here.close()
+        there.close()
+
+
+def _serve_drives(pipe: Connection) -> None:
+    from softarm_ros.emulation.modbus_drive import EmulatedDrives
+
+    with EmulatedDrives(_servo_config(), watchdog_s=1.0) as drives:
+        pipe.send(drives.port)
+        while pipe.recv() == 'written':
+            writes = drives.torque_writes()
+            pipe.send([(at, torque) for at, axis, torque in writes if axis == AXES - 1])
+
+
+def _serve_daq(pipe: Connection) -> None:
+    from softarm_ros.emulation.daq_service import EmulatedDaq
+
+    writes: list[tuple[float, float]] = []
+
+    def sink(volts: Array, lines: NDArray[np.bool_]) -> None:
+        writes.append((time.monotonic(), float(volts[-1])))
+
+    with EmulatedDaq(_daq_config(), sink=sink) as daq:
+        pipe.send(daq.port)
+        while pipe.recv() == 'written':
+            pipe.send(writes[:])
+            writes.clear()
+
+
+def _latencies(
+    sent: dict[int, float], written: Sequence[tuple[float, float]], scale: float
+) -> list[float]:
+    """Return the time from sending a value to its first writing, for all that were written."""
+    arrived: dict[int, float] = {}
+    for at, value in written:
+        arrived.setdefault(round(scale * value), at)
+    return [arrived[code] - at for code, at in sent.items() if code in arrived]
+
+
 # -- servo drives
 
 
@@ -117,10 +192,9 @@ def _servo_rows(count: int) -> list[BenchRow]:
     from pymodbus.client import ModbusTcpClient
 
     from softarm_ros.drivers.servo import ServoDriver
-    from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
     config = _servo_config()
-    with EmulatedDrives(config, watchdog_s=1.0) as drives:
+    with _device(_serve_drives) as drives:
         client = ModbusTcpClient('127.0.0.1', port=drives.port, timeout=1.0, retries=0)
         client.connect()
 
@@ -143,20 +217,15 @@ def _servo_rows(count: int) -> list[BenchRow]:
             _wait(lambda: driver.state().connected, 'connection to the emulated drives')
             driver.enable()
             _wait(lambda: driver.state().enabled, 'operation of the emulated drives')
-            drives.torque_writes()
+            drives.written()
             sent = _stream_torques(driver.set_torque, count)
             problems = driver.state().problems
             if problems:
                 raise RuntimeError(f'servo benchmark: {problems[0]}')
             cycle = driver.counts().cycle
-            arrived = {
-                round(1000.0 * torque): at
-                for at, axis, torque in reversed(drives.torque_writes())
-                if axis == AXES - 1
-            }
+            latencies = _latencies(sent, drives.written(), 1000.0)
         finally:
             driver.close()
-    latencies = [arrived[code] - at for code, at in sent.items() if code in arrived]
     rows = _pair(
         f'servo: command -> last of {AXES} drives', latencies, bare_writes, 'pymodbus, 6 writes'
     )
@@ -201,14 +270,8 @@ def _daq_config(port: int | None = None) -> DaqConfig:
 
 def _daq_rows(count: int) -> list[BenchRow]:
     from softarm_ros.drivers.daq import DaqDriver
-    from softarm_ros.emulation.daq_service import EmulatedDaq
 
-    arrived: dict[int, float] = {}
-
-    def sink(volts: Array, lines: NDArray[np.bool_]) -> None:
-        arrived.setdefault(round(100.0 * float(volts[-1])), time.monotonic())
-
-    with EmulatedDaq(_daq_config(), sink=sink) as daq:
+    with _device(_serve_daq) as daq:
         bare_writes, bare_ages = _bare_daq(daq.port, count)
         driver = DaqDriver(_daq_config(daq.port))
         driver.start()
@@ -218,7 +281,7 @@ def _daq_rows(count: int) -> list[BenchRow]:
                 'connection to the emulated DAQ',
             )
             driver.enable()
-            arrived.clear()
+            daq.written()
             sent: dict[int, float] = {}
             for k in range(count):
                 code = 1 + k % 999  # 10 mV
@@ -229,9 +292,9 @@ def _daq_rows(count: int) -> list[BenchRow]:
             if problems:
                 raise RuntimeError(f'DAQ benchmark: {problems[0]}')
             age = driver.counts().read_age
+            latencies = _latencies(sent, daq.written(), 100.0)
         finally:
             driver.close()
-    latencies = [arrived[code] - at for code, at in sent.items() if code in arrived]
     rows = _pair(
         f'DAQ: command -> {AXES} valves', latencies, bare_writes, 'nidaqmx, a write to its end'
     )

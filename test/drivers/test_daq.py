@@ -325,6 +325,13 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
     assert rig.driver.counts().superseded > 0
 
 
+def test_a_driver_that_fails_says_so_and_makes_the_outputs_safe(rig, monkeypatch):
+    rig.move()
+    monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
+    assert rig.reported('daq inputs', 'internal') < REPORT_S
+    wait_until(rig.safe, REPORT_S, 'safe outputs')
+
+
 def test_tare(rig):
     rig.daq.volts[6:] = [0.1, -0.2, 0.3, 0.1, 0.0, -0.1]
     rig.up()

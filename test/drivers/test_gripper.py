@@ -222,6 +222,7 @@ def test_a_grasp_is_kept_when_the_daq_stops_and_nothing_goes_on_by_itself(rig):
     time.sleep(0.2)
     assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
     assert rig.gripper.command('open') == 'DAQ outputs not enabled'
+    assert rig.gripper.state().problems == ()
     rig.daq.faults.open_V.clear()
     wait_until(lambda: rig.driver.state().values[0] > 1e5, 2.0, 'a sound sensor')
     rig.driver.reset()

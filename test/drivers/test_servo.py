@@ -310,6 +310,14 @@ def test_no_device_at_all():
         driver.close()
 
 
+def test_a_driver_that_fails_says_so_and_switches_off(rig, monkeypatch):
+    rig.move()
+    monkeypatch.setattr(rig.driver, '_take', lambda readings: 1 / 0)
+    assert rig.reported('link', 'internal') < REPORT_S
+    wait_until(rig.still, REPORT_S, 'standing still')
+    assert not rig.driver.state().enabled
+
+
 def test_setup_is_written_and_checked():
     rig = Rig()
     try:
