@@ -79,7 +79,7 @@ class ServoConfig(ConfigBlock):
         description='unused registers that a read may cross; some drives refuse any',
     )
     rate_hz: Positive = Field(default=100.0, description='of exchanges with all axes')
-    response_timeout_s: Positive = Field(default=0.08, description='of one request')
+    response_timeout_s: Positive = Field(default=0.06, description='of one request')
     link_timeout_s: Positive = Field(
         default=0.15, description='an axis not heard for so long counts as lost'
     )

@@ -13,6 +13,7 @@ from pymodbus.constants import ExcCodes
 from softarm_ros.drivers.cia402 import DriveState
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.servo import ServoDriver
+from softarm_ros.drivers.servo_exchange import UnitExchange
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
 REPORT_S = 0.3  # from a fault to the driver's report of it
@@ -253,7 +254,7 @@ def test_one_lost_answer_is_counted_and_survived(rig):
 
 def test_late_answers_are_a_time_out_and_never_taken_for_others(rig):
     rig.move()
-    rig.drives.faults.delay_s = 0.12  # more than response_timeout_s
+    rig.drives.faults.delay_s = 0.12  # twice response_timeout_s
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
     wait_until(rig.still, REPORT_S, 'standing still')
     assert rig.driver.counts().timeouts > 0
@@ -341,6 +342,15 @@ def test_close_switches_off(rig):
     assert rig.still()
     assert set(rig.drives.states) == {'disabled'}
     rig.driver.close()
+
+
+@pytest.mark.parametrize(
+    ('per_axis_unit', 'max_gap', 'requests'), [(False, 0, 12), (False, 25, 7), (True, 0, 12)]
+)
+def test_requests_of_one_exchange(per_axis_unit, max_gap, requests):
+    config = servo_config(per_axis_unit=per_axis_unit, max_gap=max_gap)
+    units = sorted({axis.unit for axis in config.axes})
+    assert sum(UnitExchange(config, unit).requests for unit in units) == requests
 
 
 @pytest.mark.parametrize(
