@@ -345,7 +345,7 @@ def test_close_switches_off(rig):
 
 
 @pytest.mark.parametrize(
-    ('per_axis_unit', 'max_gap', 'requests'), [(False, 0, 12), (False, 25, 7), (True, 0, 12)]
+    ('per_axis_unit', 'max_gap', 'requests'), [(False, 0, 12), (False, 25, 8), (True, 0, 12)]
 )
 def test_requests_of_one_exchange(per_axis_unit, max_gap, requests):
     config = servo_config(per_axis_unit=per_axis_unit, max_gap=max_gap)
