@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softarm_ros.drivers.counters import LinkCounter
 from softarm_ros.drivers.modbus_registers import Span
-
-if TYPE_CHECKING:
-    from pymodbus.client import ModbusTcpClient
 
 EXCEPTIONS: dict[int, str] = {
     1: 'illegal function',
@@ -54,7 +51,7 @@ class ModbusLink:
     ) -> None:
         self._host, self._port, self._timeout_s = host, port, response_timeout_s
         self._counter = counter
-        self._client: ModbusTcpClient | None = None
+        self._client: Any = None
 
     @property
     def connected(self) -> bool:
@@ -63,11 +60,9 @@ class ModbusLink:
 
     def connect(self) -> None:
         """Connect; raises `LinkDownError` within the response time-out."""
-        from pymodbus.client import ModbusTcpClient
-
         # Its messages tell nothing that is not reported here; unhandled they go to stderr.
         logging.getLogger('pymodbus').addHandler(_SILENT)
-        client = ModbusTcpClient(self._host, port=self._port, timeout=self._timeout_s, retries=0)
+        client = _punctual_client(self._host, self._port, self._timeout_s)
         client.set_max_no_responses(1_000_000)  # when to give up is decided here
         if not client.connect():
             raise LinkDownError(f'no connection to {self._host}:{self._port}')
@@ -107,7 +102,7 @@ class ModbusLink:
             lambda: client.write_registers(start, list(words), device_id=unit), 16, what
         )
 
-    def _alive(self) -> ModbusTcpClient:
+    def _alive(self) -> Any:
         # The client would silently reconnect within a request; that is for the driver to decide.
         if self._client is None or not self._client.connected:
             self.close()
@@ -115,10 +110,9 @@ class ModbusLink:
         return self._client
 
     def _exchange(self, request: Callable[[], Any], function: int, what: str) -> Any:
-
         self._counter.requests += 1
         try:
-            answer = self._answer(request)
+            answer = self._answer(request, what)
             if answer.isError():
                 self._counter.refusals += 1
                 raise RefusedError(int(answer.exception_code), what)
@@ -131,16 +125,18 @@ class ModbusLink:
         self._counter.answers += 1
         return answer
 
-    def _answer(self, request: Callable[[], Any]) -> Any:
+    def _answer(self, request: Callable[[], Any], what: str) -> Any:
         from pymodbus.exceptions import ConnectionException, ModbusException, ModbusIOException
 
-        began = time.monotonic()
+        client = self._alive()
+        client.deadline_s = time.monotonic() + self._timeout_s
         try:
             return request()
         except ModbusIOException as error:
-            if time.monotonic() - began >= 0.9 * self._timeout_s:
+            if time.monotonic() >= client.deadline_s - 0.1 * self._timeout_s:
                 self._counter.timeouts += 1
-                raise NoAnswerError(f'no answer within {1e3 * self._timeout_s:.0f} ms') from error
+                limit_ms = 1e3 * self._timeout_s
+                raise NoAnswerError(f'no answer within {limit_ms:.0f} ms to: {what}') from error
             self.close()
             raise LinkDownError(f'unreadable answer: {error}') from error
         except (ConnectionException, ModbusException, OSError) as error:
@@ -149,3 +145,31 @@ class ModbusLink:
 
 
 _SILENT = logging.NullHandler()
+
+
+def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
+    """
+    Return a client whose requests end at their deadline, `deadline_s` on the monotonic clock.
+
+    pymodbus waits anew after every piece that is not the answer, such as a late one to the request
+    before; then a request can take twice its time-out and more.
+    """
+    from pymodbus.client import ModbusTcpClient
+
+    class PunctualClient(ModbusTcpClient):
+        """Receives until the deadline of the request, whatever arrives."""
+
+        deadline_s = 0.0
+
+        def recv(self, size: int | None) -> bytes:
+            left_s = self.deadline_s - time.monotonic()
+            if left_s <= 0.0:
+                return b''  # what pymodbus takes for a time-out
+            self.comm_params.timeout_connect = left_s
+            try:
+                received: bytes = super().recv(size)
+            finally:
+                self.comm_params.timeout_connect = timeout_s
+            return received
+
+    return PunctualClient(host, port=port, timeout=timeout_s, retries=0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from softarm_ros.drivers.problems import (
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
 from softarm_ros.drivers.servo_state import ServoState
+from softarm_ros.drivers.servo_watch import Intent, drive_faults, out_of_operation, overspeed
 
 Array = NDArray[np.float64]
 T = TypeVar('T')
@@ -32,19 +33,6 @@ _log = logging.getLogger(__name__)
 LINK = 'link'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of the limit
-
-
-@dataclass(frozen=True)
-class _Intent:
-    """What one exchange shall bring about."""
-
-    controls: list[int]
-    torques: Array
-    stamp: float | None  # of the command the torques are from
-    wanted: bool
-    running: bool
-    enabling: int
-    since_s: float
 
 
 class ServoDriver:
@@ -64,7 +52,6 @@ class ServoDriver:
         units = sorted({axis.unit for axis in config.axes})
         self._units = [UnitExchange(config, unit) for unit in units]
         self._limits = np.array([axis.torque_limit_N_m for axis in config.axes])
-        self._speed_limits = np.array([axis.speed_limit_rad_s for axis in config.axes])
         self._problems = ProblemLog()
         self._thread: threading.Thread | None = None
 
@@ -297,11 +284,11 @@ class ServoDriver:
     def _connect(self, now: float) -> bool:
         if now < self._next_attempt:
             return False
+        off = [self.config.control_words.disable_voltage] * len(self.config.axes)
         try:
             self._link.connect()
-            off = [self.config.control_words.disable_voltage] * len(self.config.axes)
+            self._write_off(off)  # all that answer, whatever becomes of the others
             for unit in self._units:
-                unit.write(self._link, off, np.zeros(len(off)))
                 unit.setup(self._link)
         except RefusedError as error:
             self._trouble(LINK, f'modbus 0x{error.code:02X}', f'setup: {error}')
@@ -324,7 +311,7 @@ class ServoDriver:
         with self._wake:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
-    def _intent(self, now: float) -> _Intent:
+    def _intent(self, now: float) -> Intent:
         words = self.config.control_words
         with self._wake:
             wanted, command, stamp = self._wanted, self._command, self._command_stamp
@@ -342,7 +329,7 @@ class ServoDriver:
         if running and fresh and command is not None:
             torques, sent = command, stamp
             self._sent = True
-        return _Intent(controls, torques, sent, wanted, running, enabling, since)
+        return Intent(controls, torques, sent, wanted, running, enabling, since)
 
     def _note_written(self, stamp: float | None) -> None:
         if stamp is not None and stamp != self._written_stamp:
@@ -358,7 +345,7 @@ class ServoDriver:
                 self._states[i] = self.config.status_words.state(reading.status_word)
                 self._codes[i] = reading.fault_code
 
-    def _judge(self, now: float, intent: _Intent, complete: bool) -> None:
+    def _judge(self, now: float, intent: Intent, complete: bool) -> None:
         """Look for whatever must stop the arm."""
         config = self.config
         with self._wake:
@@ -368,21 +355,20 @@ class ServoDriver:
             command, stamp = self._command, self._command_stamp
         if self._judge_link(now):
             return
-        faulty = [state in (DriveState.FAULT, DriveState.FAULT_REACTION) for state in states]
-        for axis, fault, code in zip(config.axes, faulty, codes):
-            if fault and not resetting:
-                self._trouble(axis.name, f'0x{code:04X}', config.fault_name(code))
-        if complete and not any(faulty):
+        findings = list(overspeed(config, intent, speeds))
+        faults = list(drive_faults(config, states, codes))
+        if not resetting:
+            findings += faults
+        elif complete and not faults:
             with self._wake:
                 self._reset_until = -np.inf
-        for axis, speed, limit in zip(config.axes, speeds, self._speed_limits):
-            unknown = intent.running and not np.isfinite(speed)
-            if unknown or (abs(speed) > limit and intent.wanted):
-                self._trouble(
-                    axis.name, 'overspeed', f'{abs(speed):.4g} rad/s (limit {limit:.4g} rad/s)'
-                )
-        if complete and intent.wanted:
-            self._judge_operation(now, intent, states)
+        if complete:
+            findings += out_of_operation(config, intent, states, now)
+            if intent.wanted and all(state is DriveState.ENABLED for state in states):
+                with self._wake:
+                    self._running = intent.enabling
+        for finding in findings:
+            self._trouble(*finding)
         if intent.running and command is not None and now - stamp > config.command_timeout_s:
             limit_ms = 1e3 * config.command_timeout_s
             self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
@@ -400,17 +386,6 @@ class ServoDriver:
                 self._trouble(self.config.axes[i].name, 'timeout', text)
         return False
 
-    def _judge_operation(self, now: float, intent: _Intent, states: list[DriveState]) -> None:
-        limit = self.config.transition_timeout_s
-        if all(state is DriveState.ENABLED for state in states):
-            with self._wake:
-                self._running = intent.enabling
-        elif intent.running or now - intent.since_s > limit:
-            what = 'left operation' if intent.running else f'not enabled within {limit:g} s'
-            for axis, state in zip(self.config.axes, states):
-                if state is not DriveState.ENABLED:
-                    self._trouble(axis.name, 'state', f'{what}: {state.value}')
-
     def _trouble(self, source: str, code: str, text: str) -> None:
         """Note a problem; all drives are switched off from here on."""
         self._problems.report(source, code, text, time.monotonic())
@@ -420,16 +395,23 @@ class ServoDriver:
                 self._pending = True
 
     def _switch_off(self) -> None:
-        off = [self.config.control_words.disable_voltage] * len(self.config.axes)
         with self._wake:
             self._disable()
-        for unit in self._units:
-            if not self._link.connected:
-                break
-            try:
-                unit.write(self._link, off, np.zeros(len(off)))
-            except (LinkDownError, NoAnswerError, RefusedError):
-                continue
+        off = [self.config.control_words.disable_voltage] * len(self.config.axes)
+        if self._link.connected:
+            with contextlib.suppress(LinkDownError, NoAnswerError, RefusedError):
+                self._write_off(off)
         self._link.close()
         with self._wake:
             self._states = [DriveState.UNKNOWN] * len(self._states)
+
+    def _write_off(self, off: list[int]) -> None:
+        """Switch every unit off; raises what went wrong last, after all have been tried."""
+        failure: NoAnswerError | RefusedError | None = None
+        for unit in self._units:
+            try:
+                unit.write(self._link, off, np.zeros(len(off)))
+            except (NoAnswerError, RefusedError) as error:
+                failure = error
+        if failure is not None:
+            raise failure

@@ -11,6 +11,7 @@ def daq_config(port=None, **changes):
     """Six pressures 1..5 V for 0..1 MPa, six regulators 0..10 V, one line, a force sensor."""
     fields = {
         'host': None if port is None else {'host': '127.0.0.1', 'port': port},
+        'command_timeout_s': 0.15,
         'call_timeout_s': 0.13,  # a busy machine; with the block and its margin still < 300 ms
         'inputs': [
             {

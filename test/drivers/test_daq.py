@@ -129,7 +129,7 @@ def test_a_command_from_before_enabling_is_not_followed(rig):
     rig.driver.disable()
     wait_until(rig.safe, REPORT_S, 'safe outputs')
     rig.driver.enable()
-    time.sleep(0.15)
+    time.sleep(0.25)
     assert rig.safe()
     assert rig.driver.state().problems == ()  # none yet, hence none stale
 
@@ -159,7 +159,7 @@ def test_names_that_do_not_exist_are_refused():
 def test_stale_commands_make_the_outputs_safe(rig):
     rig.move()
     assert wait_until(rig.safe, REPORT_S, 'safe outputs') < REPORT_S
-    assert str(rig.driver.state().problems[0]) == 'command: stale no command for 100 ms'
+    assert str(rig.driver.state().problems[0]) == 'command: stale no command for 150 ms'
     with pytest.raises(DriverError, match='command: stale'):
         rig.driver.enable()
     rig.driver.reset()

@@ -26,7 +26,7 @@ class Rig:
 
     def __init__(self, **changes):
         config = servo_config(setup=SETUP, **changes)
-        self.drives = EmulatedDrives(config).start()
+        self.drives = EmulatedDrives(config, watchdog_s=0.2).start()
         self.driver = ServoDriver(config.model_copy(update={'port': self.drives.port}))
         self.driver.start()
 
@@ -179,7 +179,7 @@ def test_stale_commands_stop_all(rig):
     rig.move()
     assert wait_until(rig.still, REPORT_S, 'standing still') < REPORT_S
     wait_until(lambda: rig.driver.state().problems, REPORT_S, 'report')
-    assert str(rig.driver.state().problems[0]) == 'command: stale no command for 100 ms'
+    assert str(rig.driver.state().problems[0]) == 'command: stale no command for 150 ms'
     wait_until(lambda: set(rig.drives.states) == {'disabled'}, REPORT_S, 'power off')
 
 
