@@ -21,7 +21,7 @@ from softarm_ros.drivers.force_sensor import ForceSensor
 from softarm_ros.drivers.problems import (
     DriverError,
     ProblemLog,
-    require_library,
+    import_library,
     require_none,
 )
 from softarm_ros.drivers.sensor_watch import SensorWatch
@@ -83,9 +83,9 @@ class DaqDriver:
             If nidaqmx, or for a remote host grpc, is not installed.
 
         """
-        require_library('nidaqmx')
+        import_library('nidaqmx.stream_readers', 'nidaqmx.stream_writers')
         if self.config.host is not None:
-            require_library('grpc')
+            import_library('grpc', 'nidaqmx._grpc_interpreter')
         if self._threads:
             return
         self._stop.clear()

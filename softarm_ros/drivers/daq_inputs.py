@@ -67,15 +67,30 @@ class InputReader:
             task.start()
             clock = SampleClock(config.sample_rate_hz, before, time.monotonic())
         self.starts += 1
-        volts = np.zeros((len(config.input_channels), config.block_samples))
+        count = config.block_samples
         while not stop.is_set():
+            volts = np.empty((len(config.input_channels), count))
             with daq_errors():
-                count = reader.read_many_sample(
-                    volts, config.block_samples, timeout=config.block_s + config.read_margin_s
+                reader.read_many_sample(
+                    volts, count, timeout=config.block_s + config.read_margin_s
                 )
             stamps = clock.stamp(count, time.monotonic())
             self.running = True
-            self._on_block(stamps, volts[:, :count].copy())
+            self._on_block(stamps, volts)
+            count = self._next_count(time.monotonic() - float(stamps[-1]))
+
+    def _next_count(self, age_s: float) -> int:
+        """
+        Return how many samples to read next, when the newest one read is so old.
+
+        One block; but a reader that fell behind takes at once all there must be by now, since a
+        call for each block might never catch up.
+        """
+        config = self._config
+        waiting = int(age_s * config.sample_rate_hz)
+        if waiting < 2 * config.block_samples:
+            return config.block_samples
+        return min(waiting, max(config.block_samples, config.buffer_samples // 2))
 
     def _set_up(self, task: Task) -> None:
         from nidaqmx.constants import AcquisitionType, TerminalConfiguration

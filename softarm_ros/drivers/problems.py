@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -81,10 +81,23 @@ class ProblemLog:
             return bool(self._problems)
 
 
-def require_library(name: str) -> None:
-    """Raise `DriverError` saying how to install a library that is not there."""
-    if importlib.util.find_spec(name) is None:
-        raise DriverError(f'{name} is not installed: pip install "softarm_ros[hardware]"')
+def import_library(*modules: str) -> None:
+    """
+    Import what a driver's threads need, which must not import a package at the same time.
+
+    Raises
+    ------
+    DriverError
+        Saying how to install what is not there.
+
+    """
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise DriverError(
+                f'{module} cannot be imported ({error}): pip install "softarm_ros[hardware]"'
+            ) from error
 
 
 def require_none(device: str, problems: ProblemLog) -> None:

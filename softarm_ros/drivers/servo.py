@@ -19,7 +19,7 @@ from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerE
 from softarm_ros.drivers.problems import (
     DriverError,
     ProblemLog,
-    require_library,
+    import_library,
     require_none,
 )
 from softarm_ros.drivers.servo_config import ServoConfig
@@ -91,7 +91,7 @@ class ServoDriver:
             If pymodbus is not installed.
 
         """
-        require_library('pymodbus')
+        import_library('pymodbus.client')
         if self._thread is None:
             self._stop = False
             self._thread = threading.Thread(target=self._run, name='servo', daemon=True)

@@ -1,6 +1,10 @@
 """The DAQ driver against the emulated host: the real nidaqmx package, over loopback."""
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,15 +185,31 @@ def test_overrun(rig):
 
 
 def test_a_buffer_that_is_not_read_overruns_by_itself():
-    rig = Rig(buffer_samples=200)
+    rig = Rig(buffer_samples=150, block_samples=5)
     try:
         rig.move()
-        rig.daq.host_faults.delay_s = 0.09  # ten samples are read while ninety are taken
+        rig.daq.host_faults.delay_s = 0.17  # longer than the buffer lasts
         assert rig.reported('inputs', '-200279') < 2.0
-        wait_until(rig.safe, 1.0, 'safe outputs')
         rig.daq.host_faults.delay_s = 0.0
+        wait_until(rig.safe, 2.0, 'safe outputs')
     finally:
         rig.close()
+
+
+def test_a_reader_that_fell_behind_catches_up(rig):
+    rig.up()
+    rig.driver.reset()
+    rig.driver.take_blocks()
+    rig.daq.host_faults.delay_s = 0.06  # of a call for ten samples, while sixty are taken
+    time.sleep(1.0)
+    ages = [rig.driver.state().age_s for _ in range(20) if time.sleep(0.02) is None]
+    assert np.median(ages) < 0.2
+    stamps = np.concatenate([block.stamps_s for block in rig.driver.take_blocks()])
+    assert stamps.size > 1000
+    assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.01)
+    assert rig.driver.counts().overruns == 0
+    assert rig.driver.state().problems == ()
+    rig.daq.host_faults.delay_s = 0.0
 
 
 def test_open_circuit(rig):
@@ -330,6 +350,30 @@ def test_a_driver_that_fails_says_so_and_makes_the_outputs_safe(rig, monkeypatch
     monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
     assert rig.reported('daq inputs', 'internal') < REPORT_S
     wait_until(rig.safe, REPORT_S, 'safe outputs')
+
+
+def test_the_library_is_imported_by_one_thread_only():
+    # Two threads that import nidaqmx at the same time break each other's import.
+    program = (
+        'import sys, time\n'
+        'from daq_cases import daq_config\n'
+        'from softarm_ros.drivers.daq import DaqDriver\n'
+        'assert "nidaqmx" not in sys.modules\n'
+        'driver = DaqDriver(daq_config(port=1))\n'
+        'driver.start()\n'
+        'while not driver.state().problems: time.sleep(0.01)\n'
+        'time.sleep(0.5)\n'
+        'print({problem.code for problem in driver.state().problems})\n'
+        'driver.close()\n'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {'PYTHONPATH': os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+    )
+    assert done.stdout.strip() == "{'grpc UNAVAILABLE'}", done.stdout + done.stderr
 
 
 def test_tare(rig):
