@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -101,6 +102,13 @@ class ModbusLink:
         self._exchange(
             lambda: client.write_registers(start, list(words), device_id=unit), 16, what
         )
+
+    def send(self, unit: int, start: int, words: Sequence[int]) -> None:
+        """Write holding registers without waiting for an answer, nor minding an error."""
+        with contextlib.suppress(Exception):  # the last resort, on a line already given up
+            self._alive().write_registers(
+                start, list(words), device_id=unit, no_response_expected=True
+            )
 
     def _alive(self) -> Any:
         # The client would silently reconnect within a request; that is for the driver to decide.

@@ -73,7 +73,8 @@ class ServoDriver:
         self._codes = [0] * n
 
         # Of the thread alone.
-        self._controls = [config.control_words.disable_voltage] * n
+        self._off = [config.control_words.disable_voltage] * n
+        self._controls = self._off
         self._silent: set[int] = set()
         self._written_stamp = -np.inf
         self._heard = dict.fromkeys(units, -np.inf)
@@ -284,10 +285,9 @@ class ServoDriver:
     def _connect(self, now: float) -> bool:
         if now < self._next_attempt:
             return False
-        off = [self.config.control_words.disable_voltage] * len(self.config.axes)
         try:
             self._link.connect()
-            self._write_off(off)  # all that answer, whatever becomes of the others
+            self._write_off()  # all that answer, whatever becomes of the others
             for unit in self._units:
                 unit.setup(self._link)
         except RefusedError as error:
@@ -298,16 +298,19 @@ class ServoDriver:
             now = time.monotonic()
             self._heard = dict.fromkeys(self._heard, now)
             self._silent.clear()
-            self._controls = off
+            self._controls = self._off
             return True
         self._link.close()
         self._next_attempt = time.monotonic() + self.config.reconnect_s
         return False
 
     def _lose_link(self, text: str) -> None:
+        self._trouble(LINK, '', text)
+        # The last resort: where only the answers are late or lost, this may still arrive.
+        for unit in self._units:
+            unit.send(self._link, self._off, np.zeros(len(self._off)))
         self._link.close()
         self._next_attempt = time.monotonic() + self.config.reconnect_s
-        self._trouble(LINK, '', text)
         with self._wake:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
@@ -397,20 +400,19 @@ class ServoDriver:
     def _switch_off(self) -> None:
         with self._wake:
             self._disable()
-        off = [self.config.control_words.disable_voltage] * len(self.config.axes)
         if self._link.connected:
             with contextlib.suppress(LinkDownError, NoAnswerError, RefusedError):
-                self._write_off(off)
+                self._write_off()
         self._link.close()
         with self._wake:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
-    def _write_off(self, off: list[int]) -> None:
+    def _write_off(self) -> None:
         """Switch every unit off; raises what went wrong last, after all have been tried."""
         failure: NoAnswerError | RefusedError | None = None
         for unit in self._units:
             try:
-                unit.write(self._link, off, np.zeros(len(off)))
+                unit.write(self._link, self._off, np.zeros(len(self._off)))
             except (NoAnswerError, RefusedError) as error:
                 failure = error
         if failure is not None:

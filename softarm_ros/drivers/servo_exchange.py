@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +83,15 @@ class UnitExchange:
 
     def write(self, link: ModbusLink, controls: Sequence[int], torques: Array) -> None:
         """Write control words (all axes of the rig) and torques (n,) [N m] of this unit."""
+        for start, words in self._words(controls, torques):
+            link.write(self.unit, start, words)
+
+    def send(self, link: ModbusLink, controls: Sequence[int], torques: Array) -> None:
+        """Send the same without waiting for an answer."""
+        for start, words in self._words(controls, torques):
+            link.send(self.unit, start, words)
+
+    def _words(self, controls: Sequence[int], torques: Array) -> Iterator[tuple[int, list[int]]]:
         memory: dict[int, int] = {}
         for i in self.axes:
             axis, registers = self._config.axes[i], self._config.registers
@@ -93,7 +102,7 @@ class UnitExchange:
             ):
                 memory.update(enumerate(words, axis.base + register.address))
         for span in self._writes:
-            link.write(self.unit, span.start, [memory[a] for a in range(span.start, span.end)])
+            yield span.start, [memory[a] for a in range(span.start, span.end)]
 
     def read(self, link: ModbusLink) -> dict[int, AxisReading]:
         """Return what each axis of this unit says, by its index in the rig."""
