@@ -316,22 +316,21 @@ class ServoDriver:
 
     def _intent(self, now: float) -> Intent:
         words = self.config.control_words
+        torques, sent = np.zeros(len(self._off)), None
         with self._wake:
-            wanted, command, stamp = self._wanted, self._command, self._command_stamp
-            running = wanted and self._running == self._enabling
-            enabling, since = self._enabling, self._wanted_since
+            wanted, enabling, since = self._wanted, self._enabling, self._wanted_since
+            running = wanted and self._running == enabling
             resetting = now < self._reset_until
             states = list(self._states)
+            fresh = now - self._command_stamp <= self.config.command_timeout_s
+            if running and fresh and self._command is not None:
+                torques, sent = self._command, self._command_stamp
+                self._sent = True
         controls = [next_control_word(state, wanted, words) for state in states]
         if resetting:
             for i, state in enumerate(states):
                 if state is DriveState.FAULT and self._controls[i] != words.fault_reset:
                     controls[i] = words.fault_reset
-        fresh = command is not None and now - stamp <= self.config.command_timeout_s
-        torques, sent = np.zeros(len(controls)), None
-        if running and fresh and command is not None:
-            torques, sent = command, stamp
-            self._sent = True
         return Intent(controls, torques, sent, wanted, running, enabling, since)
 
     def _note_written(self, stamp: float | None) -> None:
