@@ -57,6 +57,10 @@ setup(
             'fastcrc>=0.3',  # CRC-16
         ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'hardware': [
+            'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
+            'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
+        ],
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

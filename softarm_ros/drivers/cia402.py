@@ -1,0 +1,113 @@
+"""
+The state machine of a servo drive as its status and control words show it.
+
+States, bits and transitions are those of the drive profile CiA 402 (IEC 61800-7-201); the words
+of a drive that differs are set in the rig file.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock
+
+Word = Annotated[int, Field(ge=0, le=0xFFFF)]
+
+
+class DriveState(Enum):
+    """State of a drive; the values are what diagnostics print."""
+
+    UNKNOWN = 'unknown'
+    NOT_READY = 'not ready to switch on'
+    DISABLED = 'switch on disabled'
+    READY = 'ready to switch on'
+    SWITCHED_ON = 'switched on'
+    ENABLED = 'operation enabled'
+    QUICK_STOP = 'quick stop active'
+    FAULT_REACTION = 'fault reaction active'
+    FAULT = 'fault'
+
+
+class StatusPattern(ConfigBlock):
+    """A state holds where `status & mask == value`."""
+
+    mask: Word
+    value: Word
+
+
+class StatusWords(ConfigBlock):
+    """What the status word looks like in each state."""
+
+    not_ready: StatusPattern = StatusPattern(mask=0x4F, value=0x00)
+    disabled: StatusPattern = StatusPattern(mask=0x4F, value=0x40)
+    ready: StatusPattern = StatusPattern(mask=0x6F, value=0x21)
+    switched_on: StatusPattern = StatusPattern(mask=0x6F, value=0x23)
+    enabled: StatusPattern = StatusPattern(mask=0x6F, value=0x27)
+    quick_stop: StatusPattern = StatusPattern(mask=0x6F, value=0x07)
+    fault_reaction: StatusPattern = StatusPattern(mask=0x4F, value=0x0F)
+    fault: StatusPattern = StatusPattern(mask=0x4F, value=0x08)
+
+    def state(self, status: int) -> DriveState:
+        """Return the state a status word shows; UNKNOWN if none."""
+        for state, pattern in (
+            (DriveState.FAULT, self.fault),
+            (DriveState.FAULT_REACTION, self.fault_reaction),
+            (DriveState.ENABLED, self.enabled),
+            (DriveState.SWITCHED_ON, self.switched_on),
+            (DriveState.READY, self.ready),
+            (DriveState.QUICK_STOP, self.quick_stop),
+            (DriveState.DISABLED, self.disabled),
+            (DriveState.NOT_READY, self.not_ready),
+        ):
+            if status & pattern.mask == pattern.value:
+                return state
+        return DriveState.UNKNOWN
+
+
+class ControlWords(ConfigBlock):
+    """What the control word must be for each command."""
+
+    disable_voltage: Word = Field(default=0x00, description='power off, from any state')
+    shutdown: Word = Field(default=0x06, description='to ready to switch on')
+    switch_on: Word = Field(default=0x07, description='power on, no torque')
+    enable_operation: Word = Field(default=0x0F, description='torque')
+    fault_reset: Word = Field(default=0x80, description='acts on its rising bit')
+
+
+def next_control_word(state: DriveState, wanted: bool, words: ControlWords) -> int:
+    """
+    Return the control word of the next step towards operation enabled (`wanted`) or power off.
+
+    A fault is not reset here, and a quick stop is left through power off only.
+    """
+    if not wanted:
+        return words.disable_voltage
+    return {
+        DriveState.DISABLED: words.shutdown,
+        DriveState.READY: words.switch_on,
+        DriveState.SWITCHED_ON: words.enable_operation,
+        DriveState.ENABLED: words.enable_operation,
+    }.get(state, words.disable_voltage)
+
+
+# Error codes of the profile; a drive's own go into the rig file.
+FAULT_NAMES: dict[int, str] = {
+    0x2310: 'continuous over-current',
+    0x2320: 'short circuit or earth leakage',
+    0x3110: 'mains over-voltage',
+    0x3120: 'mains under-voltage',
+    0x3210: 'DC link over-voltage',
+    0x3220: 'DC link under-voltage',
+    0x4210: 'drive over-temperature',
+    0x4310: 'motor over-temperature',
+    0x5441: 'safe torque off',
+    0x7121: 'motor blocked',
+    0x7305: 'encoder fault',
+    0x8130: 'communication watchdog',
+    0x8311: 'excess torque',
+    0x8400: 'speed limit exceeded',
+    0x8611: 'following error',
+}

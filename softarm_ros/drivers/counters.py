@@ -1,0 +1,110 @@
+"""Latency and loss on one link."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+_KEPT = 2048  # latest latencies
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Percentiles of the latest latencies [s]; NaN before the first."""
+
+    p50_s: float
+    p99_s: float
+    max_s: float
+    count: int
+
+
+class LatencyRecord:
+    """The latest latencies of one kind of work; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values = np.empty(_KEPT)
+        self._count = 0
+
+    def add(self, seconds: float) -> None:
+        """Note one latency [s]."""
+        with self._lock:
+            self._values[self._count % _KEPT] = seconds
+            self._count += 1
+
+    def summary(self) -> Latency:
+        """Return percentiles of the latest 2048, and how many there were in all."""
+        with self._lock:
+            kept = self._values[: min(self._count, _KEPT)].copy()
+            count = self._count
+        if count == 0:
+            return Latency(np.nan, np.nan, np.nan, 0)
+        p50, p99 = np.percentile(kept, (50, 99))
+        return Latency(float(p50), float(p99), float(kept.max()), count)
+
+
+@dataclass(frozen=True)
+class LinkCounts:
+    """
+    What happened on a link since the driver started.
+
+    Attributes
+    ----------
+    requests, answers :
+        Sent, and answered in time and in order.
+    timeouts, refusals, lost :
+        Not answered in time; answered with an error code; without a usable answer in all.
+    connections :
+        Times the link came up.
+    commands, superseded :
+        Taken from the caller; of these, overtaken by a newer one before they were sent.
+    command_latency :
+        From the caller's command to the device's answer to it.
+    cycle :
+        Duration of one exchange with all devices on the link.
+
+    """
+
+    requests: int
+    answers: int
+    timeouts: int
+    refusals: int
+    lost: int
+    connections: int
+    commands: int
+    superseded: int
+    command_latency: Latency
+    cycle: Latency
+
+
+class LinkCounter:
+    """Counts, each by the one thread that does the work; read from any."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.answers = 0
+        self.timeouts = 0
+        self.refusals = 0
+        self.lost = 0
+        self.connections = 0
+        self.commands = 0
+        self.superseded = 0
+        self.command_latency = LatencyRecord()
+        self.cycle = LatencyRecord()
+
+    def summary(self) -> LinkCounts:
+        """Return the counts now."""
+        return LinkCounts(
+            self.requests,
+            self.answers,
+            self.timeouts,
+            self.refusals,
+            self.lost,
+            self.connections,
+            self.commands,
+            self.superseded,
+            self.command_latency.summary(),
+            self.cycle.summary(),
+        )

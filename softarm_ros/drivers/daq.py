@@ -1,0 +1,352 @@
+"""An NI DAQ device: pressures and forces in, valve voltages out, in threads of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.counters import LatencyRecord
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_inputs import InputReader
+from softarm_ros.drivers.daq_outputs import Levels, OutputWriter
+from softarm_ros.drivers.daq_session import OVERRUN, DaqFaultError
+from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
+from softarm_ros.drivers.force_sensor import ForceSensor
+from softarm_ros.drivers.problems import (
+    DriverError,
+    ProblemLog,
+    import_library,
+    require_none,
+)
+from softarm_ros.drivers.sensor_watch import SensorWatch
+
+Array = NDArray[np.float64]
+_log = logging.getLogger(__name__)
+COMMAND = 'command'
+WRENCH = 'wrench'
+_KEPT_S = 5.0  # of samples not taken yet
+
+
+class DaqDriver:
+    """
+    Reads all inputs and writes all outputs of one device; the caller never waits for it.
+
+    Outputs stand at their safe values until `enable`, and again after any problem, until `reset`
+    and `enable` are called. A device that comes back changes nothing of that.
+    """
+
+    def __init__(self, config: DaqConfig) -> None:
+        self.config = config
+        self._inputs = InputReader(config, self._on_block, self._on_fault)
+        self._outputs = OutputWriter(config, self._levels, self._on_written, self._on_fault)
+        self._force = ForceSensor(config.force_sensor) if config.force_sensor else None
+        self._watches = [SensorWatch(part, config.open_after_s) for part in config.inputs]
+        self._problems = ProblemLog()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._command_latency = LatencyRecord()
+        self._read_age = LatencyRecord()
+
+        self._lock = threading.Lock()
+        self._values = np.full(len(config.inputs), np.nan)
+        self._wrench = np.full(6, np.nan)
+        self._stamp_s = -np.inf
+        self._unread: deque[SampleBlock] = deque(maxlen=max(2, round(_KEPT_S / config.block_s)))
+        self._enabled = False
+        self._targets = np.array([min(max(0.0, o.low), o.high) for o in config.outputs])
+        self._on = np.array([bool(line.safe) for line in config.lines], dtype=bool)
+        self._written = np.full(len(config.outputs), np.nan)
+        self._written_on = self._on.copy()
+        self._streamed = [i for i, o in enumerate(config.outputs) if o.streamed]
+        self._command_s = -np.inf  # of the latest streamed command
+        self._unsent_s: float | None = None
+        self._pending_s: float | None = None
+        self._samples = self._blocks = self._overruns = self._dropped = 0
+        self._commands = self._superseded = 0
+        self._make_safe()
+
+    # -- for the caller
+
+    def start(self) -> None:
+        """
+        Begin to read, and to write the safe values; nothing else before `enable`.
+
+        Raises
+        ------
+        DriverError
+            If nidaqmx, or for a remote host grpc, is not installed.
+
+        """
+        import_library('nidaqmx.stream_readers', 'nidaqmx.stream_writers')
+        if self.config.host is not None:
+            import_library('grpc', 'nidaqmx._grpc_interpreter')
+        if self._threads:
+            return
+        self._stop.clear()
+        if self.config.input_channels:
+            self._spawn('daq inputs', self._inputs.run)
+        if self.config.outputs or self.config.lines:
+            self._spawn('daq outputs', self._outputs.run)
+
+    def close(self) -> None:
+        """Write the safe values and let the device go; may be called twice."""
+        self.disable()
+        self._stop.set()
+        self._outputs.wake()
+        for thread in self._threads:
+            thread.join(5.0)
+        self._threads = []
+
+    def enable(self) -> None:
+        """
+        Let the outputs follow commands.
+
+        Raises
+        ------
+        DriverError
+            While there are problems (`reset` first) or the device does not answer.
+
+        """
+        reading = self._inputs.running or not self.config.input_channels
+        writing = self._outputs.running or not (self.config.outputs or self.config.lines)
+        with self._lock:
+            require_none('DAQ', self._problems)
+            if not (reading and writing):
+                raise DriverError('DAQ is not ready: it does not answer yet')
+            if not self._enabled:
+                self._enabled, self._command_s = True, np.inf  # none yet, hence none stale
+
+    def disable(self) -> None:
+        """Put all outputs to their safe values."""
+        with self._lock:
+            self._make_safe()
+        self._outputs.wake()
+
+    def reset(self) -> None:
+        """Forget all problems; what persists is reported again. Outputs stay safe."""
+        self.disable()
+        self._problems.clear()
+
+    def set_outputs(self, values: Sequence[float] | Array) -> str | None:
+        """
+        Take the SI values of all streamed outputs; return why they are not followed, or None.
+
+        Raises
+        ------
+        ValueError
+            For a wrong number of values, one that is not finite or one beyond its limits.
+
+        """
+        parts = self.config.streamed
+        if len(values) != len(parts):
+            raise ValueError(f'{len(values)} output values; expected {len(parts)}')
+        checked = [part.check(float(value)) for part, value in zip(parts, values)]
+        with self._lock:
+            if not self._enabled:
+                return 'DAQ outputs not enabled'
+            self._targets[self._streamed] = checked
+            self._command_s = self._note_command()
+        self._outputs.wake()
+        return None
+
+    def set_output(self, name: str, value: float) -> str | None:
+        """Take the SI value of one output that is not streamed; else as `set_outputs`."""
+        index = _index('output', name, [output.name for output in self.config.outputs])
+        output = self.config.outputs[index]
+        if output.streamed:
+            raise ValueError(f'output {name} is streamed: use set_outputs')
+        checked = output.check(value)
+        with self._lock:
+            if not self._enabled:
+                return 'DAQ outputs not enabled'
+            self._targets[index] = checked
+            self._note_command()
+        self._outputs.wake()
+        return None
+
+    def set_line(self, name: str, on: bool) -> str | None:
+        """Switch one line; return why it is not followed, or None."""
+        index = _index('line', name, [line.name for line in self.config.lines])
+        with self._lock:
+            if not self._enabled:
+                return 'DAQ outputs not enabled'
+            self._on[index] = bool(on)
+            self._note_command()
+        self._outputs.wake()
+        return None
+
+    def tare(self) -> None:
+        """Take the mean force of the next `tare_s` seconds as zero."""
+        if self._force is None:
+            raise DriverError('there is no force sensor to tare')
+        with self._lock:
+            self._force.tare(max(1, round(self.config.tare_s * self.config.sample_rate_hz)))
+
+    @property
+    def bias_V(self) -> Array:
+        """Gauge voltages without load (6,), for the rig file."""
+        if self._force is None:
+            raise DriverError('there is no force sensor')
+        with self._lock:
+            return self._force.bias_V
+
+    @property
+    def taring(self) -> bool:
+        """Whether a bias is being measured."""
+        with self._lock:
+            return self._force is not None and self._force.taring
+
+    def take_blocks(self) -> list[SampleBlock]:
+        """Return all samples since the last call, at most those of five seconds."""
+        with self._lock:
+            blocks = list(self._unread)
+            self._unread.clear()
+        return blocks
+
+    def state(self) -> DaqState:
+        """Return what is known now."""
+        problems = self._problems.all()
+        with self._lock:
+            return DaqState(
+                values=self._values.copy(),
+                wrench=self._wrench.copy(),
+                stamp_s=self._stamp_s,
+                age_s=time.monotonic() - self._stamp_s,
+                outputs=self._written.copy(),
+                lines=tuple(map(bool, self._written_on)),
+                reading=self._inputs.running,
+                writing=self._outputs.running,
+                enabled=self._enabled,
+                problems=problems,
+            )
+
+    def counts(self) -> DaqCounts:
+        """Return latency and loss since the driver was made."""
+        with self._lock:
+            return DaqCounts(
+                self._samples,
+                self._blocks,
+                self._overruns,
+                self._inputs.starts,
+                self._dropped,
+                self._commands,
+                self._superseded,
+                self._command_latency.summary(),
+                self._read_age.summary(),
+            )
+
+    # -- under the lock
+
+    def _note_command(self) -> float:
+        now = time.monotonic()
+        self._commands += 1
+        if self._unsent_s is not None:
+            self._superseded += 1
+        self._unsent_s = now
+        return now
+
+    def _make_safe(self) -> None:
+        self._enabled = False
+        self._unsent_s = None
+        for i, output in enumerate(self.config.outputs):
+            if output.safe is not None:
+                self._targets[i] = output.safe
+        for i, line in enumerate(self.config.lines):
+            if line.safe is not None:
+                self._on[i] = line.safe
+
+    # -- in the threads
+
+    def _spawn(self, name: str, run: Callable[[threading.Event], None]) -> None:
+        thread = threading.Thread(target=self._guard, args=(name, run), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _guard(self, name: str, run: Callable[[threading.Event], None]) -> None:
+        try:
+            run(self._stop)
+        except Exception as error:  # without this thread nothing is read or written
+            _log.exception('%s failed', name)
+            self._trouble(name, 'internal', f'driver failed: {error!r}')
+
+    def _on_block(self, stamps: Array, volts: Array) -> None:
+        config = self.config
+        n = len(config.inputs)
+        values = np.array([part.value(row) for part, row in zip(config.inputs, volts)])
+        values = values.reshape(n, stamps.size)
+        duration_s = stamps.size / config.sample_rate_hz
+        for part, watch, row in zip(config.inputs, self._watches, volts):
+            for code, text in watch.look(row, duration_s):
+                self._trouble(part.name, code, text)
+        wrench = None
+        overload = None
+        with self._lock:
+            if self._force is not None:
+                wrench = self._force.wrench(volts[n:])
+                overload = self._force.overload(volts[n:], wrench)
+                self._wrench = wrench.mean(axis=1)
+            self._values = values.mean(axis=1)
+            self._stamp_s = float(stamps[-1])
+            if len(self._unread) == self._unread.maxlen:
+                self._dropped += 1
+            self._unread.append(SampleBlock(stamps, values, wrench))
+            self._samples += stamps.size
+            self._blocks += 1
+        self._read_age.add(time.monotonic() - float(stamps[-1]))
+        if overload is not None:
+            self._trouble(WRENCH, 'overload', overload)
+
+    def _levels(self) -> Levels:
+        config = self.config
+        now = time.monotonic()
+        with self._lock:
+            stale = self._enabled and now - self._command_s > config.command_timeout_s
+        if stale:
+            limit_ms = 1e3 * config.command_timeout_s
+            self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
+        with self._lock:
+            volts = [
+                min(max(float(output.volts(target)), output.min_V), output.max_V)
+                for output, target in zip(config.outputs, self._targets)
+            ]
+            inverted = [line.inverted for line in config.lines]
+            self._pending_s, self._unsent_s = self._unsent_s, None
+            return Levels(np.array(volts), self._on ^ np.array(inverted, dtype=bool))
+
+    def _on_written(self, levels: Levels) -> None:
+        config = self.config
+        with self._lock:
+            for i, output in enumerate(config.outputs):
+                self._written[i] = output.value(levels.volts[i])
+            inverted = np.array([line.inverted for line in config.lines], dtype=bool)
+            self._written_on = levels.high ^ inverted
+            pending, self._pending_s = self._pending_s, None
+        if pending is not None:
+            self._command_latency.add(time.monotonic() - pending)
+
+    def _on_fault(self, source: str, error: DaqFaultError) -> None:
+        if error.code == OVERRUN:
+            with self._lock:
+                self._overruns += 1
+        self._trouble(source, error.code, error.text)
+
+    def _trouble(self, source: str, code: str, text: str) -> None:
+        """Note a problem; the outputs are safe from here on."""
+        self._problems.report(source, code, text, time.monotonic())
+        with self._lock:
+            if not self._enabled:
+                return
+            self._make_safe()
+        self._outputs.wake()
+
+
+def _index(what: str, name: str, names: list[str]) -> int:
+    if name not in names:
+        raise ValueError(f'no {what} {name!r}; there are {", ".join(names) or "none"}')
+    return names.index(name)

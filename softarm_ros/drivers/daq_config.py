@@ -1,0 +1,253 @@
+"""What a rig file says about an NI DAQ device: sensors, valves, where it is plugged in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, field_validator, model_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+Array = NDArray[np.float64]
+Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
+Channel = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/(ai|ao)\d+$')]
+Line = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/port\d+/line\d+$')]
+Terminal = Literal['default', 'rse', 'nrse', 'differential', 'pseudo_differential']
+Row = tuple[Finite, Finite, Finite, Finite, Finite, Finite]
+_ROUNDING = 1e-9  # of a range
+
+
+class AnalogInput(ConfigBlock):
+    """A sensor whose voltage is proportional to what it measures: value = scale * V + zero."""
+
+    name: Name
+    channel: Channel = Field(description='as NI MAX shows it, Dev1/ai0')
+    terminal: Terminal = 'default'
+    min_V: Finite = Field(default=-10.0, description='range of the device is chosen from it')
+    max_V: Finite = 10.0
+    scale: Finite = Field(default=1.0, description='SI units per volt')
+    zero: Finite = Field(default=0.0, description='SI value at 0 V')
+    unit: str = 'V'
+    low: Finite | None = Field(default=None, description='a value below stops the outputs')
+    high: Finite | None = Field(default=None, description='a value above stops the outputs')
+    open_below_V: Finite | None = Field(
+        default=None,
+        description='less than a sound sensor with live zero ever gives: open circuit',
+    )
+    open_above_V: Finite | None = Field(
+        default=None, description='more than a sound sensor ever gives: open circuit or short'
+    )
+    stuck_after_s: Positive | None = Field(
+        default=None, description='not one bit of noise for so long: stuck'
+    )
+
+    @model_validator(mode='after')
+    def _ordered(self) -> AnalogInput:
+        _require_order('min_V', self.min_V, 'max_V', self.max_V)
+        _require_order('low', self.low, 'high', self.high)
+        _require_order('open_below_V', self.open_below_V, 'open_above_V', self.open_above_V)
+        if self.scale == 0.0:
+            raise ValueError('scale = 0: the value would not depend on the voltage')
+        for name in ('open_below_V', 'open_above_V'):
+            limit = getattr(self, name)
+            if limit is not None and not self.min_V < limit < self.max_V:
+                raise ValueError(
+                    f'{name} = {limit} V outside ({self.min_V}, {self.max_V}) V: never reached'
+                )
+        return self
+
+    def value(self, volts: ArrayLike) -> Array:
+        """Return SI values of voltages."""
+        return self.scale * np.asarray(volts, dtype=float) + self.zero
+
+    def volts(self, value: ArrayLike) -> Array:
+        """Return the voltages of SI values."""
+        return (np.asarray(value, dtype=float) - self.zero) / self.scale
+
+
+class ForceSensorConfig(ConfigBlock):
+    """A six-axis force and torque sensor with six gauge voltages, as ATI ships them."""
+
+    channels: tuple[Channel, Channel, Channel, Channel, Channel, Channel]
+    terminal: Terminal = 'differential'
+    min_V: Finite = -10.0
+    max_V: Finite = 10.0
+    calibration: tuple[Row, Row, Row, Row, Row, Row] = Field(
+        description='rows Fx Fy Fz [N/V], Tx Ty Tz [N m/V]; columns in the order of the channels'
+    )
+    bias_V: Row = Field(default=(0.0,) * 6, description='voltages without load')
+    limits: tuple[Positive, Positive, Positive, Positive, Positive, Positive] = Field(
+        description='rated forces [N] and torques [N m]; beyond, outputs are stopped'
+    )
+
+    @field_validator('calibration')
+    @classmethod
+    def _regular(cls, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        matrix = np.array(rows)
+        scaled = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-300)
+        if np.linalg.matrix_rank(scaled, tol=1e-6) < 6:
+            raise ValueError('calibration is singular: some load would not be measured')
+        return rows
+
+
+class AnalogOutput(ConfigBlock):
+    """A proportional valve or regulator: value = scale * V + zero."""
+
+    name: Name
+    channel: Channel
+    min_V: Finite = 0.0
+    max_V: Finite = 10.0
+    scale: Finite = Field(default=1.0, description='SI units per volt')
+    zero: Finite = Field(default=0.0, description='SI value at 0 V')
+    unit: str = 'V'
+    low: Finite = Field(description='least value that may be commanded')
+    high: Finite = Field(description='greatest value that may be commanded')
+    safe: Finite | None = Field(
+        description='value while not enabled and after any problem; null: it keeps its last'
+    )
+    streamed: bool = Field(
+        default=True, description='commanded all the time, and stopped when commands stop coming'
+    )
+
+    @model_validator(mode='after')
+    def _within(self) -> AnalogOutput:
+        _require_order('min_V', self.min_V, 'max_V', self.max_V)
+        _require_order('low', self.low, 'high', self.high)
+        if self.scale == 0.0:
+            raise ValueError('scale = 0: no value could be commanded')
+        slack = _ROUNDING * (self.max_V - self.min_V)
+        for name in ('low', 'high', 'safe'):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            volts = float(self.volts(value))
+            if not self.min_V - slack <= volts <= self.max_V + slack:
+                raise ValueError(
+                    f'{name} = {value} {self.unit} takes {volts:.4g} V, outside '
+                    f'[{self.min_V}, {self.max_V}] V'
+                )
+        return self
+
+    def volts(self, value: ArrayLike) -> Array:
+        """Return the voltages of SI values."""
+        return (np.asarray(value, dtype=float) - self.zero) / self.scale
+
+    def value(self, volts: ArrayLike) -> Array:
+        """Return SI values of voltages."""
+        return self.scale * np.asarray(volts, dtype=float) + self.zero
+
+    def check(self, value: float) -> float:
+        """Return the value; raises ValueError if it is not finite or beyond its limits."""
+        if not np.isfinite(value):
+            raise ValueError(f'{self.name} = {value}: expected a finite number of {self.unit}')
+        slack = _ROUNDING * (self.high - self.low)
+        if not self.low - slack <= value <= self.high + slack:
+            raise ValueError(
+                f'{self.name} = {value:.6g} {self.unit} outside [{self.low:.6g}, '
+                f'{self.high:.6g}] {self.unit}'
+            )
+        return float(value)
+
+
+class DigitalOutput(ConfigBlock):
+    """A switching valve."""
+
+    name: Name
+    line: Line = Field(description='as NI MAX shows it, Dev1/port0/line0')
+    inverted: bool = Field(default=False, description='on is the low level')
+    safe: bool | None = Field(
+        default=False, description='while not enabled and after any problem; null: keeps its last'
+    )
+
+
+class DaqHost(ConfigBlock):
+    """A computer that runs the NI gRPC device server; the connection is not encrypted."""
+
+    host: str = Field(min_length=1)
+    port: int = Field(default=31763, ge=1, le=65535)
+
+
+class DaqConfig(ConfigBlock):
+    """One NI DAQ device with everything plugged into it."""
+
+    host: DaqHost | None = Field(default=None, description='none: the driver of this computer')
+    session: Name = Field(default='softarm', description='prefix of the names of its tasks')
+    inputs: tuple[AnalogInput, ...] = ()
+    force_sensor: ForceSensorConfig | None = None
+    outputs: tuple[AnalogOutput, ...] = ()
+    lines: tuple[DigitalOutput, ...] = ()
+    sample_rate_hz: Positive = Field(default=1000.0, description='sample clock of the device')
+    block_samples: int = Field(
+        default=10, ge=1, description='read together; values are means of a block'
+    )
+    buffer_samples: int = Field(
+        default=1000, ge=2, description='kept for each channel; more unread ones are an overrun'
+    )
+    read_margin_s: Positive = Field(
+        default=0.08, description='a block may be so late before that is reported'
+    )
+    call_timeout_s: Positive = Field(
+        default=0.1, description='for the host to answer, beyond what it waits for samples'
+    )
+    open_after_s: NonNegative = Field(default=0.05, description='outside the window for so long')
+    output_rate_hz: Positive = Field(
+        default=50.0, description='outputs are written at least so often'
+    )
+    command_timeout_s: Positive = Field(
+        default=0.1, description='older streamed outputs count as stale'
+    )
+    tare_s: Positive = Field(default=0.5, description='over which the bias is measured')
+    reopen_s: Positive = Field(default=0.25, description='pause between attempts')
+
+    @model_validator(mode='after')
+    def _consistent(self) -> DaqConfig:
+        names = [part.name for part in self.inputs]
+        names += [part.name for part in self.outputs] + [part.name for part in self.lines]
+        _require_different('names', names)
+        _require_different('input channels', [*self.input_channels])
+        _require_different('output channels', [output.channel for output in self.outputs])
+        _require_different('lines', [line.line for line in self.lines])
+        for channel in self.input_channels:
+            _require_kind(channel, 'ai')
+        for output in self.outputs:
+            _require_kind(output.channel, 'ao')
+        if self.buffer_samples < 2 * self.block_samples:
+            raise ValueError(
+                f'buffer_samples = {self.buffer_samples} is less than two blocks of '
+                f'{self.block_samples}'
+            )
+        return self
+
+    @property
+    def input_channels(self) -> tuple[str, ...]:
+        """Physical channels in the order in which they are read: inputs, then gauges."""
+        gauges = self.force_sensor.channels if self.force_sensor is not None else ()
+        return (*(part.channel for part in self.inputs), *gauges)
+
+    @property
+    def streamed(self) -> tuple[AnalogOutput, ...]:
+        """Outputs that are commanded all the time, in their order."""
+        return tuple(output for output in self.outputs if output.streamed)
+
+    @property
+    def block_s(self) -> float:
+        """Duration of a block."""
+        return self.block_samples / self.sample_rate_hz
+
+
+def _require_order(low_name: str, low: float | None, high_name: str, high: float | None) -> None:
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f'{low_name} = {low} is not less than {high_name} = {high}')
+
+
+def _require_different(what: str, values: list[str]) -> None:
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise ValueError(f'{what} are not all different: {", ".join(twice)}')
+
+
+def _require_kind(channel: str, kind: str) -> None:
+    if not channel.rpartition('/')[2].startswith(kind):
+        raise ValueError(f'{channel}: expected a channel {kind}<number>')

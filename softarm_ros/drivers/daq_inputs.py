@@ -1,0 +1,121 @@
+"""Hardware-timed reading of all analogue inputs, block by block."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig, ForceSensorConfig, Terminal
+from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
+from softarm_ros.drivers.sample_clock import SampleClock
+
+if TYPE_CHECKING:
+    from nidaqmx.task import Task
+
+Array = NDArray[np.float64]
+INPUTS = 'inputs'
+
+
+class InputReader:
+    """
+    Reads until told to stop; after an error it says so and begins anew.
+
+    `on_block` gets the stamps (k,) and voltages (channels, k) of each block, `on_fault` what went
+    wrong. Both are called by the thread that runs `run`.
+    """
+
+    def __init__(
+        self,
+        config: DaqConfig,
+        on_block: Callable[[Array, Array], None],
+        on_fault: Callable[[str, DaqFaultError], None],
+    ) -> None:
+        self._config = config
+        self._on_block = on_block
+        self._on_fault = on_fault
+        self.running = False
+        self.starts = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Read until `stop`."""
+        while not stop.is_set():
+            with DaqSession(self._config) as session:
+                try:
+                    self._read(session.task(INPUTS), stop)
+                    return
+                except DaqFaultError as error:
+                    # Said before the tasks are cleared, which takes its time where a host hangs.
+                    self._on_fault(INPUTS, error)
+                finally:
+                    self.running = False
+            stop.wait(self._config.reopen_s)
+
+    def _read(self, task: Task, stop: threading.Event) -> None:
+        from nidaqmx.stream_readers import AnalogMultiChannelReader
+
+        config = self._config
+        with daq_errors():
+            self._set_up(task)
+            reader = AnalogMultiChannelReader(task.in_stream)
+            reader.verify_array_shape = False  # two more calls to the host for each block
+            before = time.monotonic()
+            task.start()
+            clock = SampleClock(config.sample_rate_hz, before, time.monotonic())
+        self.starts += 1
+        count = config.block_samples
+        while not stop.is_set():
+            volts = np.empty((len(config.input_channels), count))
+            with daq_errors():
+                reader.read_many_sample(
+                    volts, count, timeout=config.block_s + config.read_margin_s
+                )
+            stamps = clock.stamp(count, time.monotonic())
+            self.running = True
+            self._on_block(stamps, volts)
+            count = self._next_count(time.monotonic() - float(stamps[-1]))
+
+    def _next_count(self, age_s: float) -> int:
+        """
+        Return how many samples to read next, when the newest one read is so old.
+
+        One block; but a reader that fell behind takes at once all there must be by now, since a
+        call for each block might never catch up.
+        """
+        config = self._config
+        waiting = int(age_s * config.sample_rate_hz)
+        if waiting < 2 * config.block_samples:
+            return config.block_samples
+        return min(waiting, max(config.block_samples, config.buffer_samples // 2))
+
+    def _set_up(self, task: Task) -> None:
+        from nidaqmx.constants import AcquisitionType, TerminalConfiguration
+
+        config = self._config
+        terminals: dict[Terminal, TerminalConfiguration] = {
+            'default': TerminalConfiguration.DEFAULT,
+            'rse': TerminalConfiguration.RSE,
+            'nrse': TerminalConfiguration.NRSE,
+            'differential': TerminalConfiguration.DIFF,
+            'pseudo_differential': TerminalConfiguration.PSEUDO_DIFF,
+        }
+        parts: list[tuple[str, AnalogInput | ForceSensorConfig]]
+        parts = [(part.channel, part) for part in config.inputs]
+        if config.force_sensor is not None:
+            parts += [(channel, config.force_sensor) for channel in config.force_sensor.channels]
+        for channel, part in parts:
+            task.ai_channels.add_ai_voltage_chan(
+                channel,
+                terminal_config=terminals[part.terminal],
+                min_val=part.min_V,
+                max_val=part.max_V,
+            )
+        task.timing.cfg_samp_clk_timing(
+            config.sample_rate_hz,
+            sample_mode=AcquisitionType.CONTINUOUS,
+            samps_per_chan=config.buffer_samples,
+        )

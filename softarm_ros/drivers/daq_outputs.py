@@ -1,0 +1,119 @@
+"""Writing of analogue and digital outputs, when there is something new and at a least rate."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
+
+if TYPE_CHECKING:
+    from nidaqmx.task import Task
+
+Array = NDArray[np.float64]
+OUTPUTS = 'outputs'
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What is to stand at the terminals: volts (outputs,), and high or low (lines,)."""
+
+    volts: Array
+    high: NDArray[np.bool_]
+
+
+class OutputWriter:
+    """
+    Writes what `levels` returns until told to stop; after an error it says so and begins anew.
+
+    `on_written` is called after the device has taken the levels, `on_fault` when it has not.
+    """
+
+    def __init__(
+        self,
+        config: DaqConfig,
+        levels: Callable[[], Levels],
+        on_written: Callable[[Levels], None],
+        on_fault: Callable[[str, DaqFaultError], None],
+    ) -> None:
+        self._config = config
+        self._levels = levels
+        self._on_written = on_written
+        self._on_fault = on_fault
+        self._news = threading.Event()
+        self.running = False
+
+    def wake(self) -> None:
+        """There is something new to write."""
+        self._news.set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Write until `stop`, and once more after it."""
+        while not stop.is_set():
+            with DaqSession(self._config) as session:
+                try:
+                    self._write(session, stop)
+                    return
+                except DaqFaultError as error:
+                    # Said before the tasks are cleared, which takes its time where a host hangs.
+                    self._on_fault(OUTPUTS, error)
+                finally:
+                    self.running = False
+            stop.wait(self._config.reopen_s)
+
+    def _write(self, session: DaqSession, stop: threading.Event) -> None:
+        write_volts = self._analogue(session)
+        write_lines = self._digital(session)
+        period_s = 1.0 / self._config.output_rate_hz
+        written: NDArray[np.bool_] | None = None
+        while True:
+            ending = stop.is_set()
+            news = self._news.is_set()
+            self._news.clear()
+            levels = self._levels()
+            with daq_errors():
+                write_volts(levels.volts)
+                # Lines seldom change: a new analogue value does not wait for them.
+                if not news or written is None or (levels.high != written).any():
+                    write_lines(levels.high)
+                    written = levels.high
+            self.running = True
+            self._on_written(levels)
+            if ending:
+                return
+            self._news.wait(period_s)
+
+    def _analogue(self, session: DaqSession) -> Callable[[Array], object]:
+        from nidaqmx.stream_writers import AnalogMultiChannelWriter
+
+        if not self._config.outputs:
+            return lambda volts: None
+        task: Task = session.task('analogue_outputs')
+        with daq_errors():
+            for output in self._config.outputs:
+                task.ao_channels.add_ao_voltage_chan(
+                    output.channel, min_val=output.min_V, max_val=output.max_V
+                )
+            writer = AnalogMultiChannelWriter(task.out_stream, auto_start=True)
+            writer.verify_array_shape = False
+        return lambda volts: writer.write_one_sample(volts, timeout=0.0)
+
+    def _digital(self, session: DaqSession) -> Callable[[NDArray[np.bool_]], object]:
+        from nidaqmx.constants import LineGrouping
+        from nidaqmx.stream_writers import DigitalMultiChannelWriter
+
+        if not self._config.lines:
+            return lambda high: None
+        task: Task = session.task('digital_outputs')
+        with daq_errors():
+            for line in self._config.lines:
+                task.do_channels.add_do_chan(line.line, line_grouping=LineGrouping.CHAN_PER_LINE)
+            writer = DigitalMultiChannelWriter(task.out_stream, auto_start=True)
+            writer.verify_array_shape = False
+        return lambda high: writer.write_one_sample_one_line(high, timeout=0.0)

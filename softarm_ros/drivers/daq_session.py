@@ -1,0 +1,149 @@
+"""Tasks of the NI DAQmx library, local or of a host over gRPC, with one kind of error."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from softarm_ros.drivers.daq_config import DaqConfig
+
+if TYPE_CHECKING:
+    from nidaqmx.task import Task
+
+# A host that comes back is found within this [ms]; gRPC waits up to two minutes by itself.
+_BACKOFF_MS = 200
+OVERRUN = '-200279'
+
+
+class DaqFaultError(RuntimeError):
+    """DAQmx or its host complains; `code` is theirs."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+@contextlib.contextmanager
+def daq_errors() -> Iterator[None]:
+    """Turn every error of the library into `DaqFaultError`."""
+    from nidaqmx.errors import DaqError, DaqNotFoundError, DaqNotSupportedError, RpcError
+
+    try:
+        yield
+    except DaqError as error:
+        text = str(error).strip().splitlines()[0]
+        raise DaqFaultError(str(error.error_code), text) from error
+    except RpcError as error:
+        name = getattr(error.rpc_code, 'name', str(error.rpc_code))
+        raise DaqFaultError(f'grpc {name}', f'DAQ host: {error.description}') from error
+    except (DaqNotFoundError, DaqNotSupportedError) as error:
+        raise DaqFaultError('', str(error).strip().splitlines()[0]) from error
+
+
+class DaqSession:
+    """
+    Where tasks are created; to be used by one thread.
+
+    A task that an earlier run, or a broken connection, left behind on the host is cleared first:
+    it would keep the device reserved.
+    """
+
+    def __init__(self, config: DaqConfig) -> None:
+        self._config = config
+        self._channel: Any = None
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> DaqSession:
+        host = self._config.host
+        if host is not None:
+            import grpc
+
+            plain = grpc.insecure_channel(
+                f'{host.host}:{host.port}',
+                options=(
+                    ('grpc.use_local_subchannel_pool', 1),
+                    ('grpc.initial_reconnect_backoff_ms', _BACKOFF_MS),
+                    ('grpc.max_reconnect_backoff_ms', _BACKOFF_MS),
+                    ('grpc.enable_retries', 0),
+                ),
+            )
+            self._stack.callback(plain.close)
+            self._channel = grpc.intercept_channel(plain, _deadline(self._config.call_timeout_s))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def task(self, name: str) -> Task:
+        """Create a task, which is cleared at the end; raises `DaqFaultError`."""
+        full = f'{self._config.session}_{name}'
+        with daq_errors():
+            task = self._remote(full) if self._channel is not None else _local(full)
+        self._stack.callback(_clear, task)
+        return task
+
+    def _remote(self, name: str) -> Task:
+        from nidaqmx import Task
+        from nidaqmx.errors import DaqError, RpcError
+        from nidaqmx.grpc_session_options import GrpcSessionOptions, SessionInitializationBehavior
+
+        how = SessionInitializationBehavior
+
+        def create(behaviour: SessionInitializationBehavior) -> Task:
+            options = GrpcSessionOptions(self._channel, name, initialization_behavior=behaviour)
+            return Task(name, grpc_options=options)
+
+        # Refused where there is nothing to attach to; anything worse shows in what follows.
+        with contextlib.suppress(DaqError, RpcError):
+            create(how.ATTACH_TO_SERVER_SESSION).close()
+        return create(how.INITIALIZE_SERVER_SESSION)
+
+
+def _local(name: str) -> Task:
+    from nidaqmx import Task
+
+    return Task(name)
+
+
+def _clear(task: Task) -> None:
+    from nidaqmx.errors import DaqError, RpcError
+
+    with contextlib.suppress(DaqError, RpcError):  # the host may be gone
+        task.close()
+
+
+class _CallDetails(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: Any
+    credentials: Any
+    wait_for_ready: Any
+    compression: Any
+
+
+def _deadline(seconds: float) -> Any:
+    """Return an interceptor without which a call to a host that hangs would never return."""
+    import grpc
+
+    class Deadline(grpc.UnaryUnaryClientInterceptor):
+        """Gives every call a deadline: this long, and what the call itself may wait."""
+
+        def intercept_unary_unary(
+            self, continuation: Callable[[Any, Any], Any], details: Any, request: Any
+        ) -> Any:
+            waits = max(float(getattr(request, 'timeout', 0.0)), 0.0)
+            return continuation(
+                _CallDetails(
+                    details.method,
+                    seconds + waits,
+                    details.metadata,
+                    details.credentials,
+                    getattr(details, 'wait_for_ready', None),
+                    getattr(details, 'compression', None),
+                ),
+                request,
+            )
+
+    return Deadline()

@@ -1,0 +1,61 @@
+"""Forces and torques from six gauge voltages."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.daq_config import ForceSensorConfig
+
+Array = NDArray[np.float64]
+AXES = ('Fx', 'Fy', 'Fz', 'Tx', 'Ty', 'Tz')
+_UNITS = ('N', 'N', 'N', 'N m', 'N m', 'N m')
+_SATURATED = 0.995  # of the range of the input
+
+
+class ForceSensor:
+    """The calibration of one sensor and its bias, which a tare replaces."""
+
+    def __init__(self, config: ForceSensorConfig) -> None:
+        self.config = config
+        self._matrix = np.array(config.calibration)
+        self._bias = np.array(config.bias_V)
+        self._sum = np.zeros(6)
+        self._summed = 0
+        self._wanted = 0
+
+    @property
+    def bias_V(self) -> Array:
+        """Voltages without load (6,)."""
+        return self._bias.copy()
+
+    @property
+    def taring(self) -> bool:
+        """Whether a bias is being measured."""
+        return self._wanted > 0
+
+    def tare(self, samples: int) -> None:
+        """Take the mean of the next samples as bias; the sensor must bear nothing but itself."""
+        self._sum, self._summed, self._wanted = np.zeros(6), 0, samples
+
+    def wrench(self, volts: Array) -> Array:
+        """Return forces [N] and torques [N m] (6, k) of gauge voltages (6, k)."""
+        if self._wanted > 0:
+            self._sum = self._sum + volts.sum(axis=1)
+            self._summed += volts.shape[1]
+            if self._summed >= self._wanted:
+                self._bias, self._wanted = self._sum / self._summed, 0
+        wrench: Array = self._matrix @ (volts - self._bias[:, None])
+        return wrench
+
+    def overload(self, volts: Array, wrench: Array) -> str | None:
+        """Return what is beyond the rating or the range of the inputs, or None."""
+        low, high = _SATURATED * self.config.min_V, _SATURATED * self.config.max_V
+        for channel, row in zip(self.config.channels, volts):
+            if (row <= low).all() or (row >= high).all():
+                return f'{channel} saturated at {row[-1]:.3g} V'
+        for axis, unit, row, limit in zip(AXES, _UNITS, wrench, self.config.limits):
+            value = float(row.mean())
+            if abs(value) > limit:
+                return f'{axis} = {value:.4g} {unit} beyond {limit:.4g} {unit}'
+        return None

@@ -1,0 +1,228 @@
+"""A gripper whose valves hang on a DAQ device."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.gripper_logic import (
+    GripperDriveConfig,
+    GripperLevels,
+    GripperLogic,
+    GripperPhase,
+)
+from softarm_ros.drivers.problems import Problem, ProblemLog
+
+GRIPPER = 'gripper'
+_PERIOD_S = 0.02
+ACTIONS = ('open', 'close', 'hold')
+
+
+@dataclass(frozen=True)
+class GripperState:
+    """
+    What is known of the gripper; pressures in Pa gauge.
+
+    `target_Pa` is None while there is no action; `pressure_Pa` is NaN without sensor, and as old
+    as `age_s` says.
+    """
+
+    phase: GripperPhase
+    target_Pa: float | None
+    levels: GripperLevels
+    pressure_Pa: float
+    age_s: float
+    problems: tuple[Problem, ...]
+
+
+class GripperDriver:
+    """
+    Opens, closes and holds, in a thread of its own.
+
+    It asks nothing of the DAQ that the DAQ does not allow: while the outputs are not enabled an
+    action is refused, and one under way is abandoned; it does not go on by itself later. What the
+    valves do then is the `safe` of the outputs; null keeps a grasp.
+    """
+
+    def __init__(self, config: GripperDriveConfig, daq: DaqDriver) -> None:
+        self.config = config
+        self._daq = daq
+        self._logic = GripperLogic(config)
+        self._problems = ProblemLog()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._sent: GripperLevels | None = None
+        _require_names(config, daq)
+        inputs = [part.name for part in daq.config.inputs]
+        self._input = (
+            None if config.pressure_input is None else inputs.index(config.pressure_input)
+        )
+
+    def start(self) -> None:
+        """Begin to watch; nothing moves before a command."""
+        if self._thread is None:
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._run, name='gripper', daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching; the valves stay as they are until the DAQ driver closes."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(5.0)
+            self._thread = None
+
+    def command(self, action: str) -> str | None:
+        """Open, close or hold; return why it is refused, or None; ValueError for another word."""
+        if action not in ACTIONS:
+            raise ValueError(f'no gripper action {action!r}; there are {", ".join(ACTIONS)}')
+        if action == 'hold':
+            with self._lock:
+                self._logic.abandon()
+            return None
+        config = self.config
+        return self.set_pressure(
+            config.open_pressure_Pa if action == 'open' else config.close_pressure_Pa
+        )
+
+    def set_pressure(self, target_Pa: float) -> str | None:
+        """
+        Go to a pressure [Pa gauge], negative for vacuum; return why it is refused, or None.
+
+        Raises
+        ------
+        ValueError
+            If it is not finite or beyond what the outputs may give.
+
+        """
+        self._check(target_Pa)
+        with self._lock:
+            if not self._daq.state().enabled:
+                return 'DAQ outputs not enabled'
+            self._logic.command(float(target_Pa), time.monotonic())
+            self._sent = None
+            return self._send()
+
+    def reset(self) -> None:
+        """Forget problems and the action under way."""
+        with self._lock:
+            self._logic.abandon()
+        self._problems.clear()
+
+    def state(self) -> GripperState:
+        """Return what is known now."""
+        pressure, age = self._measured()
+        with self._lock:
+            return GripperState(
+                self._logic.phase,
+                self._logic.target_Pa,
+                self._logic.levels,
+                np.nan if pressure is None else pressure,
+                age,
+                self._problems.all(),
+            )
+
+    def _check(self, target_Pa: float) -> None:
+        outputs = {output.name: output for output in self._daq.config.outputs}
+        if not np.isfinite(target_Pa):
+            raise ValueError(f'gripper pressure = {target_Pa}: expected a finite number of Pa')
+        if target_Pa >= 0.0:
+            outputs[self.config.pressure_output].check(target_Pa)
+        elif self.config.vacuum_output is not None:
+            outputs[self.config.vacuum_output].check(target_Pa)
+
+    def _measured(self) -> tuple[float | None, float]:
+        if self._input is None:
+            return None, np.inf
+        state = self._daq.state()
+        return float(state.values[self._input]), state.age_s
+
+    def _run(self) -> None:
+        while not self._stop.wait(_PERIOD_S):
+            pressure, _ = self._measured()
+            with self._lock:
+                if self._logic.target_Pa is not None:
+                    self._go_on(pressure)
+
+    def _go_on(self, pressure: float | None) -> None:
+        before = self._logic.phase
+        refusal: str | None = 'DAQ outputs not enabled'
+        if self._daq.state().enabled:
+            phase = self._logic.step(time.monotonic(), pressure)
+            refusal = self._send()
+            if phase is GripperPhase.TIMED_OUT and before is not phase:
+                self._report_timeout(pressure)
+        if refusal is None:
+            return
+        self._logic.abandon()
+        if before in (GripperPhase.CHANGEOVER, GripperPhase.MOVING):
+            text = f'action abandoned: {refusal}'
+            self._problems.report(GRIPPER, 'refused', text, time.monotonic())
+
+    def _report_timeout(self, pressure: float | None) -> None:
+        found = '' if pressure is None else f', found {pressure:.4g} Pa'
+        self._problems.report(
+            GRIPPER,
+            'timeout',
+            f'{self._logic.target_Pa:.4g} Pa not reached within '
+            f'{self.config.action_timeout_s:g} s{found}',
+            time.monotonic(),
+        )
+
+    def _send(self) -> str | None:
+        levels, config, daq = self._logic.levels, self.config, self._daq
+        if levels == self._sent:
+            return None
+        # What is switched off comes first: never pressure and vacuum together.
+        if levels.vacuum_Pa == 0.0:
+            steps = (self._vacuum, self._pressure)
+        else:
+            steps = (self._pressure, self._vacuum)
+        for step in steps:
+            refusal = step(levels, config, daq)
+            if refusal is not None:
+                return refusal
+        self._sent = levels
+        return None
+
+    @staticmethod
+    def _pressure(levels: GripperLevels, config: GripperDriveConfig, daq: DaqDriver) -> str | None:
+        return daq.set_output(config.pressure_output, levels.pressure_Pa)
+
+    @staticmethod
+    def _vacuum(levels: GripperLevels, config: GripperDriveConfig, daq: DaqDriver) -> str | None:
+        if config.vacuum_line is not None:
+            return daq.set_line(config.vacuum_line, levels.vacuum_Pa < 0.0)
+        assert config.vacuum_output is not None
+        return daq.set_output(config.vacuum_output, levels.vacuum_Pa)
+
+
+def _require_names(config: GripperDriveConfig, daq: DaqDriver) -> None:
+    """Raise ValueError naming the field that the DAQ cannot meet."""
+    outputs = {output.name: output for output in daq.config.outputs}
+    for field in ('pressure_output', 'vacuum_output'):
+        name = getattr(config, field)
+        if name is None:
+            continue
+        if name not in outputs:
+            raise ValueError(f'gripper {field}: DAQ has no output {name!r}')
+        if outputs[name].streamed:
+            raise ValueError(f'gripper {field}: output {name!r} is streamed, the gripper is not')
+    if config.vacuum_line is not None and config.vacuum_line not in {
+        line.name for line in daq.config.lines
+    }:
+        raise ValueError(f'gripper vacuum_line: DAQ has no line {config.vacuum_line!r}')
+    if config.pressure_input is not None and config.pressure_input not in {
+        part.name for part in daq.config.inputs
+    }:
+        raise ValueError(f'gripper pressure_input: DAQ has no input {config.pressure_input!r}')
+    for field in ('open_pressure_Pa', 'close_pressure_Pa'):
+        value = getattr(config, field)
+        name = config.pressure_output if value >= 0.0 else config.vacuum_output
+        if name is not None:
+            outputs[name].check(value)

@@ -1,0 +1,119 @@
+"""When a gripper gets pressure and when vacuum: a sequence without device or clock of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
+
+
+class GripperDriveConfig(ConfigBlock):
+    """A soft gripper at outputs of the DAQ: pressure closes it, vacuum opens it."""
+
+    pressure_output: Name = Field(description='DAQ output in Pa gauge; not streamed')
+    vacuum_line: Name | None = Field(default=None, description='DAQ line of the vacuum valve')
+    vacuum_output: Name | None = Field(
+        default=None, description='or DAQ output in Pa gauge, negative; not streamed'
+    )
+    pressure_input: Name | None = Field(
+        default=None, description='DAQ input in Pa gauge; none: actions end after settle_s'
+    )
+    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
+    close_pressure_Pa: Finite = Field(description='gauge')
+    tolerance_Pa: Positive = Field(default=5e3, description='of the pressure at the end')
+    settle_s: Positive = Field(default=0.5, description='duration of an action without sensor')
+    changeover_s: NonNegative = Field(
+        default=0.05, description='both valves off between pressure and vacuum'
+    )
+    action_timeout_s: Positive = Field(default=2.0, description='for an action to succeed')
+
+    @model_validator(mode='after')
+    def _consistent(self) -> GripperDriveConfig:
+        if (self.vacuum_line is None) == (self.vacuum_output is None):
+            raise ValueError('expected exactly one of vacuum_line and vacuum_output')
+        if self.settle_s + self.changeover_s >= self.action_timeout_s:
+            raise ValueError(
+                f'action_timeout_s = {self.action_timeout_s} is not more than settle_s + '
+                f'changeover_s = {self.settle_s + self.changeover_s:g}'
+            )
+        return self
+
+
+class GripperPhase(Enum):
+    """What a gripper is doing; the values are what diagnostics print."""
+
+    IDLE = 'idle'
+    CHANGEOVER = 'between pressure and vacuum'
+    MOVING = 'moving'
+    DONE = 'done'
+    TIMED_OUT = 'timed out'
+
+
+@dataclass(frozen=True)
+class GripperLevels:
+    """What the valves are to give: pressure >= 0 and vacuum <= 0 [Pa gauge], never both."""
+
+    pressure_Pa: float = 0.0
+    vacuum_Pa: float = 0.0
+
+
+class GripperLogic:
+    """The sequence of one action after the other."""
+
+    def __init__(self, config: GripperDriveConfig) -> None:
+        self._config = config
+        self._began_s = 0.0
+        self._set_s = 0.0
+        self.phase = GripperPhase.IDLE
+        self.target_Pa: float | None = None
+        self.levels = GripperLevels()
+
+    def command(self, target_Pa: float, now_s: float) -> None:
+        """Begin to go to a pressure [Pa gauge]."""
+        self.target_Pa, self._began_s = target_Pa, now_s
+        vacuum = self.levels.vacuum_Pa < 0.0
+        pressure = self.levels.pressure_Pa > 0.0
+        if (vacuum and target_Pa > 0.0) or (pressure and target_Pa < 0.0):
+            self.levels = GripperLevels()
+            self.phase, self._set_s = GripperPhase.CHANGEOVER, now_s
+        elif self.phase is not GripperPhase.CHANGEOVER:
+            self._apply(now_s)
+
+    def abandon(self) -> None:
+        """Forget the action; the levels stay."""
+        self.target_Pa, self.phase = None, GripperPhase.IDLE
+
+    def step(self, now_s: float, measured_Pa: float | None) -> GripperPhase:
+        """Go on; return the phase. `measured_Pa` is None without sensor."""
+        config = self._config
+        busy = (GripperPhase.CHANGEOVER, GripperPhase.MOVING)
+        if self.target_Pa is None or self.phase not in busy:
+            return self.phase
+        if self.phase is GripperPhase.CHANGEOVER:
+            released = measured_Pa is None or abs(measured_Pa) <= config.tolerance_Pa
+            if released and now_s - self._set_s >= config.changeover_s:
+                self._apply(now_s)
+        elif self._arrived(now_s, measured_Pa, self.target_Pa):
+            self.phase = GripperPhase.DONE
+            return self.phase
+        if now_s - self._began_s > config.action_timeout_s:
+            self.phase = GripperPhase.TIMED_OUT
+        return self.phase
+
+    def _apply(self, now_s: float) -> None:
+        target = self.target_Pa or 0.0
+        self.levels = GripperLevels(max(target, 0.0), min(target, 0.0))
+        self.phase, self._set_s = GripperPhase.MOVING, now_s
+
+    def _arrived(self, now_s: float, measured_Pa: float | None, target_Pa: float) -> bool:
+        if measured_Pa is None:
+            return now_s - self._set_s >= self._config.settle_s
+        if target_Pa < 0.0:  # a valve that only switches may give more vacuum than asked for
+            return measured_Pa <= target_Pa + self._config.tolerance_Pa
+        return abs(measured_Pa - target_Pa) <= self._config.tolerance_Pa

@@ -1,0 +1,128 @@
+"""Numbers in 16-bit Modbus registers, and which registers to move in one request."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite
+
+Address = Annotated[int, Field(ge=0, le=65535)]
+NumberType = Literal['int16', 'uint16', 'int32', 'uint32', 'float32']
+WordOrder = Literal['high_first', 'low_first']
+Table = Literal['holding', 'input']
+
+# The protocol's limits of one request [registers]: functions 3 and 4, function 16.
+MAX_READ = 125
+MAX_WRITE = 123
+
+_FORMATS: dict[NumberType, str] = {
+    'int16': '>h',
+    'uint16': '>H',
+    'int32': '>i',
+    'uint32': '>I',
+    'float32': '>f',
+}
+
+
+class Register(ConfigBlock):
+    """One number of a device: SI value = `scale` * number + `zero`."""
+
+    address: Address = Field(description='counted from 0, relative to the base of the axis')
+    type: NumberType = 'int16'
+    word_order: WordOrder = Field(
+        default='high_first', description='of 32-bit numbers; bytes in a word are big-endian'
+    )
+    scale: Finite = Field(default=1.0, description='SI units per count; negative turns the sign')
+    zero: Finite = Field(default=0.0, description='SI value of the number 0')
+    table: Table = Field(default='holding', description='input registers cannot be written')
+
+    @field_validator('scale')
+    @classmethod
+    def _not_zero(cls, scale: float) -> float:
+        if scale == 0.0:
+            raise ValueError('expected a scale other than 0')
+        return scale
+
+    @property
+    def words(self) -> int:
+        """Number of 16-bit registers."""
+        return struct.calcsize(_FORMATS[self.type]) // 2
+
+    def decode(self, words: Sequence[int]) -> float:
+        """Return the SI value; raises ValueError for another number of words."""
+        return self.scale * self.decode_raw(words) + self.zero
+
+    def decode_raw(self, words: Sequence[int]) -> float | int:
+        """Return the number as the device has it."""
+        if len(words) != self.words:
+            raise ValueError(f'{self.type} takes {self.words} registers, found {len(words)}')
+        ordered = words if self.word_order == 'high_first' else tuple(reversed(words))
+        data = struct.pack(f'>{len(ordered)}H', *ordered)
+        number = struct.unpack(_FORMATS[self.type], data)[0]
+        assert isinstance(number, int | float)
+        return number
+
+    def encode(self, value: float) -> list[int]:
+        """
+        Return the words of an SI value, rounded to the nearest count.
+
+        Raises
+        ------
+        ValueError
+            If the value does not fit into the type.
+
+        """
+        return self.encode_raw((value - self.zero) / self.scale)
+
+    def encode_raw(self, number: float) -> list[int]:
+        """Return the words of a number as the device has it; raises ValueError if too large."""
+        try:
+            raw = number if self.type == 'float32' else round(number)
+            data = struct.pack(_FORMATS[self.type], raw)
+        except (struct.error, OverflowError, ValueError) as error:
+            raise ValueError(f'{number} does not fit into {self.type}') from error
+        words = list(struct.unpack(f'>{len(data) // 2}H', data))
+        return words if self.word_order == 'high_first' else words[::-1]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Neighbouring registers of one table of one unit, moved by one request."""
+
+    unit: int
+    table: Table
+    start: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        """One past the last address."""
+        return self.start + self.count
+
+
+def merge_spans(spans: Iterable[Span], max_gap: int, max_count: int) -> list[Span]:
+    """
+    Return few spans that cover all the given ones, ordered by unit, table and address.
+
+    Spans merge where at most `max_gap` registers lie between them and the result is no longer
+    than `max_count`; a given span is never cut.
+    """
+    merged: list[Span] = []
+    for span in sorted(set(spans), key=lambda s: (s.unit, s.table, s.start, s.count)):
+        last = merged[-1] if merged else None
+        if (
+            last is not None
+            and (last.unit, last.table) == (span.unit, span.table)
+            and span.start - last.end <= max_gap
+            and max(last.end, span.end) - last.start <= max_count
+        ):
+            count = max(last.end, span.end) - last.start
+            merged[-1] = Span(last.unit, last.table, last.start, count)
+        else:
+            merged.append(span)
+    return merged

@@ -1,0 +1,44 @@
+"""When samples of a hardware clock were taken, on the clock of this computer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+MAX_DRIFT = 2e-4  # of one quartz against another, with room to spare
+
+
+class SampleClock:
+    """
+    Stamps of samples from their number.
+
+    A block can only be read after its last sample was taken: the earliest arrivals, relative to
+    the sample number, bound the offset between the clocks from above, and the start of the task
+    bounds it from below. The offset follows that bound, and rises with the greatest drift that
+    quartz clocks have, so that jitter of the reading does not reach the stamps.
+    """
+
+    def __init__(self, rate_hz: float, before_start_s: float, after_start_s: float) -> None:
+        self._rate_hz = rate_hz
+        self._earliest = before_start_s
+        self._started = after_start_s
+        self._offset = after_start_s
+        self._arrival = after_start_s
+        self._last = -np.inf
+        self.count = 0
+
+    def stamp(self, count: int, arrival_s: float) -> Array:
+        """Return when the next `count` samples were taken, (count,), never decreasing [s]."""
+        self._offset += MAX_DRIFT * max(arrival_s - self._arrival, 0.0)
+        self._arrival = arrival_s
+        newest = (self.count + count - 1) / self._rate_hz
+        self._offset = min(self._offset, arrival_s - newest)
+        # The two clocks may have drifted apart since the start, but not by more than this.
+        drift = MAX_DRIFT * max(arrival_s - self._started, 0.0)
+        self._offset = max(self._offset, self._earliest - drift)
+        stamps = self._offset + (self.count + np.arange(count)) / self._rate_hz
+        stamps = np.maximum(stamps, self._last)
+        self._last = float(stamps[-1])
+        self.count += count
+        return stamps

@@ -1,0 +1,418 @@
+"""Torque of servo drives over Modbus TCP, in a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.cia402 import DriveState, next_control_word
+from softarm_ros.drivers.counters import LinkCounter, LinkCounts
+from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerError, RefusedError
+from softarm_ros.drivers.problems import (
+    DriverError,
+    ProblemLog,
+    import_library,
+    require_none,
+)
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
+from softarm_ros.drivers.servo_state import ServoState
+from softarm_ros.drivers.servo_watch import Intent, drive_faults, out_of_operation, overspeed
+
+Array = NDArray[np.float64]
+T = TypeVar('T')
+_log = logging.getLogger(__name__)
+LINK = 'link'
+COMMAND = 'command'
+_ROUNDING = 1e-9  # of the limit
+
+
+class ServoDriver:
+    """
+    Drives all axes together: one in trouble stops all.
+
+    The caller never waits for the network. Torque is applied only while every axis is enabled and
+    commands are fresh; otherwise it is zero and, after any problem, all drives are switched off
+    until `reset` and `enable` are called. A connection that comes back changes nothing of that.
+    """
+
+    def __init__(self, config: ServoConfig) -> None:
+        self.config = config
+        n = len(config.axes)
+        self._counter = LinkCounter()
+        self._link = ModbusLink(config.host, config.port, config.response_timeout_s, self._counter)
+        units = sorted({axis.unit for axis in config.axes})
+        self._units = [UnitExchange(config, unit) for unit in units]
+        self._limits = np.array([axis.torque_limit_N_m for axis in config.axes])
+        self._problems = ProblemLog()
+        self._thread: threading.Thread | None = None
+
+        # Between caller and thread, under the lock.
+        self._wake = threading.Condition()
+        self._stop = False
+        self._pending = False
+        self._wanted = False
+        self._wanted_since = 0.0
+        self._enabling = 0  # how often it was enabled
+        self._running = 0  # the enabling with which all axes came into operation
+        self._command: Array | None = None
+        self._command_stamp = -np.inf
+        self._sent = True
+        self._reset_until = -np.inf
+        self._values = np.full((3, n), np.nan)
+        self._stamps = np.full(n, -np.inf)
+        self._states = [DriveState.UNKNOWN] * n
+        self._codes = [0] * n
+
+        # Of the thread alone.
+        self._off = [config.control_words.disable_voltage] * n
+        self._controls = self._off
+        self._silent: set[int] = set()
+        self._written_stamp = -np.inf
+        self._heard = dict.fromkeys(units, -np.inf)
+        self._next_attempt = -np.inf
+
+    # -- for the caller
+
+    def start(self) -> None:
+        """
+        Begin to connect and exchange; nothing moves before `enable`.
+
+        Raises
+        ------
+        DriverError
+            If pymodbus is not installed.
+
+        """
+        import_library('pymodbus.client')
+        if self._thread is None:
+            self._stop = False
+            self._thread = threading.Thread(target=self._run, name='servo', daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Switch all drives off and disconnect; may be called twice."""
+        if self._thread is not None:
+            with self._wake:
+                self._stop = True
+                self._wake.notify()
+            self._thread.join(5.0)
+            self._thread = None
+
+    def enable(self) -> None:
+        """
+        Ask for operation of all axes, at zero torque until the first command after this.
+
+        Raises
+        ------
+        DriverError
+            While there are problems (`reset` first) or there is no connection.
+
+        """
+        with self._wake:
+            require_none('servo', self._problems)
+            if not self._link.connected:
+                raise DriverError('servo is not ready: no connection yet')
+            if not self._wanted:
+                self._wanted, self._wanted_since = True, time.monotonic()
+                self._enabling += 1
+                self._command = None
+                self._kick()
+
+    def disable(self) -> None:
+        """Switch all axes off, torque zero."""
+        with self._wake:
+            self._disable()
+            self._kick()
+
+    def reset(self) -> None:
+        """Forget all problems and reset the faults of the drives; they stay switched off."""
+        with self._wake:
+            self._disable()
+            self._problems.clear()
+            self._reset_until = time.monotonic() + self.config.transition_timeout_s
+            self._kick()
+
+    def set_torque(self, values: Sequence[float] | Array) -> str | None:
+        """
+        Take torques (n,) [N m]; return why they are not followed, or None.
+
+        Raises
+        ------
+        ValueError
+            For a wrong number of values, one that is not finite or one beyond its limit.
+
+        """
+        command = self._check(values)
+        with self._wake:
+            if not self._wanted:
+                return 'servo not enabled'
+            self._counter.commands += 1
+            if not self._sent:
+                self._counter.superseded += 1
+            self._command, self._command_stamp = command, time.monotonic()
+            self._sent = False
+            self._kick()
+        return None
+
+    def state(self) -> ServoState:
+        """Return what is known now."""
+        problems = self._problems.all()
+        with self._wake:
+            values, stamps = self._values.copy(), self._stamps.copy()
+            states, codes = tuple(self._states), tuple(self._codes)
+            wanted = self._wanted
+        connected = self._link.connected
+        return ServoState(
+            torque=values[0],
+            speed=values[1],
+            position=values[2],
+            stamp_s=stamps,
+            age_s=time.monotonic() - stamps,
+            drive_states=states,
+            fault_codes=codes,
+            connected=connected,
+            enabled=wanted and connected and all(s is DriveState.ENABLED for s in states),
+            problems=problems,
+        )
+
+    def counts(self) -> LinkCounts:
+        """Return latency and loss since the driver was made."""
+        return self._counter.summary()
+
+    def _check(self, values: Sequence[float] | Array) -> Array:
+        command = np.array(values, dtype=float)
+        names = self.config.names
+        if command.shape != (len(names),):
+            raise ValueError(f'torque has shape {command.shape}; expected ({len(names)},)')
+        for name, value, limit in zip(names, command, self._limits):
+            if not np.isfinite(value):
+                raise ValueError(f'{name} = {value}: expected a finite torque in N m')
+            if abs(value) > limit * (1.0 + _ROUNDING):
+                raise ValueError(
+                    f'{name} = {value:.6g} N m outside [{-limit:.6g}, {limit:.6g}] N m'
+                )
+        return command
+
+    def _kick(self) -> None:
+        self._pending = True
+        self._wake.notify()
+
+    def _disable(self) -> None:
+        self._wanted = False
+        self._command = None
+        self._sent = True
+
+    # -- the thread
+
+    def _run(self) -> None:
+        try:
+            self._exchange_until_stopped()
+        except Exception as error:  # without this thread nothing watches the drives
+            _log.exception('servo driver failed')
+            self._trouble(LINK, 'internal', f'driver failed: {error!r}')
+        finally:
+            self._switch_off()
+
+    def _exchange_until_stopped(self) -> None:
+        due = time.monotonic()
+        while True:
+            with self._wake:
+                while not (self._stop or self._pending):
+                    left = due - time.monotonic()
+                    if left <= 0.0:
+                        break
+                    self._wake.wait(left)
+                if self._stop:
+                    return
+                self._pending = False
+            pause = self._exchange() / self.config.rate_hz
+            due = time.monotonic() + pause
+
+    def _exchange(self) -> float:
+        """Exchange once with every unit; return after how many periods to do it again."""
+        began = time.monotonic()
+        if not self._link.connected and not self._connect(began):
+            return 1.0
+        intent = self._intent(began)
+        silent: UnitExchange | None = None
+        try:
+            for in_touch in (True, False):
+                group = [unit for unit in self._units if (unit.unit in self._silent) != in_touch]
+                for unit in group:
+                    silent = unit
+                    write = partial(unit.write, self._link, intent.controls, intent.torques)
+                    self._guard(unit, write)
+                if in_touch:
+                    self._note_written(intent.stamp)
+                for unit in group:
+                    silent = unit
+                    self._take(self._guard(unit, partial(unit.read, self._link)) or {})
+                    self._heard[unit.unit] = time.monotonic()
+                    self._silent.discard(unit.unit)
+            silent = None
+            self._counter.cycle.add(time.monotonic() - began)
+        except NoAnswerError:
+            # What the others get must not wait for the one that is silent: it comes last now.
+            assert silent is not None
+            self._silent.add(silent.unit)
+        except LinkDownError as error:
+            self._lose_link(str(error))
+            return 1.0
+        self._controls = list(intent.controls)
+        self._judge(time.monotonic(), intent, complete=silent is None)
+        if silent is not None:
+            return 0.0
+        # While commands come, they set the pace: none shall find the line busy.
+        return 1.0 if intent.stamp is None else 1.5
+
+    def _guard(self, unit: UnitExchange, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except RefusedError as error:
+            names = ', '.join(self.config.axes[i].name for i in unit.axes)
+            self._trouble(names, f'modbus 0x{error.code:02X}', str(error))
+            return None
+
+    def _connect(self, now: float) -> bool:
+        if now < self._next_attempt:
+            return False
+        try:
+            self._link.connect()
+            self._write_off()  # all that answer, whatever becomes of the others
+            for unit in self._units:
+                unit.setup(self._link)
+        except RefusedError as error:
+            self._trouble(LINK, f'modbus 0x{error.code:02X}', f'setup: {error}')
+        except (LinkDownError, NoAnswerError, ValueError) as error:
+            self._trouble(LINK, '', str(error))
+        else:
+            now = time.monotonic()
+            self._heard = dict.fromkeys(self._heard, now)
+            self._silent.clear()
+            self._controls = self._off
+            return True
+        self._link.close()
+        self._next_attempt = time.monotonic() + self.config.reconnect_s
+        return False
+
+    def _lose_link(self, text: str) -> None:
+        self._trouble(LINK, '', text)
+        # The last resort: where only the answers are late or lost, this may still arrive.
+        for unit in self._units:
+            unit.send(self._link, self._off, np.zeros(len(self._off)))
+        self._link.close()
+        self._next_attempt = time.monotonic() + self.config.reconnect_s
+        with self._wake:
+            self._states = [DriveState.UNKNOWN] * len(self._states)
+
+    def _intent(self, now: float) -> Intent:
+        words = self.config.control_words
+        torques, sent = np.zeros(len(self._off)), None
+        with self._wake:
+            wanted, enabling, since = self._wanted, self._enabling, self._wanted_since
+            running = wanted and self._running == enabling
+            resetting = now < self._reset_until
+            states = list(self._states)
+            fresh = now - self._command_stamp <= self.config.command_timeout_s
+            if running and fresh and self._command is not None:
+                torques, sent = self._command, self._command_stamp
+                self._sent = True
+        controls = [next_control_word(state, wanted, words) for state in states]
+        if resetting:
+            for i, state in enumerate(states):
+                if state is DriveState.FAULT and self._controls[i] != words.fault_reset:
+                    controls[i] = words.fault_reset
+        return Intent(controls, torques, sent, wanted, running, enabling, since)
+
+    def _note_written(self, stamp: float | None) -> None:
+        if stamp is not None and stamp != self._written_stamp:
+            self._written_stamp = stamp
+            self._counter.command_latency.add(time.monotonic() - stamp)
+
+    def _take(self, readings: dict[int, AxisReading]) -> None:
+        now = time.monotonic()
+        with self._wake:
+            for i, reading in readings.items():
+                self._values[:, i] = reading.torque, reading.speed, reading.position
+                self._stamps[i] = now
+                self._states[i] = self.config.status_words.state(reading.status_word)
+                self._codes[i] = reading.fault_code
+
+    def _judge(self, now: float, intent: Intent, complete: bool) -> None:
+        """Look for whatever must stop the arm."""
+        config = self.config
+        with self._wake:
+            states, codes = list(self._states), list(self._codes)
+            speeds = self._values[1].copy()
+            resetting = now < self._reset_until
+            command, stamp = self._command, self._command_stamp
+        if self._judge_link(now):
+            return
+        findings = list(overspeed(config, intent, speeds))
+        faults = list(drive_faults(config, states, codes))
+        if not resetting:
+            findings += faults
+        elif complete and not faults:
+            with self._wake:
+                self._reset_until = -np.inf
+        if complete:
+            findings += out_of_operation(config, intent, states, now)
+            if intent.wanted and all(state is DriveState.ENABLED for state in states):
+                with self._wake:
+                    self._running = intent.enabling
+        for finding in findings:
+            self._trouble(*finding)
+        if intent.running and command is not None and now - stamp > config.command_timeout_s:
+            limit_ms = 1e3 * config.command_timeout_s
+            self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
+
+    def _judge_link(self, now: float) -> bool:
+        """Report every axis not heard for too long; return whether that is all of them."""
+        limit = self.config.link_timeout_s
+        lost = [unit for unit in self._units if now - self._heard[unit.unit] > limit]
+        if len(lost) == len(self._units):
+            self._lose_link(f'no device answered for {1e3 * limit:.0f} ms')
+            return True
+        for unit in lost:
+            for i in unit.axes:
+                text = f'no answer for {1e3 * limit:.0f} ms'
+                self._trouble(self.config.axes[i].name, 'timeout', text)
+        return False
+
+    def _trouble(self, source: str, code: str, text: str) -> None:
+        """Note a problem; all drives are switched off from here on."""
+        self._problems.report(source, code, text, time.monotonic())
+        with self._wake:
+            if self._wanted:
+                self._disable()
+                self._pending = True
+
+    def _switch_off(self) -> None:
+        with self._wake:
+            self._disable()
+        if self._link.connected:
+            with contextlib.suppress(LinkDownError, NoAnswerError, RefusedError):
+                self._write_off()
+        self._link.close()
+        with self._wake:
+            self._states = [DriveState.UNKNOWN] * len(self._states)
+
+    def _write_off(self) -> None:
+        """Switch every unit off; raises what went wrong last, after all have been tried."""
+        failure: NoAnswerError | RefusedError | None = None
+        for unit in self._units:
+            try:
+                unit.write(self._link, self._off, np.zeros(len(self._off)))
+            except (NoAnswerError, RefusedError) as error:
+                failure = error
+        if failure is not None:
+            raise failure

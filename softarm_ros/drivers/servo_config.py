@@ -1,0 +1,126 @@
+"""What a rig file says about servo drives on Modbus TCP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from softarm_ros.drivers.cia402 import FAULT_NAMES, ControlWords, StatusWords
+from softarm_ros.drivers.modbus_registers import Address, Register
+from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
+
+AxisName = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
+
+
+class ServoRegisters(ConfigBlock):
+    """Where each number of an axis lies; the same for all axes, relative to their bases."""
+
+    control_word: Register
+    torque_command: Register = Field(description='scale in N m per count')
+    status_word: Register
+    torque: Register = Field(description='measured or estimated by the drive; N m per count')
+    speed: Register = Field(description='rad/s per count')
+    position: Register = Field(description='rad per count')
+    fault_code: Register = Field(description="the drive's own code, 0 for none")
+
+    @model_validator(mode='after')
+    def _words_and_tables(self) -> ServoRegisters:
+        for name in ('control_word', 'status_word', 'fault_code'):
+            register = getattr(self, name)
+            if register.type not in ('uint16', 'int16', 'uint32', 'int32'):
+                raise ValueError(f'{name} is {register.type}; expected an integer type')
+            if (register.scale, register.zero) != (1.0, 0.0):
+                raise ValueError(f'{name} is a code: scale and zero do not apply')
+        for name in ('control_word', 'torque_command'):
+            if getattr(self, name).table != 'holding':
+                raise ValueError(f'{name} is written: expected table holding')
+        return self
+
+
+class SetupWrite(ConfigBlock):
+    """A number written after each connection and read back, as the device counts it."""
+
+    register_: Register = Field(alias='register')
+    value: Finite = Field(description='as the device has it, no scale')
+    comment: str = Field(default='', description='what it sets')
+
+
+class ServoAxis(ConfigBlock):
+    """One drive, or one axis of a motion controller."""
+
+    name: AxisName
+    unit: int = Field(default=1, ge=0, le=255, description='Modbus unit identifier')
+    base: Address = Field(default=0, description='added to the addresses of all registers')
+    torque_limit_N_m: Positive
+    speed_limit_rad_s: Positive = Field(description='faster than this, all drives are disabled')
+    reversed: bool = Field(default=False, description='turns the sign of torque, speed, position')
+
+
+class ServoConfig(ConfigBlock):
+    """Servo drives in torque mode behind one Modbus TCP connection."""
+
+    host: str = Field(min_length=1)
+    port: int = Field(default=502, ge=1, le=65535)
+    axes: tuple[ServoAxis, ...] = Field(min_length=1)
+    registers: ServoRegisters
+    setup: tuple[SetupWrite, ...] = Field(
+        default=(), description='torque mode, watchdog of the drive; for each axis'
+    )
+    status_words: StatusWords = StatusWords()
+    control_words: ControlWords = ControlWords()
+    fault_names: dict[int, str] = Field(
+        default={}, description='of the drive, over those of the profile CiA 402'
+    )
+    max_gap: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description='unused registers that a read may cross; some drives refuse any',
+    )
+    rate_hz: Positive = Field(default=100.0, description='of exchanges with all axes')
+    response_timeout_s: Positive = Field(default=0.06, description='of one request')
+    link_timeout_s: Positive = Field(
+        default=0.15, description='an axis not heard for so long counts as lost'
+    )
+    command_timeout_s: Positive = Field(
+        default=0.1, description='an older torque command stops all axes'
+    )
+    transition_timeout_s: Positive = Field(
+        default=2.0, description='for enabling, and for a fault to clear after a reset'
+    )
+    reconnect_s: Positive = Field(default=0.25, description='pause between attempts')
+
+    @model_validator(mode='after')
+    def _consistent(self) -> ServoConfig:
+        names = [axis.name for axis in self.axes]
+        if len(set(names)) != len(names):
+            raise ValueError(f'axes: names {", ".join(names)} are not all different')
+        places = [(axis.unit, axis.base) for axis in self.axes]
+        if len(set(places)) != len(places):
+            raise ValueError('axes: two axes have the same unit and base')
+        if self.response_timeout_s > self.link_timeout_s:
+            raise ValueError(
+                f'response_timeout_s = {self.response_timeout_s} exceeds link_timeout_s = '
+                f'{self.link_timeout_s}'
+            )
+        command = self.registers.torque_command
+        for axis in self.axes:
+            for value in (axis.torque_limit_N_m, -axis.torque_limit_N_m):
+                try:
+                    command.encode(value)
+                except ValueError as error:
+                    raise ValueError(
+                        f'axis {axis.name}: torque_limit_N_m = {axis.torque_limit_N_m} cannot be '
+                        f'sent: {error}'
+                    ) from error
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the axes, in the order of every array."""
+        return tuple(axis.name for axis in self.axes)
+
+    def fault_name(self, code: int) -> str:
+        """Return what a fault code means, or that it is unknown."""
+        return self.fault_names.get(code) or FAULT_NAMES.get(code, 'unknown fault')

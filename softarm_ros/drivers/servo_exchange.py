@@ -1,0 +1,134 @@
+"""What one exchange with the drives moves over Modbus, planned once from the register map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.modbus_link import ModbusLink
+from softarm_ros.drivers.modbus_registers import (
+    MAX_READ,
+    MAX_WRITE,
+    Register,
+    Span,
+    merge_spans,
+)
+from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
+
+Array = NDArray[np.float64]
+_READ = ('status_word', 'torque', 'speed', 'position', 'fault_code')
+_WRITTEN = ('control_word', 'torque_command')
+
+
+@dataclass(frozen=True)
+class AxisReading:
+    """What one axis says; SI, in the sense of the rig's axis."""
+
+    status_word: int
+    fault_code: int
+    torque: float
+    speed: float
+    position: float
+
+
+class UnitExchange:
+    """All requests for the axes behind one Modbus unit."""
+
+    def __init__(self, config: ServoConfig, unit: int) -> None:
+        self.unit = unit
+        self.axes = tuple(i for i, axis in enumerate(config.axes) if axis.unit == unit)
+        self._config = config
+        self._reads = merge_spans(
+            [_span(config, i, name) for i in self.axes for name in _READ],
+            config.max_gap,
+            MAX_READ,
+        )
+        self._writes = merge_spans(
+            [_span(config, i, name) for i in self.axes for name in _WRITTEN], 0, MAX_WRITE
+        )
+
+    @property
+    def requests(self) -> int:
+        """Number of requests of one exchange."""
+        return len(self._reads) + len(self._writes)
+
+    def setup(self, link: ModbusLink) -> None:
+        """
+        Write what is set once for each connection and read it back.
+
+        Raises
+        ------
+        LinkDownError, NoAnswerError, RefusedError
+            As `ModbusLink.write`.
+        ValueError
+            If the device keeps another value.
+
+        """
+        for i in self.axes:
+            axis = self._config.axes[i]
+            for entry in self._config.setup:
+                register = entry.register_
+                words = register.encode_raw(entry.value)
+                start = axis.base + register.address
+                link.write(self.unit, start, words)
+                kept = link.read(Span(self.unit, 'holding', start, register.words))
+                if kept != words:
+                    raise ValueError(
+                        f'{axis.name}: register {start} ({entry.comment or "setup"}) reads '
+                        f'{register.decode_raw(kept)} after writing {entry.value}'
+                    )
+
+    def write(self, link: ModbusLink, controls: Sequence[int], torques: Array) -> None:
+        """Write control words (all axes of the rig) and torques (n,) [N m] of this unit."""
+        for start, words in self._words(controls, torques):
+            link.write(self.unit, start, words)
+
+    def send(self, link: ModbusLink, controls: Sequence[int], torques: Array) -> None:
+        """Send the same without waiting for an answer."""
+        for start, words in self._words(controls, torques):
+            link.send(self.unit, start, words)
+
+    def _words(self, controls: Sequence[int], torques: Array) -> Iterator[tuple[int, list[int]]]:
+        memory: dict[int, int] = {}
+        for i in self.axes:
+            axis, registers = self._config.axes[i], self._config.registers
+            sign = -1.0 if axis.reversed else 1.0
+            for register, words in (
+                (registers.control_word, registers.control_word.encode_raw(controls[i])),
+                (registers.torque_command, registers.torque_command.encode(sign * torques[i])),
+            ):
+                memory.update(enumerate(words, axis.base + register.address))
+        for span in self._writes:
+            yield span.start, [memory[a] for a in range(span.start, span.end)]
+
+    def read(self, link: ModbusLink) -> dict[int, AxisReading]:
+        """Return what each axis of this unit says, by its index in the rig."""
+        memory: dict[tuple[str, int], int] = {}
+        for span in self._reads:
+            for address, word in enumerate(link.read(span), span.start):
+                memory[span.table, address] = word
+        return {i: self._reading(self._config.axes[i], memory) for i in self.axes}
+
+    def _reading(self, axis: ServoAxis, memory: dict[tuple[str, int], int]) -> AxisReading:
+        def words(register: Register) -> list[int]:
+            start = axis.base + register.address
+            return [memory[register.table, a] for a in range(start, start + register.words)]
+
+        registers = self._config.registers
+        sign = -1.0 if axis.reversed else 1.0
+        return AxisReading(
+            status_word=int(registers.status_word.decode_raw(words(registers.status_word)))
+            & 0xFFFF,
+            fault_code=int(registers.fault_code.decode_raw(words(registers.fault_code))) & 0xFFFF,
+            torque=sign * registers.torque.decode(words(registers.torque)),
+            speed=sign * registers.speed.decode(words(registers.speed)),
+            position=sign * registers.position.decode(words(registers.position)),
+        )
+
+
+def _span(config: ServoConfig, axis: int, name: str) -> Span:
+    place, register = config.axes[axis], getattr(config.registers, name)
+    return Span(place.unit, register.table, place.base + register.address, register.words)

@@ -1,0 +1,45 @@
+"""What a servo driver tells its caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.cia402 import DriveState
+from softarm_ros.drivers.problems import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ServoState:
+    """
+    What is known of the drives; arrays (n,) in the order of the axes, NaN before first heard.
+
+    Attributes
+    ----------
+    torque, speed, position :
+        As measured by the drives [N m, rad/s, rad].
+    stamp_s, age_s :
+        When each axis answered, monotonic clock, and how long ago that is; infinite before.
+    drive_states, fault_codes :
+        What each drive says of itself.
+    connected, enabled :
+        Whether the link is up; whether every axis follows torque commands.
+    problems :
+        Everything wrong since the last reset; while there is anything no axis is enabled.
+
+    """
+
+    torque: Array
+    speed: Array
+    position: Array
+    stamp_s: Array
+    age_s: Array
+    drive_states: tuple[DriveState, ...]
+    fault_codes: tuple[int, ...]
+    connected: bool
+    enabled: bool
+    problems: tuple[Problem, ...]

@@ -1,0 +1,73 @@
+"""What in an exchange with servo drives must stop the arm: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.cia402 import DriveState
+from softarm_ros.drivers.servo_config import ServoConfig
+
+Array = NDArray[np.float64]
+
+
+class Finding(NamedTuple):
+    """Something that must stop the arm."""
+
+    source: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Intent:
+    """
+    What one exchange shall bring about.
+
+    `stamp` is that of the command the torques (n,) are from, None for zero torque; `running` says
+    that all axes came into operation since they were enabled, `since_s`.
+    """
+
+    controls: list[int]
+    torques: Array
+    stamp: float | None
+    wanted: bool
+    running: bool
+    enabling: int
+    since_s: float
+
+
+def drive_faults(
+    config: ServoConfig, states: Sequence[DriveState], codes: Sequence[int]
+) -> Iterator[Finding]:
+    """Yield the drives in a fault, with their own codes."""
+    for axis, state, code in zip(config.axes, states, codes):
+        if state in (DriveState.FAULT, DriveState.FAULT_REACTION):
+            yield Finding(axis.name, f'0x{code:04X}', config.fault_name(code))
+
+
+def overspeed(config: ServoConfig, intent: Intent, speeds: Array) -> Iterator[Finding]:
+    """Yield the axes that turn too fast, or whose speed is not a number."""
+    for axis, speed in zip(config.axes, speeds):
+        limit = axis.speed_limit_rad_s
+        unknown = intent.running and not np.isfinite(speed)
+        if unknown or (intent.wanted and abs(speed) > limit):
+            text = f'{abs(speed):.4g} rad/s (limit {limit:.4g} rad/s)'
+            yield Finding(axis.name, 'overspeed', text)
+
+
+def out_of_operation(
+    config: ServoConfig, intent: Intent, states: Sequence[DriveState], now_s: float
+) -> Iterator[Finding]:
+    """Yield the axes that left operation untold, or do not come into it in time."""
+    limit = config.transition_timeout_s
+    if not intent.wanted or not (intent.running or now_s - intent.since_s > limit):
+        return
+    what = 'left operation' if intent.running else f'not enabled within {limit:g} s'
+    for axis, state in zip(config.axes, states):
+        if state is not DriveState.ENABLED:
+            yield Finding(axis.name, 'state', f'{what}: {state.value}')

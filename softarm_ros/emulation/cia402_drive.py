@@ -1,0 +1,106 @@
+"""One emulated servo drive: state machine, torque stage and faults; no network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WATCHDOG_FAULT = 0x8130
+EXCESS_SPEED_FAULT = 0x8400
+
+# Status words of CiA 402 as a drive shows them: voltage enabled and remote are set throughout.
+_STATUS = {
+    'disabled': 0x0250,
+    'ready': 0x0231,
+    'switched_on': 0x0233,
+    'enabled': 0x0237,
+    'quick_stop': 0x0217,
+    'fault': 0x0218,
+}
+
+
+@dataclass
+class EmulatedDrive:
+    """
+    A drive in torque mode, as CiA 402 describes it.
+
+    The transitions are written out from the profile, not taken from the driver. Torque is in N m.
+    """
+
+    torque_limit_N_m: float
+    watchdog_s: float = 0.1
+    state: str = 'disabled'
+    fault_code: int = 0
+    position: float = 0.0
+    speed: float = 0.0
+    _command: float = 0.0
+    _control: int = 0
+    _silent_s: float = 0.0
+    _persists: bool = False
+    transitions: int = 0
+
+    @property
+    def status_word(self) -> int:
+        """The word a master reads."""
+        return _STATUS[self.state]
+
+    @property
+    def torque(self) -> float:
+        """Torque at the shaft [N m]: what is commanded, within the limit, while enabled."""
+        if self.state != 'enabled':
+            return 0.0
+        return max(-self.torque_limit_N_m, min(self.torque_limit_N_m, self._command))
+
+    @property
+    def command(self) -> float:
+        """Torque last written [N m], followed or not."""
+        return self._command
+
+    def write_torque(self, torque_N_m: float) -> None:
+        """Take a torque command."""
+        self._command = torque_N_m
+
+    def write_control(self, control: int) -> None:
+        """Take a control word: at most one transition each time; feeds the watchdog."""
+        self._silent_s = 0.0
+        before, self._control = self._control, control
+        state = self._next_state(control, before)
+        if state != self.state:
+            self.state = state
+            self.transitions += 1
+
+    def _next_state(self, control: int, before: int) -> str:
+        if self.state == 'fault':
+            if control & 0x80 and not before & 0x80 and not self._persists:
+                self.fault_code = 0
+                return 'disabled'
+            return 'fault'
+        command = control & 0x0F
+        if not command & 0x02:
+            return 'disabled'  # disable voltage
+        if not command & 0x04:
+            # Quick stop: through its ramp if there is torque, else power off.
+            return 'quick_stop' if self.state in ('enabled', 'quick_stop') else 'disabled'
+        if self.state == 'quick_stop':
+            return 'quick_stop'
+        if not command & 0x01:
+            return 'ready'  # shutdown
+        enable = bool(command & 0x08)
+        if self.state == 'ready':
+            return 'switched_on'
+        if self.state in ('switched_on', 'enabled'):
+            return 'enabled' if enable else 'switched_on'
+        return self.state
+
+    def fail(self, code: int, persists: bool = False) -> None:
+        """Go into a fault; one that persists cannot be reset until `heal`."""
+        self.state, self.fault_code, self._persists = 'fault', code, persists
+
+    def heal(self) -> None:
+        """Remove the cause of a fault; the drive stays in it until it is reset."""
+        self._persists = False
+
+    def advance(self, dt_s: float) -> None:
+        """Let time pass for the drive's own watchdog."""
+        self._silent_s += dt_s
+        if self._silent_s > self.watchdog_s and self.state == 'enabled':
+            self.fail(WATCHDOG_FAULT)

@@ -1,0 +1,251 @@
+"""The gripper: its sequence alone, and at the emulated DAQ with a chamber that fills."""
+
+import time
+
+import numpy as np
+import pytest
+from daq_cases import daq_config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from servo_cases import wait_until
+
+pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
+pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.gripper import GripperDriver
+from softarm_ros.drivers.gripper_logic import GripperDriveConfig, GripperLogic, GripperPhase
+from softarm_ros.emulation.daq_service import EmulatedDaq
+
+CONFIG = GripperDriveConfig(
+    pressure_output='gripper_pressure',
+    vacuum_line='vacuum',
+    pressure_input='gripper',
+    open_pressure_Pa=-30e3,
+    close_pressure_Pa=60e3,
+    settle_s=0.3,
+    action_timeout_s=1.0,
+)
+SENSOR = {
+    'name': 'gripper',
+    'channel': 'Dev1/ai7',
+    'scale': 50e3,
+    'zero': -200e3,
+    'unit': 'Pa',
+    'open_below_V': 0.5,
+}
+
+
+# -- the sequence
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.floats(-5e4, 9e4), st.floats(0.0, 0.4)), min_size=1, max_size=12))
+def test_never_pressure_and_vacuum_together_and_a_pause_between(commands):
+    logic = GripperLogic(CONFIG)
+    now, last_pressure, last_vacuum = 0.0, -np.inf, -np.inf
+    for target, wait in commands:
+        logic.command(target, now)
+        for _ in range(int(wait / 0.01) + 1):
+            logic.step(now, None)
+            levels = logic.levels
+            assert levels.pressure_Pa >= 0.0 >= levels.vacuum_Pa
+            assert levels.pressure_Pa == 0.0 or levels.vacuum_Pa == 0.0
+            if levels.pressure_Pa > 0.0:
+                last_pressure = now
+                assert now - last_vacuum >= CONFIG.changeover_s - 0.011
+            if levels.vacuum_Pa < 0.0:
+                last_vacuum = now
+                assert now - last_pressure >= CONFIG.changeover_s - 0.011
+            now += 0.01
+    for _ in range(150):
+        now += 0.01
+        logic.step(now, None)
+    assert logic.phase is GripperPhase.DONE
+    assert logic.levels.pressure_Pa + logic.levels.vacuum_Pa == commands[-1][0]
+
+
+def test_vacuum_waits_until_the_pressure_is_gone():
+    logic = GripperLogic(CONFIG)
+    logic.command(60e3, 0.0)
+    assert logic.step(0.1, 60e3) is GripperPhase.DONE
+    logic.command(-30e3, 1.0)
+    assert logic.step(1.5, 20e3) is GripperPhase.CHANGEOVER
+    assert logic.levels.vacuum_Pa == 0.0
+    assert logic.step(1.6, 4e3) is GripperPhase.MOVING
+    assert logic.levels.vacuum_Pa == -30e3
+    assert logic.step(1.7, -40e3) is GripperPhase.DONE
+
+
+@pytest.mark.parametrize('measured', [20e3, 80e3])
+def test_a_pressure_that_is_not_reached_times_out_and_stays(measured):
+    logic = GripperLogic(CONFIG)
+    logic.command(60e3, 0.0)
+    assert logic.step(0.99, measured) is GripperPhase.MOVING
+    assert logic.step(1.01, measured) is GripperPhase.TIMED_OUT
+    assert logic.levels.pressure_Pa == 60e3
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'vacuum_line': None}, 'exactly one of'),
+        ({'vacuum_output': 'x'}, 'exactly one of'),
+        ({'action_timeout_s': 0.2}, 'is not more than settle_s'),
+    ],
+)
+def test_configurations_that_cannot_work_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        GripperDriveConfig.model_validate(CONFIG.model_dump() | change)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'pressure_output': 'valve_1'}, 'is streamed'),
+        ({'pressure_output': 'nothing'}, "no output 'nothing'"),
+        ({'vacuum_line': 'nothing'}, "no line 'nothing'"),
+        ({'pressure_input': 'nothing'}, "no input 'nothing'"),
+        ({'close_pressure_Pa': 95e3, 'pressure_input': None}, 'outside'),
+    ],
+)
+def test_what_the_daq_does_not_have_is_named(change, message):
+    daq = DaqDriver(daq_config())
+    config = CONFIG.model_copy(update={'pressure_input': None} | change)
+    with pytest.raises(ValueError, match=message):
+        GripperDriver(config, daq)
+
+
+# -- at the device
+
+
+class Chamber:
+    """A gripper that fills and empties with a time constant of 60 ms."""
+
+    def __init__(self):
+        self.pressure = 0.0
+        self.supply = 0.0
+        self.leak = 1.0
+        self.together = False
+        self.last = time.monotonic()
+
+    def source(self):
+        now = time.monotonic()
+        share = -np.expm1(-(now - self.last) / 0.06)
+        self.last = now
+        self.pressure += share * (self.leak * self.supply - self.pressure)
+        volts = np.full(13, 2.0)
+        volts[6] = (self.pressure + 200e3) / 50e3
+        volts[7:] = 0.0
+        return volts
+
+    def sink(self, volts, lines):
+        self.supply = -35e3 if lines[0] else 1e4 * volts[6]
+        self.together = self.together or (bool(lines[0]) and volts[6] > 0.01)
+
+
+class Rig:
+    def __init__(self):
+        inputs = [part.model_dump() for part in daq_config().inputs] + [SENSOR]
+        config = daq_config(inputs=inputs)
+        self.chamber = Chamber()
+        self.daq = EmulatedDaq(config, self.chamber.source, self.chamber.sink).start()
+        host = daq_config(self.daq.port).host
+        self.driver = DaqDriver(config.model_copy(update={'host': host}))
+        self.gripper = GripperDriver(CONFIG, self.driver)
+        self.driver.start()
+        self.gripper.start()
+
+    def enable(self):
+        wait_until(
+            lambda: self.driver.state().reading and self.driver.state().writing, 5.0, 'connection'
+        )
+        self.driver.reset()
+        self.driver.enable()
+
+    def close(self):
+        self.gripper.close()
+        self.driver.close()
+        self.daq.close()
+        assert self.daq.errors == []
+        assert not self.chamber.together
+
+
+@pytest.fixture
+def rig():
+    rig = Rig()
+    yield rig
+    rig.close()
+
+
+def done(rig):
+    return rig.gripper.state().phase is GripperPhase.DONE
+
+
+def test_close_open_and_hold(rig):
+    rig.enable()
+    assert rig.gripper.command('close') is None
+    wait_until(lambda: done(rig), 2.0, 'closing')
+    assert rig.chamber.pressure == pytest.approx(60e3, abs=6e3)
+    assert rig.gripper.state().pressure_Pa == pytest.approx(60e3, abs=6e3)
+    rig.gripper.command('hold')
+    time.sleep(0.2)
+    assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
+    assert rig.gripper.command('open') is None
+    wait_until(lambda: done(rig), 2.0, 'opening')
+    assert rig.daq.lines == (True,)
+    assert rig.daq.output_V[6] == 0.0
+    assert rig.chamber.pressure < -24e3
+    assert rig.gripper.state().problems == ()
+
+
+def test_a_leak_times_out(rig):
+    rig.enable()
+    rig.chamber.leak = 0.5
+    rig.gripper.command('close')
+    wait_until(lambda: rig.gripper.state().problems, 2.0, 'time-out')
+    problem = rig.gripper.state().problems[0]
+    assert problem.code == 'timeout'
+    assert '6e+04 Pa not reached within 1 s, found' in problem.text
+    rig.chamber.leak = 1.0
+    rig.gripper.reset()
+    rig.gripper.command('close')
+    wait_until(lambda: done(rig), 2.0, 'closing')
+
+
+def test_a_grasp_is_kept_when_the_daq_stops_and_nothing_goes_on_by_itself(rig):
+    rig.enable()
+    rig.gripper.command('close')
+    wait_until(lambda: done(rig), 2.0, 'closing')
+    rig.daq.faults.open_V['Dev1/ai0'] = 0.0
+    wait_until(lambda: not rig.driver.state().enabled, 1.0, 'stop')
+    time.sleep(0.2)
+    assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
+    assert rig.gripper.command('open') == 'DAQ outputs not enabled'
+    assert rig.gripper.state().problems == ()
+    rig.daq.faults.open_V.clear()
+    wait_until(lambda: rig.driver.state().values[0] > 1e5, 2.0, 'a sound sensor')
+    rig.driver.reset()
+    rig.driver.enable()
+    time.sleep(0.2)
+    assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
+    assert rig.daq.lines == (False,)
+
+
+def test_an_action_under_way_is_abandoned_when_the_daq_stops(rig):
+    rig.enable()
+    rig.chamber.leak = 0.5
+    rig.gripper.command('close')
+    rig.driver.disable()
+    wait_until(lambda: rig.gripper.state().problems, 1.0, 'report')
+    assert 'abandoned: DAQ outputs not enabled' in str(rig.gripper.state().problems[0])
+    assert rig.gripper.state().target_Pa is None
+
+
+@pytest.mark.parametrize('pressure', [np.nan, 95e3])
+def test_wrong_pressures_are_refused(rig, pressure):
+    rig.enable()
+    with pytest.raises(ValueError, match='gripper'):
+        rig.gripper.set_pressure(pressure)
+    with pytest.raises(ValueError, match="no gripper action 'grab'; there are open, close, hold"):
+        rig.gripper.command('grab')

@@ -1,0 +1,175 @@
+"""The emulated drives as any Modbus master sees them: plain pymodbus, no driver of ours."""
+
+import struct
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
+
+from pymodbus.client import ModbusTcpClient
+from pymodbus.constants import ExcCodes
+from pymodbus.exceptions import ModbusIOException
+
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.emulation.modbus_drive import EmulatedDrives, Flywheels
+
+CONFIG = ServoConfig.model_validate(
+    {
+        'host': '127.0.0.1',
+        'registers': {
+            'control_word': {'address': 100, 'type': 'uint16'},
+            'torque_command': {'address': 101, 'type': 'float32', 'word_order': 'low_first'},
+            'status_word': {'address': 0, 'type': 'uint16', 'table': 'input'},
+            'torque': {'address': 1, 'type': 'int16', 'scale': 0.01, 'table': 'input'},
+            'speed': {'address': 2, 'type': 'int32', 'scale': 0.001, 'table': 'input'},
+            'position': {'address': 4, 'type': 'float32', 'table': 'input'},
+            'fault_code': {'address': 6, 'type': 'uint16', 'table': 'input'},
+        },
+        'axes': [
+            {'name': 'a', 'unit': 3, 'torque_limit_N_m': 2.0, 'speed_limit_rad_s': 50.0},
+            {
+                'name': 'b',
+                'unit': 7,
+                'base': 1000,
+                'torque_limit_N_m': 2.0,
+                'speed_limit_rad_s': 50.0,
+                'reversed': True,
+            },
+        ],
+    }
+)
+
+
+@pytest.fixture
+def drives():
+    with EmulatedDrives(CONFIG, watchdog_s=1.0) as drives:
+        yield drives
+        assert drives.errors == []
+
+
+@pytest.fixture
+def master(drives):
+    client = ModbusTcpClient('127.0.0.1', port=drives.port, timeout=0.3, retries=0)
+    assert client.connect()
+    yield client
+    client.close()
+
+
+def torque_words(value):
+    high, low = struct.unpack('>HH', struct.pack('>f', value))
+    return [low, high]
+
+
+def enable(master, unit, base, torque=0.0):
+    for control in (0x06, 0x07, 0x0F):
+        words = [control, *torque_words(torque)]
+        assert not master.write_registers(base + 100, words, device_id=unit).isError()
+
+
+def status(master, unit, base):
+    return master.read_input_registers(base, count=7, device_id=unit).registers
+
+
+def test_words_on_the_wire(master, drives):
+    assert status(master, 3, 0)[0] == 0x0250
+    enable(master, 3, 0, 1.25)
+    time.sleep(0.05)
+    words = status(master, 3, 0)
+    assert words[0] == 0x0237
+    assert words[1] == 125
+    speed = struct.unpack('>i', struct.pack('>HH', *words[2:4]))[0] * 0.001
+    assert 10.0 < speed < 62.5
+    assert status(master, 7, 1000)[0] == 0x0250
+
+
+def test_a_reversed_axis_turns_the_other_way_round_in_the_rig(master, drives):
+    enable(master, 7, 1000, 1.0)
+    time.sleep(0.03)
+    assert drives.torque.tolist() == [0.0, -1.0]
+    assert drives.speed[1] < 0.0
+    assert struct.unpack('>h', struct.pack('>H', status(master, 7, 1000)[1]))[0] == 100
+
+
+def test_torque_is_limited_by_the_drive(master, drives):
+    enable(master, 3, 0, 5.0)
+    assert drives.torque[0] == 2.0
+
+
+def test_what_is_not_in_the_map_is_refused(master):
+    for address, count in ((7, 1), (0, 8), (100, 1)):
+        answer = master.read_input_registers(address, count=count, device_id=3)
+        assert answer.exception_code == ExcCodes.ILLEGAL_ADDRESS
+    assert master.write_register(99, 1, device_id=3).exception_code == ExcCodes.ILLEGAL_ADDRESS
+
+
+def test_a_master_that_falls_silent_is_a_fault(drives, master):
+    enable(master, 3, 0, 0.1)
+    time.sleep(1.2)
+    assert drives.torque[0] == 0.0
+    assert status(master, 3, 0)[6] == 0x8130
+
+
+def test_a_drive_that_runs_away_trips(drives, master):
+    enable(master, 3, 0, 2.0)
+    end = time.monotonic() + 1.0
+    while drives.states[0] == 'enabled' and time.monotonic() < end:
+        master.write_register(100, 0x0F, device_id=3)
+    assert status(master, 3, 0)[6] == 0x8400
+    assert abs(drives.speed[0]) < 66.0  # 60 rad/s and one period of the load
+
+
+def test_lost_answer_was_carried_out(drives, master):
+    drives.faults.lose_answers = 1
+    with pytest.raises(ModbusIOException):
+        master.write_registers(101, torque_words(0.5), device_id=3)
+    assert drives.torque_writes()[-1][1:] == (0, pytest.approx(0.5))
+
+
+def test_a_silent_unit_carries_out_nothing_and_the_other_answers(drives, master):
+    drives.faults.silent_units.add(3)
+    with pytest.raises(ModbusIOException):
+        master.write_registers(101, torque_words(0.5), device_id=3)
+    assert drives.torque_writes() == []
+    assert status(master, 7, 1000)[0] == 0x0250
+
+
+def test_delay(drives, master):
+    drives.faults.delay_s = 0.1
+    began = time.monotonic()
+    status(master, 3, 0)
+    assert 0.1 <= time.monotonic() - began < 0.3
+
+
+def test_killed_and_revived_on_its_port(drives, master):
+    drives.kill()
+    again = ModbusTcpClient('127.0.0.1', port=drives.port, timeout=0.3, retries=0)
+    assert not again.connect()
+    drives.revive()
+    assert again.connect()
+    assert status(again, 3, 0)[0] == 0x0250
+    again.close()
+
+
+def test_a_load_that_fails_is_named():
+    class Broken:
+        def step(self, torque_N_m, dt_s):
+            raise RuntimeError('rope tore')
+
+    with EmulatedDrives(CONFIG, Broken()) as drives:
+        time.sleep(0.1)
+        assert drives.errors == ["load: RuntimeError('rope tore')"]
+
+
+def test_flywheels_turn_as_their_equation_says():
+    inertia, damping, torque, duration = 2e-3, 0.02, 0.5, 0.35
+    for steps in (1, 7, 100):
+        load = Flywheels(1, inertia, damping)
+        for _ in range(steps):
+            position, speed = load.step(np.array([torque]), duration / steps)
+        rate = damping / inertia
+        grown = -np.expm1(-rate * duration)
+        assert speed[0] == pytest.approx(torque / damping * grown, rel=1e-12)
+        expected = torque / damping * (duration - grown / rate)
+        assert position[0] == pytest.approx(expected, rel=1e-12)
