@@ -40,10 +40,12 @@ $(VENV)/.bench: $(VENV)/.ready
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
+WALL_CLOCK := test/nodes test/firmware test/drivers test/emulation
+
 # What times a running arm or board against the wall clock has the machine to itself.
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore test/nodes --ignore test/firmware
-	$(BIN)/python -m pytest test/nodes test/firmware
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore ,$(WALL_CLOCK))
+	$(BIN)/python -m pytest $(WALL_CLOCK)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -55,12 +55,10 @@ setup(
             'pyserial>=3.5',  # serial ports: USB, Bluetooth SPP, pseudo-terminals
             'cobs>=1.2',  # framing
             'fastcrc>=0.3',  # CRC-16
-        ],
-        'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
-        'hardware': [
             'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
+        'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

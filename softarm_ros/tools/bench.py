@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from softarm_ros.tools import (
     bench_cable_arm,
     bench_cosserat,
+    bench_drivers,
     bench_dynamics,
     bench_hydraulics,
     bench_minimum_energy,
@@ -27,6 +28,7 @@ TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'minimum_energy': bench_minimum_energy.rows,
     'dynamics': bench_dynamics.rows,
     'hydraulics': bench_hydraulics.rows,
+    'drivers': bench_drivers.rows,
 }
 
 

@@ -25,7 +25,7 @@ REASONS = {
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from conftest import CIRCLE, Bench
+    from node_bench import CIRCLE, Bench
 
     circle = tmp_path_factory.mktemp('safety') / 'circle.yaml'
     circle.write_text(CIRCLE.format(speed=0.03, laps=100))
@@ -56,7 +56,7 @@ def assert_held(bench, since, expected, source='supervisor'):
 
 
 def test_reaches_running_by_itself(bench):
-    from conftest import READY_S
+    from node_bench import READY_S
 
     bench.until(lambda: bench.state == 'running', READY_S, 'running')
     bench.until(lambda: bench.moved_at > 0.0, 5.0, 'motion')
