@@ -78,5 +78,5 @@ def test_feedback_stays_under_the_bar_and_the_model_alone_does_not(rig, trajecto
         )
         errors.append(float(np.mean(found)))
     closed, opened = errors
-    # The line begins with all chambers turning back: docs/arms_pneumatic.md.
+    # The line begins with all chambers turning back.
     assert 5e-5 < closed < bar_m < 2.0 * bar_m < opened
