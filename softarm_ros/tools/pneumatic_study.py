@@ -27,6 +27,7 @@ PRESSURES_KPA = tuple(float(p) for p in range(30, 91, 5))
 RESTS_S = 2.0  # at each pressure and attitude: what lags is over, creep goes on
 _LOOKS_S = 0.5  # of that the cameras' frames are averaged
 _CYCLE_S = 0.01
+_FILTER_S = 0.1  # of the force sensor's signal
 
 
 @dataclass(frozen=True)
@@ -230,27 +231,31 @@ def strokes_in_water(
 
     Pressures follow half sines on one side and then on the other, or valves that are `switched`
     twice a period. The stroke is that of the end of the gripper; force and torque are the largest
-    of the last two of three periods at the base, less what hangs on it at rest.
+    of the last two of three periods at the base, less what hangs on it at rest, as means over
+    0.1 s.
     """
     wet = rig.model_copy(update={'medium': 'water'})
     rows = []
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
         rest = plant.true_base_wrench()
-        reach, force, torque = 0.0, 0.0, 0.0
         end = np.array([0.0, 0.0, 0.5 * rig.plant.gripper.length_m])
-        cycles = round(3.0 / frequency_hz / _CYCLE_S)
+        h = rig.plant.time_step_s  # every step is looked at: their mean has no integration noise
+        cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)
+        reach, felt = 0.0, np.empty((cycles, 6))
         for i in range(cycles):
-            wave = math.sin(2.0 * math.pi * frequency_hz * (i + 0.5) * _CYCLE_S)
+            wave = math.sin(2.0 * math.pi * frequency_hz * (i + 0.5) * h)
             chambers = np.array((1, 0, 0, 1, 0, 0) if wave >= 0.0 else (0, 1, 1, 0, 1, 1))
             size = 1.0 if switched else abs(wave)
-            plant.step(1e3 * kilopascals * size * chambers, _CYCLE_S)
-            if i < cycles // 3:
-                continue
-            pose, load = plant.fingers(), plant.true_base_wrench() - rest
-            reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))
-            force = max(force, float(np.linalg.norm(load[:3])))
-            torque = max(torque, float(np.linalg.norm(load[3:])))
+            plant.step(1e3 * kilopascals * size * chambers, h)
+            felt[i] = plant.true_base_wrench() - rest
+            if i >= cycles // 3:
+                pose = plant.fingers()
+                reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))
+        sums = np.cumsum(felt, axis=0)
+        mean = (sums[window:] - sums[:-window])[cycles // 3 :] / window
+        force = float(np.linalg.norm(mean[:, :3], axis=1).max())
+        torque = float(np.linalg.norm(mean[:, 3:], axis=1).max())
         rows.append((reach, force, torque))
     reaches, forces, torques = np.array(rows).T
     order = np.argsort(reaches)

@@ -98,7 +98,7 @@ class PneumaticPlantConfig(PlantBase):
     """The simulated pneumatic arm."""
 
     segments_per_section: int = Field(ge=1, le=40, default=4)
-    tolerance_m: Positive = Field(default=5e-5, description='of each step of the integrator')
+    tolerance_m: Positive = Field(default=2e-6, description='of each step of the integrator')
     sections: tuple[PneumaticPlantSectionConfig, ...] = Field(min_length=1)
     tip_length_m: NonNegative = Field(description='rigid part beyond the last chambers')
     tip_part_mass_kg: NonNegative
