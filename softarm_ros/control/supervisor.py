@@ -60,7 +60,7 @@ class Supervisor:
         self._timeouts = {
             'feedback': config.feedback_timeout_s * time_scale,
             'command': config.command_timeout_s * time_scale,
-            'heartbeat': config.heartbeat_timeout_s,
+            'heartbeat': config.heartbeat_timeout_s * time_scale,
         }
         self._start_timeout_s = config.start_timeout_s
         self._state = SafetyState.WAITING

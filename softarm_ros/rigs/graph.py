@@ -136,7 +136,8 @@ def graph_plan(
             laps=config.laps if laps is None else laps,
             real_time_priority=priority,
         ),
-        node('markers'),
+        # Its silence stops the arm as well; drawing must not keep the loop waiting.
+        node('markers', real_time_priority=priority // 2),
         node(
             'supervisor',
             required_nodes=list(SUPERVISED_NODES),

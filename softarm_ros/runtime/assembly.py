@@ -158,7 +158,7 @@ def build_supervisor(
     feedback_required: bool = True,
     time_scale: float = 1.0,
 ) -> Supervisor:
-    """Return the supervisor; `time_scale` stretches time-outs of a plant slower than real time."""
+    """Return the supervisor; `time_scale` stretches all time-outs, for simulations."""
     return Supervisor(
         rig.supervisor,
         rig.actuator_limits(),
@@ -178,5 +178,5 @@ def build_command_gate(rig: Rig, *, time_scale: float = 1.0) -> CommandGate:
     return CommandGate(
         rig.actuator_limits(),
         rig.supervisor.command_timeout_s * time_scale,
-        0.7 * rig.supervisor.heartbeat_timeout_s,
+        0.7 * rig.supervisor.heartbeat_timeout_s * time_scale,
     )

@@ -13,4 +13,4 @@ def pytest_collection_modifyitems(config, items):
         return
     for item in items:
         if item.path.parent == HERE and item.path.name in TIMED:
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=1))
+            item.add_marker(pytest.mark.flaky(reruns=4, reruns_delay=1))

@@ -34,4 +34,4 @@ def pytest_collection_modifyitems(config, items):
         return
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+            item.add_marker(pytest.mark.flaky(reruns=4, reruns_delay=2))
