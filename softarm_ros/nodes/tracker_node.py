@@ -207,7 +207,8 @@ class TrackerNode(Node):
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
-        if self._allowed and silent > self.rig.supervisor.heartbeat_timeout_s:
+        limit = self.rig.supervisor.heartbeat_timeout_s * timeout_factor(self._time_scale)
+        if self._allowed and silent > limit:
             self._tell(
                 Event(
                     self._now_s(),
