@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
@@ -70,6 +71,8 @@ class GripperLogic:
         self._config = config
         self._began_s = 0.0
         self._set_s = 0.0
+        self._side = 0.0  # sign of the last level that was not zero
+        self._off_s = -math.inf  # since when both levels are zero
         self.phase = GripperPhase.IDLE
         self.target_Pa: float | None = None
         self.levels = GripperLevels()
@@ -77,11 +80,10 @@ class GripperLogic:
     def command(self, target_Pa: float, now_s: float) -> None:
         """Begin to go to a pressure [Pa gauge]."""
         self.target_Pa, self._began_s = target_Pa, now_s
-        vacuum = self.levels.vacuum_Pa < 0.0
-        pressure = self.levels.pressure_Pa > 0.0
-        if (vacuum and target_Pa > 0.0) or (pressure and target_Pa < 0.0):
-            self.levels = GripperLevels()
-            self.phase, self._set_s = GripperPhase.CHANGEOVER, now_s
+        if target_Pa * self._side < 0.0:
+            # Also where a command of zero lies between: what counts is when the other side ended.
+            self._release(now_s)
+            self.phase = GripperPhase.CHANGEOVER
         elif self.phase is not GripperPhase.CHANGEOVER:
             self._apply(now_s)
 
@@ -97,7 +99,7 @@ class GripperLogic:
             return self.phase
         if self.phase is GripperPhase.CHANGEOVER:
             released = measured_Pa is None or abs(measured_Pa) <= config.tolerance_Pa
-            if released and now_s - self._set_s >= config.changeover_s:
+            if released and now_s - self._off_s >= config.changeover_s:
                 self._apply(now_s)
         elif self._arrived(now_s, measured_Pa, self.target_Pa):
             self.phase = GripperPhase.DONE
@@ -108,8 +110,17 @@ class GripperLogic:
 
     def _apply(self, now_s: float) -> None:
         target = self.target_Pa or 0.0
-        self.levels = GripperLevels(max(target, 0.0), min(target, 0.0))
+        if target == 0.0:
+            self._release(now_s)
+        else:
+            self.levels = GripperLevels(max(target, 0.0), min(target, 0.0))
+            self._side = math.copysign(1.0, target)
         self.phase, self._set_s = GripperPhase.MOVING, now_s
+
+    def _release(self, now_s: float) -> None:
+        """Set both levels to zero, remembering since when they are."""
+        if self.levels != GripperLevels():
+            self.levels, self._off_s = GripperLevels(), now_s
 
     def _arrived(self, now_s: float, measured_Pa: float | None, target_Pa: float) -> bool:
         if measured_Pa is None:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from daq_cases import daq_config
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from servo_cases import wait_until
 
@@ -40,6 +40,7 @@ SENSOR = {
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
+@example([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)])  # a command of zero between
 @given(st.lists(st.tuples(st.floats(-5e4, 9e4), st.floats(0.0, 0.4)), min_size=1, max_size=12))
 def test_never_pressure_and_vacuum_together_and_a_pause_between(commands):
     logic = GripperLogic(CONFIG)
