@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -13,10 +12,11 @@ from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.layout import Array, Loads
-from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
 from softarm_ros.plant.step_kernels import drive_arm, wind_cables
+from softarm_ros.plant.stepped_plant import SteppedPlant
 from softarm_ros.plant.stepper import Steppers
 
 __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
@@ -24,7 +24,7 @@ __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasur
 _EARLY_S = 1e-9  # rounding of the clock must not delay a command by a step
 
 
-class ArmPlant:
+class ArmPlant(SteppedPlant):
     """
     What stands in for drivers, arm and cameras in simulation.
 
@@ -60,70 +60,18 @@ class ArmPlant:
         seed: int,
         tip_load_kg: float = 0.0,
     ) -> None:
+        super().__init__(config, seed)
         self.config = config
-        self.time_s = 0.0
         self._arm = SoftArm(config, cables, gravity_m_s2)
         self._wiring = pack_wiring(config, cables)
         self._steppers = Steppers(config.stepper, motor_count(cables))
         self._wound = np.empty(len(cables))
         self._under_way: deque[tuple[float, Array]] = deque()  # commands, by when they arrive
         wind_cables(self._wiring, self._steppers.contraction, self._wound)
-        self._mocap = Mocap(config.mocap, seed)
         self._weight = tip_load_kg * np.asarray(gravity_m_s2, dtype=float)
         self._loads = Loads(self._weight, np.zeros(3))
         self._arm.settle(contraction=self._wound, tip_force=self._weight)
-        self._mocap.capture(0.0, self._arm.section_tips())
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the cameras see the arm."""
-        return self._mocap.enabled
-
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None:
-        self._mocap.enabled = bool(enabled)
-
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
-        """
-        Advance the simulation.
-
-        Parameters
-        ----------
-        command : (m,) or None
-            Contraction targets [m]; None holds like `hold`.
-        duration_s
-            By how much, in equal internal steps of at most `config.time_step_s`.
-
-        Raises
-        ------
-        ValueError
-            If the command has the wrong shape or is not finite, naming the actuator, or the
-            duration is not positive. Nothing moves.
-        PlantError
-            If the arm leaves the range of the simulation.
-
-        """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
-        if command is None:
-            self.hold()
-        else:
-            target = as_actuation(command, len(self._steppers.position), 'command')
-            self._under_way.append((self.time_s + self.config.stepper.delay_s, target))
-        while self._under_way and self._under_way[0][0] <= self.time_s + _EARLY_S:
-            self._steppers.command(self._under_way.popleft()[1])
-        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
-        h = duration_s / steps
-        start, done = self.time_s, 0
-        while done < steps:
-            # Up to the first step at or after the next frame.
-            until_frame = math.ceil((self._mocap.next_frame_s - start) / h - 1e-6) - done
-            count = min(max(until_frame, 1), steps - done)
-            self._drive(h, count)
-            done += count
-            self.time_s = start + (duration_s if done == steps else done * h)
-            if self._mocap.due(self.time_s):
-                self._mocap.capture(self.time_s, self._arm.section_tips())
+        self._first_frame()
 
     def hold(self) -> None:
         """Let the motors brake at their limit and stay where they stop; forget commands."""
@@ -141,10 +89,6 @@ class ArmPlant:
             wiring.motor, wiring.sign * self._arm.state.tension, minlength=len(position)
         )
         return ActuatorState(position, self._steppers.velocity, pull.astype(np.float64))
-
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
@@ -181,7 +125,13 @@ class ArmPlant:
             tip_moment=tip_moment,
         )
 
-    def _drive(self, h: float, steps: int) -> None:
+    def _command(self, command: ArrayLike, duration_s: float) -> None:
+        target = as_actuation(command, len(self._steppers.position), 'command')
+        self._under_way.append((self.time_s + self.config.stepper.delay_s, target))
+        while self._under_way and self._under_way[0][0] <= self.time_s + _EARLY_S:
+            self._steppers.command(self._under_way.popleft()[1])
+
+    def _advance(self, h: float, steps: int) -> None:
         arm = self._arm
         status, joint = drive_arm(
             arm.body,

@@ -23,12 +23,12 @@ from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoo
 from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
-from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.stepped_plant import SteppedPlant
 
 Array = NDArray[np.float64]
 
 
-class HydraulicPlant:
+class HydraulicPlant(SteppedPlant):
     """
     What stands in for drives, axes, arm, cameras and pressure sensors in simulation.
 
@@ -78,8 +78,8 @@ class HydraulicPlant:
         surroundings: Surroundings,
         seed: int,
     ) -> None:
+        super().__init__(config, seed)
         self.config = config
-        self.time_s = 0.0
         self._names = [chamber.name for chamber in chambers]
         tilt = np.radians(config.base_tilt_deg)
         self._base = np.eye(4)
@@ -114,51 +114,7 @@ class HydraulicPlant:
             self._fabric = Fabric(config.fabric, config.sections, self._bends())
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
         self._sensors.sample(self._pressures())
-        self._mocap = Mocap(config.mocap, seed)
-        self._mocap.capture(0.0, self.true_section_tips())
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the cameras see the arm."""
-        return self._mocap.enabled
-
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None:
-        self._mocap.enabled = bool(enabled)
-
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
-        """
-        Advance the simulation.
-
-        Parameters
-        ----------
-        command : (m,) or None
-            Pressures [Pa], made torques by the nominal ratio; None holds like `hold`.
-        duration_s
-            By how much, in equal internal steps of at most `config.time_step_s`.
-
-        Raises
-        ------
-        ValueError
-            If the command has the wrong shape or is not finite, naming the actuator, or the
-            duration is not positive. Nothing moves.
-        PlantError
-            If a step cannot be solved, or the water would boil in an axis.
-
-        """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
-        if command is None:
-            self.hold()
-        else:
-            self._drives.command(self._checked(command))
-        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
-        h, start = duration_s / steps, self.time_s
-        for k in range(steps):
-            self._advance(h)
-            self.time_s = start + (duration_s if k == steps - 1 else (k + 1) * h)
-            if self._mocap.due(self.time_s):
-                self._mocap.capture(self.time_s, self.true_section_tips())
+        self._first_frame()
 
     def hold(self) -> None:
         """Keep the motor torques of now: the pressures stay, and with them the arm."""
@@ -182,10 +138,6 @@ class HydraulicPlant:
         """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
         return self._arm.hydraulics.piston_position(self._state.axes).copy()
 
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
-
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
         n = self.config.segments_per_section
@@ -197,7 +149,14 @@ class HydraulicPlant:
         points = self._arm.arm.shape(self._state.strains).centerline(n)
         return np.asarray(points @ self._base[:3, :3].T)
 
-    def _advance(self, h: float) -> None:
+    def _command(self, command: ArrayLike, duration_s: float) -> None:
+        self._drives.command(self._checked(command))
+
+    def _advance(self, h: float, steps: int) -> None:
+        for k in range(steps):
+            self._step_once(h, self.time_s + k * h)
+
+    def _step_once(self, h: float, now_s: float) -> None:
         loads = self._loads
         if self._water is not None:
             loads = self._water.immersed(loads, self._state.strains, self._state.rates)
@@ -206,10 +165,10 @@ class HydraulicPlant:
         torque = self._drives.advance(self._sensors.reading, h)
         done = self._arm.step(self._state, torque, h, loads)
         if not done.converged:
-            raise PlantError(f'at {self.time_s:.4f} s: {done.message}')
+            raise PlantError(f'at {now_s:.4f} s: {done.message}')
         if done.cavitated.any():
             raise PlantError(
-                f'at {self.time_s:.4f} s the water boils: {done.message}; raise preload_Pa or '
+                f'at {now_s:.4f} s the water boils: {done.message}; raise preload_Pa or '
                 'move more slowly'
             )
         self._state = done.state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,17 +10,17 @@ from numpy.typing import ArrayLike
 from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.plant.actuator_state import ActuatorState, Array
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig, ValveDriveConfig
 from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
+from softarm_ros.plant.stepped_plant import SteppedPlant
 
 # What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
 _BUILD_STREAM, _VALVE_STREAM = 101, 102
 
 
-class MuscleArmPlant:
+class MuscleArmPlant(SteppedPlant):
     """
     What stands in for driver, valves, arm and electromagnetic tracker in simulation.
 
@@ -65,8 +64,8 @@ class MuscleArmPlant:
         tip_load_kg: float = 0.0,
     ) -> None:
         home = np.array(home_length_m, dtype=np.float64)
+        super().__init__(config, seed)
         self.config = config
-        self.time_s = 0.0
         self._names = muscle_names(len(home) // 3)
         build = np.random.default_rng([seed, _BUILD_STREAM])
         gas = config.pneumatics
@@ -99,46 +98,7 @@ class MuscleArmPlant:
         )
         self._tension = np.zeros(home.size)
         self._settle()
-        self._sensor = Mocap(config.mocap, seed)
-        self._sensor.capture(0.0, self.true_section_tips())
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the tracker sees the tip."""
-        return self._sensor.enabled
-
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None:
-        self._sensor.enabled = bool(enabled)
-
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
-        """
-        Advance the simulation under target lengths (m,) [m]; None closes all valves.
-
-        Raises
-        ------
-        ValueError, PlantError
-            As `Plant.step`; also for a length beyond the muscles' range.
-
-        """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
-        if command is None:
-            self.hold()
-        else:
-            self._drive.command(self.time_s, self._checked(command), duration_s)
-        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
-        h = duration_s / steps
-        start, done = self.time_s, 0
-        while done < steps:
-            # Up to the first step at or after the next frame.
-            until_frame = math.ceil((self._sensor.next_frame_s - start) / h - 1e-6) - done
-            count = min(max(until_frame, 1), steps - done)
-            self._advance(h, count)
-            done += count
-            self.time_s = start + (duration_s if done == steps else done * h)
-            if self._sensor.due(self.time_s):
-                self._sensor.capture(self.time_s, self.true_section_tips())
+        self._first_frame()
 
     def hold(self) -> None:
         """Close all valves: the muscles keep their gas."""
@@ -153,10 +113,6 @@ class MuscleArmPlant:
         return ActuatorState(
             self._drive.estimate.copy(), self._drive.velocity.copy(), self._tension.copy()
         )
-
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._sensor.poll(self.time_s)
 
     def true_section_tips(self) -> Array:
         """Return the true pose (1, 4, 4) of the tip, all that is measured, in the base frame."""
@@ -173,6 +129,9 @@ class MuscleArmPlant:
     def true_lengths(self) -> Array:
         """Return the lengths (m,) [m] that the muscles have."""
         return self._body.lengths.ravel().copy()
+
+    def _command(self, command: ArrayLike, duration_s: float) -> None:
+        self._drive.command(self.time_s, self._checked(command), duration_s)
 
     def _checked(self, command: ArrayLike) -> Array:
         target = np.array(command, dtype=np.float64)

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.plant.actuator_state import ActuatorState
-from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
 from softarm_ros.plant.pneumatic.regulators import Regulators
 from softarm_ros.plant.soft_arm import as_actuation
+from softarm_ros.plant.stepped_plant import SteppedPlant
 
 Array = NDArray[np.float64]
 
 
-class PneumaticPlant:
+class PneumaticPlant(SteppedPlant):
     """
     What stands in for regulators, arm, cameras and force sensor in simulation.
 
@@ -55,62 +55,18 @@ class PneumaticPlant:
         in_water: bool = False,
         tip_load_kg: float = 0.0,
     ) -> None:
+        super().__init__(config, seed)
         self.config = config
-        self.time_s = 0.0
         self._gravity = np.array(gravity_m_s2, dtype=float)
         self._regulators = Regulators(config.regulators, seed)
         self._chambers = [PlantChambers(s, config.hysteresis) for s in config.sections]
         self._body = PneumaticBody(config, gravity_m_s2, in_water, tip_load_kg)
         self._gripper = Gripper(config.gripper)
-        self._mocap = Mocap(config.mocap, seed)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
         self._body.settle(np.zeros((len(config.sections), 4)))
-        self._mocap.capture(0.0, self._body.section_tips())
+        self._first_frame()
 
     # Plant.
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the cameras see the arm."""
-        return self._mocap.enabled
-
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None:
-        self._mocap.enabled = bool(enabled)
-
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
-        """
-        Advance the simulation.
-
-        Parameters
-        ----------
-        command : (m,) or None
-            Pressure targets [Pa gauge]; None holds like `hold`.
-        duration_s
-            By how much, in equal internal steps of at most `config.time_step_s`.
-
-        Raises
-        ------
-        ValueError
-            If the command has the wrong shape or is not finite, naming the actuator, or the
-            duration is not positive. Nothing moves.
-        PlantError
-            If the motion cannot be followed.
-
-        """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
-        if command is None:
-            self.hold()
-        else:
-            self._regulators.command(as_actuation(command, self._count, 'command'))
-        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
-        h, start = duration_s / steps, self.time_s
-        for i in range(steps):
-            self._advance(h)
-            self.time_s = start + duration_s * (i + 1) / steps
-            if self._mocap.due(self.time_s):
-                self._mocap.capture(self.time_s, self._body.section_tips())
 
     def hold(self) -> None:
         """Let the regulators keep the pressures there are."""
@@ -120,10 +76,6 @@ class PneumaticPlant:
         """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
         measured = self._regulators.measured
         return ActuatorState(measured.copy(), self._regulators.rate.copy(), measured.copy())
-
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
@@ -203,7 +155,14 @@ class PneumaticPlant:
     def _count(self) -> int:
         return 3 * len(self.config.sections)
 
-    def _advance(self, h: float) -> None:
+    def _command(self, command: ArrayLike, duration_s: float) -> None:
+        self._regulators.command(as_actuation(command, self._count, 'command'))
+
+    def _advance(self, h: float, steps: int) -> None:
+        for _ in range(steps):
+            self._step_once(h)
+
+    def _step_once(self, h: float) -> None:
         pressures = self._regulators.advance(h).reshape(-1, 3)
         free = [
             chambers.free_strain(chambers.advance(three, h))

@@ -15,7 +15,7 @@ from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Loads, allocate_scratch
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.plant.stepped_plant import SteppedPlant
 from softarm_ros.plant.tendon_rod.body import cable_paths, rod_dynamics
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.kernels import (
@@ -46,7 +46,7 @@ class RodEquilibrium:
     section_tips: Array
 
 
-class TendonRodPlant:
+class TendonRodPlant(SteppedPlant):
     """
     What stands in for winches, arm and cameras in simulation.
 
@@ -84,8 +84,8 @@ class TendonRodPlant:
         tension_N: ArrayLike,
         seed: int,
     ) -> None:
+        super().__init__(config, seed)
         self.config = config
-        self.time_s = 0.0
         self._names = tuple(tendon.name for tendon in tendons)
         self._dynamics: ArmDynamics = rod_dynamics(config, tip_load_kg)
         offset, runs = cable_paths(config, tendons)
@@ -116,56 +116,7 @@ class TendonRodPlant:
         self._winches = WinchState(start.copy(), np.zeros(m), start.copy(), np.zeros(m))
         self._memory = _memory(self._dynamics)
         self._settle()
-        self._mocap = Mocap(config.mocap, seed)
-        self._mocap.capture(0.0, self.true_section_tips())
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the cameras see the arm."""
-        return self._mocap.enabled
-
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None:
-        self._mocap.enabled = bool(enabled)
-
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
-        """
-        Advance the simulation.
-
-        Parameters
-        ----------
-        command : (m,) or None
-            Tension targets [N]; None holds like `hold`.
-        duration_s
-            By how much, in equal internal steps of at most `config.time_step_s`.
-
-        Raises
-        ------
-        ValueError
-            If the command has the wrong shape, is not finite or negative, naming the cable, or the
-            duration is not positive. Nothing moves.
-        PlantError
-            If the arm leaves the range of the simulation.
-
-        """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
-        if command is None:
-            self.hold()
-        else:
-            self._winches.target[:] = self._checked(command, 'command')
-        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
-        h = duration_s / steps
-        start, done = self.time_s, 0
-        while done < steps:
-            # Up to the first step at or after the next frame.
-            until_frame = math.ceil((self._mocap.next_frame_s - start) / h - 1e-6) - done
-            count = min(max(until_frame, 1), steps - done)
-            self._drive(h, count)
-            done += count
-            self.time_s = start + (duration_s if done == steps else done * h)
-            if self._mocap.due(self.time_s):
-                self._mocap.capture(self.time_s, self.true_section_tips())
+        self._first_frame()
 
     def hold(self) -> None:
         """Let the winches keep the tension they have, by their load cells."""
@@ -175,10 +126,6 @@ class TendonRodPlant:
         """Return the tension shown by the load cells [N], its rate [N/s], and it again [N]."""
         shown = self._shown()
         return ActuatorState(shown, self._winches.rate.copy(), shown.copy())
-
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
 
     def true_section_tips(self) -> Array:
         """Return the true pose (segments, 4, 4) of every connector's end in the base frame."""
@@ -245,7 +192,10 @@ class TendonRodPlant:
         )
         self._check(status, segment)
 
-    def _drive(self, h: float, steps: int) -> None:
+    def _command(self, command: ArrayLike, duration_s: float) -> None:
+        self._winches.target[:] = self._checked(command, 'command')
+
+    def _advance(self, h: float, steps: int) -> None:
         status, segment = drive_rod(
             self._parameters,
             self._winches,
