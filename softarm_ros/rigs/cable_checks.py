@@ -6,8 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import STABLE_GAIN_TIMES_DELAY, check, duplicates
-from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.checks import (
+    STABLE_GAIN_TIMES_DELAY,
+    actuator_sections,
+    check,
+    duplicates,
+    only_in_air,
+    plant_sections,
+)
+from softarm_ros.rigs.errors import Problem
 
 MIN_CABLE_SEPARATION_DEG = 1.0
 
@@ -38,11 +45,7 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
 
 @check('sections', 'actuators', kind='cable_driven')
 def _actuator_sections(rig: Any) -> Iterator[Problem]:
-    names = [s.name for s in rig.sections]
-    for i, a in enumerate(rig.actuators):
-        if a.section not in names:
-            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
-            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+    yield from actuator_sections(rig)
 
 
 @check('actuators', kind='cable_driven')
@@ -105,29 +108,13 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
 
 @check('sections', 'plant', kind='cable_driven')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
-    comparisons = (
-        ('length_m', 2.0),
-        ('cable_radius_m', 2.0),
-        ('bending_stiffness_N_m2', 20.0),
-        ('cutting_in_stiffness_N_m2', 20.0),
-    )
-    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
-        for field, factor in comparisons:
-            value, reference = getattr(real, field), getattr(known, field)
-            if not reference / factor <= value <= reference * factor:
-                yield Problem(
-                    ('plant', 'sections', i, field),
-                    f"expected within a factor {factor:g} of the controller's {reference:g} "
-                    '(the plant is the same arm, with stated errors)',
-                    f'{value:g}',
-                )
+    factors = {
+        'length_m': 2.0,
+        'cable_radius_m': 2.0,
+        'bending_stiffness_N_m2': 20.0,
+        'cutting_in_stiffness_N_m2': 20.0,
+    }
+    yield from plant_sections(rig, factors)
 
 
 @check('plant', kind='cable_driven')
@@ -158,9 +145,4 @@ def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
 
 @check('medium', kind='cable_driven')
 def _medium(rig: Any) -> Iterator[Problem]:
-    if rig.medium != 'air':
-        yield Problem(
-            ('medium',),
-            "expected 'air': cable-driven arms have no model of water",
-            repr(rig.medium),
-        )
+    yield from only_in_air(rig, 'cable-driven arms')

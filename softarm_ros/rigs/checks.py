@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
 
 # Nodes send heartbeats at this rate; control runs on their absence.
 HEARTBEAT_RATE_HZ = 40.0
@@ -78,6 +78,49 @@ def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
             message = f'same name as {field}[{seen[block.name]}]; expected unique names'
             yield Problem((field, i, 'name'), message, repr(block.name))
         seen.setdefault(block.name, i)
+
+
+def actuator_sections(rig: Any) -> Iterator[Problem]:
+    """Yield a problem for every actuator whose `section` is none of the arm's."""
+    names = [s.name for s in rig.sections]
+    for i, a in enumerate(rig.actuators):
+        if a.section not in names:
+            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
+            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+
+
+def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
+    """Yield what is wrong with the plant's sections: their number, and fields beyond a factor."""
+    count, expected = len(rig.plant.sections), len(rig.sections)
+    if count != expected:
+        yield Problem(
+            ('plant', 'sections'),
+            f'expected as many as sections of the arm: {expected}',
+            f'{count} section{"s" if count != 1 else ""}',
+        )
+    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
+        for field, factor in factors.items():
+            path = ('plant', 'sections', i, field)
+            yield from same_arm(path, getattr(real, field), getattr(known, field), factor)
+
+
+def same_arm(path: FieldPath, value: float, reference: float, factor: float) -> Iterator[Problem]:
+    """Yield a problem for a plant's value beyond a factor of what the controller knows."""
+    if not reference / factor <= value <= reference * factor:
+        yield Problem(
+            path,
+            f"expected within a factor {factor:g} of the controller's {reference:g} "
+            '(the plant is the same arm, with stated errors)',
+            f'{value:g}',
+        )
+
+
+def only_in_air(rig: Any, arms: str) -> Iterator[Problem]:
+    """Yield a problem for a medium that these arms have no model of."""
+    if rig.medium != 'air':
+        yield Problem(
+            ('medium',), f"expected 'air': {arms} have no model of water", repr(rig.medium)
+        )
 
 
 @check('actuators')

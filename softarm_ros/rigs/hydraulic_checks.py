@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import check, duplicates
-from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.checks import actuator_sections, check, duplicates, plant_sections
+from softarm_ros.rigs.errors import Problem
 
 CHAMBERS_PER_SECTION = 3
 MIN_SEPARATION_DEG = 10.0
@@ -36,11 +36,7 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
 
 @check('sections', 'actuators', kind=KIND)
 def _actuator_sections(rig: Any) -> Iterator[Problem]:
-    names = [s.name for s in rig.sections]
-    for i, a in enumerate(rig.actuators):
-        if a.section not in names:
-            message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
-            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+    yield from actuator_sections(rig)
 
 
 @check('sections', 'actuators', kind=KIND)
@@ -123,13 +119,6 @@ def _plant_axes(rig: Any) -> Iterator[Problem]:
 
 @check('sections', 'plant', kind=KIND)
 def _plant_sections(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
     compared = (
         'length_m',
         'mass_kg',
@@ -139,17 +128,7 @@ def _plant_sections(rig: Any) -> Iterator[Problem]:
         'bending_stiffness_N_m2',
         'torsion_stiffness_N_m2',
     )
-    factor = 2.0
-    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
-        for field in compared:
-            value, reference = getattr(real, field), getattr(known, field)
-            if not reference / factor <= value <= reference * factor:
-                yield Problem(
-                    ('plant', 'sections', i, field),
-                    f"expected within a factor {factor:g} of the controller's {reference:g} "
-                    '(the plant is the same arm, with stated errors)',
-                    f'{value:g}',
-                )
+    yield from plant_sections(rig, dict.fromkeys(compared, 2.0))
 
 
 @check('tracker', kind=KIND)

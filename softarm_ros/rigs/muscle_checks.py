@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from softarm_ros.models.minimum_energy.muscles import muscle_names
-from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.checks import check, only_in_air, same_arm
 from softarm_ros.rigs.errors import Problem
 
 
@@ -125,21 +125,12 @@ def _same_arm(rig: Any) -> Iterator[Problem]:
     radii = rig.plant.anchor_radius_m, rig.modules.anchor_radius_m
     pairs.append((('plant', 'anchor_radius_m'), *radii, 1.5))
     for path, value, reference, factor in pairs:
-        if not reference / factor <= value <= reference * factor:
-            yield Problem(
-                path,
-                f"expected within a factor {factor:g} of the controller's {reference:g} "
-                '(the plant is the same arm, with stated errors)',
-                f'{value:g}',
-            )
+        yield from same_arm(path, value, reference, factor)
 
 
 @check('medium', kind='muscle')
 def _medium(rig: Any) -> Iterator[Problem]:
-    if rig.medium != 'air':
-        yield Problem(
-            ('medium',), "expected 'air': muscle arms have no model of water", repr(rig.medium)
-        )
+    yield from only_in_air(rig, 'muscle arms')
 
 
 @check('backbone', 'modules', 'trajectories', kind='muscle')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.checks import check, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem, listed
 
 KIND = 'pneumatic'
@@ -67,23 +67,7 @@ def _regulators(rig: Any) -> Iterator[Problem]:
 
 @check('sections', 'plant', kind=KIND)
 def _plant_sections(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
-    for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
-        for field in ('bending_length_m', 'chamber_radius_m'):
-            value, reference = getattr(real, field), getattr(known, field)
-            if not reference / 2.0 <= value <= reference * 2.0:
-                yield Problem(
-                    ('plant', 'sections', i, field),
-                    f"expected within a factor 2 of the controller's {reference:g} "
-                    '(the plant is the same arm, with stated errors)',
-                    f'{value:g}',
-                )
+    yield from plant_sections(rig, {'bending_length_m': 2.0, 'chamber_radius_m': 2.0})
 
 
 @check('gripper', kind=KIND)
