@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -92,17 +92,13 @@ class CableRig(Rig):
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""
-
-        def column(field: str) -> Any:
-            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
-
         return ActuatorLimits(
             names=self.actuator_names,
             unit='m',
-            position_min=column('position_min_m'),
-            position_max=column('position_max_m'),
-            max_speed=column('max_speed_m_s'),
-            max_acceleration=column('max_acceleration_m_s2'),
+            position_min=self._column('position_min_m'),
+            position_max=self._column('position_max_m'),
+            max_speed=self._column('max_speed_m_s'),
+            max_acceleration=self._column('max_acceleration_m_s2'),
         )
 
     def configuration_limits(self) -> ConfigurationLimits:

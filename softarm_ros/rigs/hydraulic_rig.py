@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,17 +119,13 @@ class HydraulicRig(Rig):
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
-
-        def column(field: str) -> Any:
-            return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
-
         return ActuatorLimits(
             names=self.actuator_names,
             unit='Pa',
-            position_min=column('pressure_min_Pa'),
-            position_max=column('pressure_max_Pa'),
-            max_speed=column('max_rate_Pa_s'),
-            max_acceleration=column('max_acceleration_Pa_s2'),
+            position_min=self._column('pressure_min_Pa'),
+            position_max=self._column('pressure_max_Pa'),
+            max_speed=self._column('max_rate_Pa_s'),
+            max_acceleration=self._column('max_acceleration_Pa_s2'),
             effort_unit='N m',
         )
 

@@ -152,6 +152,12 @@ class Rig(ConfigBlock):
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
 
+    def _column(self, field: str) -> NDArray[np.float64]:
+        """Return a field of all actuators (m,)."""
+        import numpy as np
+
+        return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
     @abstractmethod
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the limits of the configuration of this rig's models."""
