@@ -30,6 +30,7 @@ ARGUMENTS = (
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
     ('seed', '0', 'of every random number of the simulation', None),
+    ('home', '', 'drivers: the arm is at rest when they start; empty: emulated ones only', None),
     ('bag', '', 'new folder for a rosbag2 recording (MCAP); empty: none', None),
     ('autostart', 'true', 'start the motion once all is ready; false: call ~/start', BOOLEAN),
     ('rviz', 'false', 'show the arm in rviz2', BOOLEAN),
@@ -86,6 +87,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         laps=int(text['laps']) if text['laps'] else None,
         rate=rate,
         seed=int(text['seed']),
+        home=text['home'] == 'true' if text['home'] else None,
         bag=text['bag'] or None,
         autostart=text['autostart'] == 'true',
     )

@@ -71,10 +71,18 @@ class Supervisor:
         self._last_position: Array | None = None
         # Why the newest message of a kind is bad; cleared by the next good one.
         self._bad: dict[str, str] = {}
+        self._not_ready: dict[str, str] = {}
 
-    def on_heartbeat(self, name: str, now_s: float) -> None:
-        """A node is alive."""
+    def on_heartbeat(self, name: str, now_s: float, not_ready: str = '') -> None:
+        """A node is alive; a driver also says why its device is not ready, if it is not."""
         self._seen[f'heartbeat {name}'] = now_s
+        if name not in self.required_nodes:
+            return
+        if not_ready:
+            self._not_ready[name] = f'{name}: {not_ready}'
+            self._fault_if_running(self._not_ready[name])
+        else:
+            self._not_ready.pop(name, None)
 
     def on_feedback(self, now_s: float, position: Sequence[float] | Array) -> None:
         """A measured tip position (3,) [m] has arrived."""
@@ -168,6 +176,10 @@ class Supervisor:
             missing = self._silent_nodes(now_s)
             if missing:
                 self._set(SafetyState.FAULT, '; '.join(missing))
+            elif self._not_ready:
+                # Drivers latch their problems; nothing moves, so nothing else has to.
+                self._first_update = now_s
+                self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(self._not_ready.values()))
         return SupervisorStatus(
             self._state,
             self._reason,
@@ -209,7 +221,7 @@ class Supervisor:
         ]
 
     def _causes(self, now_s: float) -> list[str]:
-        causes = list(self._bad.values()) + self._silent_nodes(now_s)
+        causes = [*self._bad.values(), *self._not_ready.values(), *self._silent_nodes(now_s)]
         watched = ['command'] + (['feedback'] if self.feedback_required else [])
         for kind in watched:
             if kind in self._bad:

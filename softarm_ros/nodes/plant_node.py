@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseArray, PoseStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -28,6 +28,7 @@ from softarm_ros.nodes.node_base import (
     timeout_factor,
 )
 from softarm_ros.nodes.pacing import Lockstep, Pacer
+from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
@@ -68,7 +69,7 @@ class PlantNode(LifecycleNode):
         self._plant: Plant | None = None
         self._pacer: Pacer | None = None
         self._held = 'not active'
-        self._received = self._refused = self._poses = 0
+        self._received = self._refused = 0
         self._lockstep = Lockstep(
             1.0 / self.rig.tracker.rate_hz, 0.5 * self._gate.command_timeout_s
         )
@@ -83,10 +84,7 @@ class PlantNode(LifecycleNode):
 
     def _connect(self) -> None:
         deadline = self.rig.supervisor.command_timeout_s * timeout_factor(self._rate)
-        self._tip = self.create_lifecycle_publisher(
-            PoseStamped, self.rig.feedback.pose_topic, MEASUREMENT
-        )
-        self._sections = self.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
+        self._poses = PosePublisher(self, self.rig.feedback)
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         # Of sensors that only some arms have; nothing is published without them.
         self._pressures = self.create_lifecycle_publisher(
@@ -241,11 +239,7 @@ class PlantNode(LifecycleNode):
             self._publish_clock(now)
             while self._next_clock_s <= now + 1e-9:
                 self._next_clock_s += 0.5 / self.rig.tracker.rate_hz
-        for frame in measured:
-            stamp = conversions.time_message(round((origin + frame.stamp_s) * 1e9))
-            self._tip.publish(conversions.pose_message(frame.section_tips[-1], stamp))
-            self._sections.publish(conversions.pose_array_message(frame.section_tips, stamp))
-            self._poses += 1
+        for stamp in self._poses.publish(measured, origin):
             self._lockstep.on_pose(round(1e9 * now), conversions.nanoseconds_of(stamp))
         if now >= self._next_state_s:
             self._next_state_s += 1.0 / self.rig.tracker.rate_hz
@@ -295,7 +289,7 @@ class PlantNode(LifecycleNode):
             'held': self._held,
             'commands': str(self._received),
             'refused': str(self._refused),
-            'poses': str(self._poses),
+            'poses': str(self._poses.count),
             'mocap_enabled': str(self.get_parameter('mocap_enabled').value).lower(),
             'simulated_s': f'{plant.time_s:.3f}' if plant is not None else 'nan',
             'speed': f'{pacer.achieved:.3f}' if pacer is not None else '0',

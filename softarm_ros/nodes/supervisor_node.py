@@ -101,8 +101,11 @@ class SupervisorNode(Node):
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         if message.name == self._me:
             return
-        self._supervisor.on_heartbeat(message.name, time.monotonic())
         health = conversions.health_of(message)
+        not_ready = ''
+        if health.values.get('ready') == 'false':
+            not_ready = health.values.get('not_ready') or health.message
+        self._supervisor.on_heartbeat(message.name, time.monotonic(), not_ready)
         if health.level == ERROR:
             self._troubles[health.name] = health.message
         else:

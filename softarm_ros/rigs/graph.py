@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.loader import is_path
 from softarm_ros.rigs.schema import Rig
@@ -15,8 +16,8 @@ from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajec
 BACKENDS = ('sim', 'emulated', 'hardware')
 # Of the nodes in the loop, below what kernel threads and audio servers use.
 REAL_TIME_PRIORITY = 20
-# Nodes without which the arm must not move; the supervisor watches them.
-SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'plant', 'markers')
+# Nodes without which the arm must not move, beside those that stand for the arm itself.
+SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'markers')
 
 ParameterValue = bool | int | float | str | list[str]
 
@@ -60,6 +61,7 @@ def graph_plan(
     seed: int = 0,
     bag: str | Path | None = None,
     autostart: bool = True,
+    home: bool | None = None,
     rig_source: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
@@ -87,6 +89,9 @@ def graph_plan(
         Folder for a recording; none without it.
     autostart : bool
         Whether the supervisor starts the motion itself once all is ready.
+    home : bool, optional
+        Whether the drivers take the arm to be at rest when they start, once; None: emulated ones
+        do, for real ones a person has to say so.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
 
@@ -96,8 +101,9 @@ def graph_plan(
         If an argument is not one this rig has.
 
     """
-    _check_backend(rig, backend)
+    _check_backend(backend)
     _check_numbers(laps, rate, seed)
+    _check_devices(rig, backend, rate, home)
     located = locate_trajectory(rig, trajectory)
     config = (
         load_trajectory_file(located) if isinstance(located, Path) else rig.trajectories[located]
@@ -119,8 +125,24 @@ def graph_plan(
 
     # A simulation that runs as fast as it can must not keep everything else from running.
     priority = REAL_TIME_PRIORITY if rate == 1.0 else 0
+    arm: list[NodeSpec] = []
+    if backend == 'sim':
+        arm = [node('plant', seed=seed, real_time_priority=priority)]
+    else:
+        folder = str(run_path(rig.name, 'devices')) if backend == 'emulated' else ''
+        if folder:
+            arm = [node('emulator', seed=seed, devices_folder=folder, real_time_priority=priority)]
+        arm += [
+            node(
+                name,
+                devices_folder=folder,
+                home=backend == 'emulated' if home is None else home,
+                real_time_priority=priority,
+            )
+            for name in rig.required_devices(backend).names
+        ]
     plan = [
-        node('plant', seed=seed, real_time_priority=priority),
+        *arm,
         node(
             'inverse_kinematics',
             model=model_name,
@@ -140,28 +162,31 @@ def graph_plan(
         node('markers', real_time_priority=priority // 2),
         node(
             'supervisor',
-            required_nodes=list(SUPERVISED_NODES),
+            required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in arm)],
             autostart=autostart,
             feedback_required=not open_loop,
             real_time_priority=priority,
         ),
     ]
     if bag is not None:
-        folder = str(Path(bag).expanduser().resolve())
-        plan.insert(0, node('recorder', required=False, bag=folder))
+        plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
     return plan
 
 
-def _check_backend(rig: Rig, backend: str) -> None:
+def _check_backend(backend: str) -> None:
     if backend not in BACKENDS:
         hint = did_you_mean(backend, BACKENDS)
         raise RigError('', f'unknown backend {backend!r}{hint}; known: {listed(BACKENDS)}')
-    if backend != 'sim':
-        raise RigError(
-            '',
-            f'rig {rig.name!r} declares no devices for backend {backend!r}; '
-            "it has: 'sim' (devices come with their drivers)",
-        )
+
+
+def _check_devices(rig: Rig, backend: str, rate: float, home: bool | None) -> None:
+    if backend == 'sim':
+        if home is not None:
+            raise RigError('', "home: the simulated arm of backend 'sim' starts at rest")
+        return
+    rig.required_devices(backend)
+    if rate != 1.0:
+        raise RigError('', f'rate = {rate:g}: devices of backend {backend!r} run in real time')
 
 
 def _check_numbers(laps: int | None, rate: float, seed: int) -> None:

@@ -14,6 +14,7 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
+    from softarm_ros.drivers.actuator_driver import ActuatorDriver
+    from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.plant import Plant
 
@@ -82,6 +85,9 @@ class Rig(ConfigBlock):
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
     gripper: GripperConfig | None = Field(default=None, description='none without it')
+    devices: Devices | None = Field(
+        default=None, description='for the backends hardware and emulated; none without it'
+    )
 
     _source: Path | None = PrivateAttr(default=None)
     _settings: tuple[str, ...] = PrivateAttr(default=())
@@ -169,6 +175,23 @@ class Rig(ConfigBlock):
     @abstractmethod
     def simulated_arm(self, seed: int) -> Plant:
         """Return what stands in for the hardware; every random number follows from `seed`."""
+
+    def required_devices(self, backend: str) -> Devices:
+        """Return the devices; raises RigError naming the backend if the rig has none."""
+        if self.devices is None:
+            raise RigError(
+                '',
+                f"rig {self.name!r} declares no devices for backend {backend!r}; it has: 'sim'",
+            )
+        return self.devices
+
+    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
+        """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
+        raise NotImplementedError(f'kind {self.kind!r} has no driver')
+
+    def emulated_arm(self, seed: int) -> EmulatedArm:
+        """Return the rig's emulated devices on its simulated arm; for rigs with devices."""
+        raise NotImplementedError(f'kind {self.kind!r} has no emulated devices')
 
     @abstractmethod
     def body_radii_m(self) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,15 @@ from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
+from softarm_ros.runtime.addresses import addressed
 from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.loop import Loop
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
 
 if TYPE_CHECKING:
+    from softarm_ros.drivers.actuator_driver import ActuatorDriver
+    from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.plant.plant import Plant
 
 
@@ -34,6 +38,28 @@ class TrajectoryError(ValueError):
 def build_plant(rig: Rig, seed: int) -> Plant:
     """Return the simulated arm of a rig; every random number follows from `seed`."""
     return rig.simulated_arm(seed)
+
+
+def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> ActuatorDriver:
+    """
+    Return the driver of a rig's actuators, at emulated devices in `folder` or the real ones.
+
+    Raises
+    ------
+    RigError
+        If the rig declares no devices.
+    NoDevicesYetError
+        If `folder` does not have the addresses yet.
+
+    """
+    devices = rig.required_devices('emulated' if folder else 'hardware')
+    return rig.actuator_driver(addressed(devices, folder))
+
+
+def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
+    """Return emulated devices on the simulated arm of a rig; RigError if it declares none."""
+    rig.required_devices('emulated')
+    return rig.emulated_arm(seed)
 
 
 def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:

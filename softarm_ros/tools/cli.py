@@ -269,6 +269,10 @@ def run(
     laps: Annotated[int | None, typer.Option(help='Overrides the trajectory.')] = None,
     rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    home: Annotated[
+        bool | None,
+        typer.Option('--home/--no-home', help='Hardware: the arm is at rest now, begin there.'),
+    ] = None,
     bag: Annotated[
         Path | None, typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag there.')
     ] = None,
@@ -294,6 +298,7 @@ def run(
         laps=laps,
         rate=rate,
         seed=seed,
+        home=home,
         bag=bag,
         report=report,
         json_file=json_file,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+from softarm_ros.rigs.devices import ros_domain, run_path
 
 
 class AlreadyRunningError(ValueError):
@@ -15,12 +15,6 @@ class AlreadyRunningError(ValueError):
 
     def __init__(self, rig: str, how: str) -> None:
         super().__init__(f'rig {rig} is already running in ROS domain {ros_domain()} ({how})')
-
-
-def ros_domain() -> int:
-    """Return the ROS domain of this process."""
-    text = os.environ.get('ROS_DOMAIN_ID', '').strip()
-    return int(text) if text.isdigit() else 0
 
 
 @contextmanager
@@ -34,8 +28,7 @@ def instance_lock(rig: str) -> Iterator[None]:
         If another process has it.
 
     """
-    path = Path(tempfile.gettempdir()) / f'softarm-{os.getuid()}-domain{ros_domain()}-{rig}.lock'
-    with path.open('a+') as file:
+    with run_path(rig, 'lock').open('a+') as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -40,6 +40,7 @@ class RunOptions:
     laps: int | None = None
     rate: float = 1.0
     seed: int = 0
+    home: bool | None = None
     bag: Path | None = None
     report: Path | None = None
     json_file: Path | None = None

@@ -106,6 +106,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         laps=options.laps,
         rate=options.rate,
         seed=options.seed,
+        home=options.home,
         bag=options.bag,
         autostart=False,  # started from here, once this process hears everything
     )

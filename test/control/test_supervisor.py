@@ -26,6 +26,7 @@ class Rig:
         self.position = np.array([0.0, 0.0, 0.2])
         self.command = np.zeros(2)
         self.alive = set(NODES)
+        self.not_ready = {}
         self.feedback = True
         self.commanding = True
 
@@ -34,7 +35,7 @@ class Rig:
         while self.now < end - 1e-9:
             self.now += 0.01
             for name in self.alive:
-                self.supervisor.on_heartbeat(name, self.now)
+                self.supervisor.on_heartbeat(name, self.now, self.not_ready.get(name, ''))
             if self.feedback:
                 self.supervisor.on_feedback(self.now, self.position)
             if self.commanding:
@@ -145,6 +146,33 @@ def test_a_node_that_dies_while_ready_is_a_fault():
     rig.run(0.1)
     rig.alive.discard('plant')
     assert 'node plant silent' in rig.run(0.3).reason
+
+
+def test_a_device_that_is_not_ready_stops_the_arm_at_once():
+    rig = Rig().running()
+    rig.not_ready['plant'] = 'not homed'
+    status = rig.run(0.01)
+    assert (status.state, status.reason) == (SafetyState.FAULT, 'plant: not homed')
+    assert rig.supervisor.request_reset(rig.now) == (False, 'still faulty: plant: not homed')
+    rig.not_ready.clear()
+    rig.run(0.02)
+    assert rig.supervisor.request_reset(rig.now)[0]
+    assert not rig.run(0.02).motion_allowed  # a device that comes back does not move the arm
+
+
+def test_a_device_that_is_not_ready_is_waited_for_while_nothing_moves():
+    rig = Rig()
+    rig.not_ready['plant'] = 'not homed'
+    assert rig.run(0.1).reason == 'waiting: plant: not homed'
+    assert rig.supervisor.request_start(rig.now) == (False, 'not ready: plant: not homed')
+    rig.not_ready.clear()
+    assert rig.run(0.05).state is SafetyState.READY
+    rig.not_ready['plant'] = 'homing'
+    assert rig.run(0.05).state is SafetyState.WAITING
+    rig.not_ready.clear()
+    assert rig.run(0.05).state is SafetyState.READY
+    rig.not_ready['somebody else'] = 'not homed'
+    assert rig.run(0.05).state is SafetyState.READY
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_nodes_of_the_loop_have_real_time_priority_in_real_time_only(rig):
 def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
     plan = by_name(graph_plan(rig))
     watched = plan['supervisor'].parameters['required_nodes']
-    assert watched == list(SUPERVISED_NODES)
+    assert watched == [*SUPERVISED_NODES, 'plant']
     assert all(plan[name].required for name in watched)
     assert plan['supervisor'].required
 
@@ -122,9 +122,9 @@ def test_rig_source(rig, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('backend', ['emulated', 'hardware'])
-def test_backend_without_devices(rig, backend):
-    with pytest.raises(RigError, match=f"'cable_arm' declares no devices for backend '{backend}'"):
-        graph_plan(rig, backend)
+def test_backend_without_devices(backend):
+    with pytest.raises(RigError, match=f"'trunk' declares no devices for backend '{backend}'"):
+        graph_plan(load_rig('trunk'), backend)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""What the emulated devices of an arm, and the simulated arm behind them, offer together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from softarm_ros.plant.plant import Plant
+
+
+class EmulatedArm(Protocol):
+    """
+    A rig without the rig: devices that real drivers talk to, on a simulated arm.
+
+    Attributes
+    ----------
+    plant
+        The arm: poses as measured, and the truth.
+
+    """
+
+    plant: Plant
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time [s]; follows the wall clock, as `advance` is called."""
+        ...
+
+    def start(self, folder: Path) -> None:
+        """
+        Start the devices and put their addresses into a folder.
+
+        Serial boards as links of the device's name (`steppers`, `valves`), others as a file
+        with the TCP port on 127.0.0.1 (`servo.port`, `daq.port`).
+
+        Raises
+        ------
+        EmulationError
+            If a device cannot be emulated here, saying what to install.
+
+        """
+        ...
+
+    def advance(self, duration_s: float) -> None:
+        """
+        Let time pass: what the devices put out moves the arm, what the arm does moves sensors.
+
+        Raises
+        ------
+        EmulationError
+            If a device has ended by itself.
+        PlantError
+            If the arm leaves the range of the simulation.
+
+        """
+        ...
+
+    def close(self) -> None:
+        """End all devices; may be called twice."""
+        ...
+
+    def inject(self, fault: str) -> str:
+        """
+        Break or mend something, `steppers unplug` for example; return what was done.
+
+        Raises
+        ------
+        ValueError
+            If there is no such fault; lists those there are.
+
+        """
+        ...
+
+    def report(self) -> dict[str, str]:
+        """Return the truth on the devices' side: steps made, pulses, torques, faults."""
+        ...
+
+
+class EmulationError(RuntimeError):
+    """An emulated device cannot run; the message says why and what to do."""

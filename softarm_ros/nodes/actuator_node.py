@@ -1,0 +1,185 @@
+"""The device that moves the arm as a node: commands in, through the gate, measured state out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from sensor_msgs.msg import FluidPressure, JointState
+from std_srvs.srv import Trigger
+
+from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
+from softarm_ros.nodes.node_base import declare
+from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, command_qos
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.runtime.assembly import build_command_gate
+
+
+class ActuatorNode(DriverNode):
+    """
+    Follows actuators/command while it is valid, fresh and allowed by the supervisor; else holds.
+
+    Publishes actuators/state with the time of the measurement. `~/home` takes the arm to be at
+    rest (or brings its actuators there, as the driver says); nobody else does that, unless the
+    parameter `home` says so for the start.
+    """
+
+    driver: ActuatorDriver | None
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._homing = declare(
+            self, 'home', False, 'take the arm to be at rest when the device is first reached'
+        )
+        self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
+        self._gate = build_command_gate(self.rig)
+        self._held = 'not active'
+        self._received = self._refused = 0
+        self._last_stamp_s = -np.inf
+        self._next_home_s = 0.0
+        self._pressure = np.full(len(self.rig.actuators), np.nan)
+        self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
+        self.create_subscription(
+            JointState,
+            'actuators/command',
+            self._on_command,
+            command_qos(self.rig.supervisor.command_timeout_s),
+        )
+        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        self.create_service(Trigger, '~/home', self._on_home)
+
+    def build(self, devices: Devices) -> ActuatorDriver:
+        """Return the driver of all actuators."""
+        driver = self.rig.actuator_driver(devices)
+        if isinstance(driver, FedByPressures):
+            self.create_subscription(
+                FluidPressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER
+            )
+        return driver
+
+    def describe(self) -> str:
+        """Return whether commands are followed, or why not."""
+        return f'held: {self._held}' if self._held else 'following commands'
+
+    def values(self) -> dict[str, str]:
+        """Return counts of commands."""
+        return {
+            'held': self._held,
+            'commands': str(self._received),
+            'refused': str(self._refused),
+        }
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Hold the actuators."""
+        self._held = 'not active'
+        if self.driver is not None:
+            self.driver.hold()
+        return super().on_deactivate(state)
+
+    # -- inputs
+
+    def _on_command(self, message: JointState) -> None:
+        self._received += 1
+        now = time.monotonic()
+        try:
+            values = conversions.positions_of(message, self._gate.limits.names)
+        except ValueError as error:
+            # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
+            self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
+            refusal: str | None = f'command refused: {error}'
+        else:
+            refusal = self._gate.on_command(now, values)
+        if refusal is not None:
+            self._refused += 1
+            self.get_logger().error(refusal, throttle_duration_sec=1.0)
+        self._move(now)  # at once: a tick later is a tick more of latency
+
+    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
+        if message.name == self._supervisor:
+            allowed = conversions.health_of(message).values.get('motion_allowed') == 'true'
+            self._gate.on_permit(time.monotonic(), allowed)
+
+    def _on_pressure(self, message: FluidPressure) -> None:
+        if not isinstance(self.driver, FedByPressures):
+            return
+        try:
+            index = self._gate.limits.names.index(message.header.frame_id)
+        except ValueError:
+            return  # of something that is no actuator
+        age = 1e-9 * (
+            self.get_clock().now().nanoseconds - conversions.nanoseconds_of(message.header.stamp)
+        )
+        self._pressure[index] = message.fluid_pressure
+        if index == len(self._pressure) - 1:  # they come together, in order
+            self.driver.set_pressures(self._pressure.copy(), time.monotonic() - age)
+
+    # -- work
+
+    def tick(self, now_s: float) -> None:
+        """Home if told so for the start, follow or hold, publish what is new."""
+        if self.driver is None:
+            return
+        self._move(now_s)
+        if self._homing and self.active and now_s >= self._next_home_s:
+            self._next_home_s = now_s + RETRY_S
+            self._home_once(self.driver)
+        reading = self.driver.reading()
+        if reading is None or reading.stamp_s <= self._last_stamp_s:
+            return
+        self._last_stamp_s = reading.stamp_s
+        age_ns = round(1e9 * (time.monotonic() - reading.stamp_s))
+        stamp = conversions.time_message(self.get_clock().now().nanoseconds - age_ns)
+        self._state.publish(
+            conversions.joint_message(
+                self._gate.limits.names,
+                reading.position,
+                stamp,
+                velocity=reading.velocity,
+                effort=reading.effort,
+            )
+        )
+
+    def _move(self, now_s: float) -> None:
+        driver = self.driver
+        if driver is None:
+            return
+        command, held = self._gate.target(now_s) if self.active else (None, 'not active')
+        if command is None:
+            driver.hold()
+        else:
+            try:
+                held = driver.follow(command) or ''
+            except ValueError as error:
+                self._refused += 1
+                held = str(error)
+                driver.hold()
+        self._held = held
+
+    def _home_once(self, driver: ActuatorDriver) -> None:
+        try:
+            driver.home()
+        except DriverError as error:
+            self.get_logger().info(f'homing waits: {error}', throttle_duration_sec=5.0)
+            return
+        self._homing = False
+
+    def _on_home(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
+        reply.success = False
+        if self.driver is None:
+            reply.message = 'not configured'
+        elif not self._held:
+            reply.message = 'the arm follows commands; stop it first'
+        else:
+            try:
+                self.driver.home()
+            except DriverError as error:
+                reply.message = str(error)
+            else:
+                reply.success, reply.message = True, self.driver.not_ready() or 'homed'
+        return reply

@@ -1,0 +1,34 @@
+"""Publishes what the pose sensor of a simulated arm has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseArray, PoseStamped
+from rclpy.lifecycle import LifecycleNode
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.plant.mocap import PoseMeasurement
+from softarm_ros.rigs.schema import FeedbackConfig
+
+
+class PosePublisher:
+    """Tip and section tips of a plant, stamped with the time they were measured at."""
+
+    def __init__(self, node: LifecycleNode, feedback: FeedbackConfig) -> None:
+        self._tip = node.create_lifecycle_publisher(PoseStamped, feedback.pose_topic, MEASUREMENT)
+        self._sections = node.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
+        self.count = 0
+
+    def publish(self, frames: Sequence[PoseMeasurement], origin_s: float) -> list[Time]:
+        """Publish frames; return their stamps. `origin_s`: ROS time [s] of the plant's time 0."""
+        stamps = []
+        for frame in frames:
+            stamp = conversions.time_message(round((origin_s + frame.stamp_s) * 1e9))
+            self._tip.publish(conversions.pose_message(frame.section_tips[-1], stamp))
+            self._sections.publish(conversions.pose_array_message(frame.section_tips, stamp))
+            stamps.append(stamp)
+        self.count += len(stamps)
+        return stamps

@@ -1,0 +1,41 @@
+"""The real devices of a rig: what its `devices` block may hold, and where they are found."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from softarm_ros.geometry.configs import ConfigBlock
+
+DeviceName = Literal['daq', 'servo', 'steppers', 'valves']
+# Each has a driver node of the same name; those that others need start first.
+DEVICE_NAMES: tuple[DeviceName, ...] = ('daq', 'servo', 'steppers', 'valves')
+
+
+class Devices(ConfigBlock):
+    """
+    Devices of an arm. Each kind has its own class with fields among `DEVICE_NAMES`, and others
+    that one of these devices carries.
+    """
+
+    # The one that takes the commands of the actuators.
+    DRIVING: ClassVar[DeviceName]
+
+    @property
+    def names(self) -> tuple[DeviceName, ...]:
+        """Devices that this rig has, in the order to start their nodes."""
+        return tuple(name for name in DEVICE_NAMES if getattr(self, name, None) is not None)
+
+
+def ros_domain() -> int:
+    """Return the ROS domain of this process."""
+    text = os.environ.get('ROS_DOMAIN_ID', '').strip()
+    return int(text) if text.isdigit() else 0
+
+
+def run_path(rig: str, suffix: str) -> Path:
+    """Return a path of one user's runs of a rig in this ROS domain."""
+    name = f'softarm-{os.getuid()}-domain{ros_domain()}-{rig}.{suffix}'
+    return Path(tempfile.gettempdir()) / name

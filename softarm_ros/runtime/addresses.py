@@ -1,0 +1,52 @@
+"""Where the devices of a rig are: as its file says, or as emulated ones have put into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from softarm_ros.drivers.daq_config import DaqHost
+from softarm_ros.rigs.devices import DeviceName, Devices
+
+LOCALHOST = '127.0.0.1'
+
+
+class NoDevicesYetError(RuntimeError):
+    """Emulated devices have not put their addresses into the folder yet."""
+
+
+def addressed(devices: Devices, folder: str | Path | None) -> Devices:
+    """
+    Return the devices with the addresses of the emulated ones in `folder`; as they are for none.
+
+    Raises
+    ------
+    NoDevicesYetError
+        If an address is missing, naming the file.
+
+    """
+    if not folder:
+        return devices
+    where = Path(folder)
+    return devices.model_copy(
+        update={
+            name: getattr(devices, name).model_copy(update=_address(name, where))
+            for name in devices.names
+        }
+    )
+
+
+def _address(name: DeviceName, folder: Path) -> dict[str, Any]:
+    if name in ('steppers', 'valves'):
+        link = folder / name
+        if not link.exists():
+            raise NoDevicesYetError(f'no emulated device at {link} yet')
+        return {'port': str(link)}
+    path = folder / f'{name}.port'
+    try:
+        port = int(path.read_text())
+    except (OSError, ValueError):
+        raise NoDevicesYetError(f'no emulated device in {path} yet') from None
+    if name == 'daq':
+        return {'host': DaqHost(host=LOCALHOST, port=port)}
+    return {'host': LOCALHOST, 'port': port}
