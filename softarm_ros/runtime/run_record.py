@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,8 @@ class RunRecord:
     duration_s: float
     completed: bool
     path: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    # What the devices' nodes said last, by node; none in a simulation.
+    devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def error(self, first_lap: int = 0) -> ErrorStatistics | None:
         """Return the tracking error over all laps from `first_lap` (0-based) on."""
@@ -181,6 +184,7 @@ class RunRecord:
             },
             'duration_s': self.duration_s,
             'completed': self.completed,
+            'devices': {name: dict(values) for name, values in self.devices.items()},
             'events': [
                 {'time_s': e.time_s, 'level': e.level, 'source': e.source, 'message': e.message}
                 for e in self.events

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.rigs.devices import DEVICE_NAMES
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
@@ -92,6 +93,11 @@ def run_topics(
             float(samples.time_s[-1]) if len(samples.time_s) else max(now - origin, 0.0),
             outcome.completed,
             path,
+            {
+                spec.name: monitor.health[spec.name].values
+                for spec in plan
+                if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
+            },
         )
 
 

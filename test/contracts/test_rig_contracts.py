@@ -20,7 +20,7 @@ POSES = 6
 SUMMARY = {
     *('rig', 'backend', 'model', 'trajectory', 'task', 'open_loop', 'direct', 'rate', 'seed'),
     *('tracking_error_m', 'tracking_error_after_first_lap_m', 'laps', 'duration_s'),
-    *('normalised_error_percent', 'loop', 'completed', 'events'),
+    *('normalised_error_percent', 'loop', 'completed', 'events', 'devices'),
 }
 
 
