@@ -1,0 +1,194 @@
+"""A board on a serial line, in a thread of its own: handshake, cycles, loss and return."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from softarm_ros.drivers.board_link import (
+    BoardLink,
+    BoardUser,
+    LinkDownError,
+    RebootedError,
+    RefusedError,
+)
+from softarm_ros.drivers.messages import Kind, Type
+from softarm_ros.drivers.problems import ProblemLog, import_library
+from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.drivers.serial_counters import SerialCounter
+from softarm_ros.drivers.serial_port import PortError, SerialPort
+
+__all__ = [
+    'BoardLink',
+    'BoardUser',
+    'LinkDownError',
+    'RebootedError',
+    'RefusedError',
+    'SerialBoard',
+]
+
+_log = logging.getLogger(__name__)
+LINK = 'link'
+INTERNAL = 'internal'
+_SILENCE_S = 6.0  # without an answer the port is opened anew
+_PING_S = 0.1
+_COUNTERS_S = 1.0
+_DRAIN_S = 0.1
+_MIN_SPACING = 0.4  # of a period, between two cycles
+
+
+class SerialBoard:
+    """
+    Keeps the connection to a board, and lets its user talk to it.
+
+    Connections come back by themselves, after a loss of the line, of the port or of the board's
+    power. Every loss of a board that was there is a problem, latched under `link`; a board that
+    was not there yet is only told by `trouble`.
+
+    Parameters
+    ----------
+    config
+        Of the line.
+    kind
+        Of board that must be there.
+    user
+        Configures and commands it.
+    problems
+        Where losses are reported.
+
+    """
+
+    def __init__(
+        self, config: SerialConfig, kind: Kind, user: BoardUser, problems: ProblemLog
+    ) -> None:
+        self.config = config
+        self.kind = kind
+        self.user = user
+        self.counter = SerialCounter()
+        self._problems = problems
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._port: SerialPort | None = None
+        self._woken = False
+        self._trouble = 'not started'
+
+    def start(self) -> None:
+        """
+        Begin to connect, in the background.
+
+        Raises
+        ------
+        DriverError
+            If pyserial is not installed.
+
+        """
+        import_library('serial')
+        if self._thread is None:
+            self._stop.clear()
+            self._trouble = f'no answer from {self.config.port} yet'
+            name = self.kind.name.lower()
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Let the user leave the board as it shall be, and close the port; may be called twice."""
+        if self._thread is not None:
+            self._stop.set()
+            self.wake()
+            self._thread.join(5.0)
+            self._thread = None
+            self._trouble = 'closed'
+
+    def wake(self) -> None:
+        """Begin the next cycle at once, or soon if the last one has just been."""
+        self._woken = True
+        with self._lock:
+            if self._port is not None:
+                self._port.wake()
+
+    @property
+    def trouble(self) -> str:
+        """Why the board cannot be used, '' if it is connected and configured."""
+        return self._trouble
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                port = SerialPort(self.config.port, self.config.baud)
+            except PortError as error:
+                self._trouble = str(error)
+                self._stop.wait(self.config.reconnect_s)
+                continue
+            with self._lock:
+                self._port = port
+            try:
+                self._serve(port)
+            except Exception as error:  # the user's part, or this one's: motion ends here
+                _log.exception('%s at %s', self.kind.name, self.config.port)
+                self._trouble = f'{type(error).__name__}: {error}'
+                self._problems.report(INTERNAL, '', self._trouble, time.monotonic())
+                return
+            finally:
+                with self._lock:
+                    self._port = None
+                port.close(_DRAIN_S if self._stop.is_set() else 0.0)
+            self._stop.wait(self.config.reconnect_s)
+
+    def _serve(self, port: SerialPort) -> None:
+        """Shake hands and run, again and again, while the port is good and somebody answers."""
+        link = BoardLink(port, self.config, self.user, self.counter)
+        while not self._stop.is_set():
+            answered = running = False
+            try:
+                reply = link.shake_hands(self.kind, time.monotonic() + _SILENCE_S, self._stop)
+                answered = True
+                self.user.connected(link, reply)
+                running = True
+                self.counter.connections += 1
+                self._trouble = ''
+                self._cycle(link)
+                self.user.closing(link)
+            except RefusedError as error:
+                self._trouble = str(error)
+                self.user.disconnected(str(error))
+                self._stop.wait(self.config.reconnect_s)
+            except LinkDownError as error:
+                if self._stop.is_set():
+                    return
+                self._lost(error, running)
+                port_is_gone = error.__cause__ is not None
+                if port_is_gone or not answered:
+                    return
+
+    def _lost(self, error: LinkDownError, running: bool) -> None:
+        self._trouble = str(error)
+        if isinstance(error, RebootedError):
+            self.counter.reboots += 1
+        if running:
+            self._problems.report(LINK, '', f'lost: {error}', time.monotonic())
+        self.user.disconnected(str(error))
+
+    def _cycle(self, link: BoardLink) -> None:
+        period = 1.0 / self.config.rate_hz
+        began = due = time.monotonic()
+        ping_s = counters_s = began
+        while not self._stop.is_set():
+            woken = False
+            while (now := time.monotonic()) < due:
+                link.listen(due)
+                if self._woken:
+                    self._woken, woken = False, True
+                    due = min(due, began + _MIN_SPACING * period)
+            self.counter.cycle_delay.add(now - due)
+            began = now
+            # Woken in step with the caller's commands, no repetition shall just precede them.
+            due = now + (1.5 if woken else 1.0) * period
+            self.user.cycle(link, now)
+            if now >= ping_s:
+                link.ping(now)
+                ping_s = now + _PING_S
+            if now >= counters_s:
+                link.send(Type.GET_COUNTERS)
+                counters_s = now + _COUNTERS_S

@@ -1,0 +1,27 @@
+"""What a rig file says about the serial line of a board."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+
+
+class SerialConfig(ConfigBlock):
+    """A stepper or valve board behind a serial port: USB, or a Bluetooth serial port."""
+
+    port: str = Field(
+        min_length=1,
+        description='/dev/serial/by-id/..., /dev/rfcomm0, or a URL of pyserial (socket://host:port)',
+    )
+    baud: int = Field(gt=0, description='steppers 250000, valves 115200')
+    rate_hz: float = Field(
+        default=100.0, ge=20.0, le=200.0, description='how often the board is told what to do'
+    )
+    link_timeout_s: float = Field(
+        default=0.15, ge=0.05, le=0.25, description='without a state of the board, it is lost'
+    )
+    answer_timeout_s: Positive = Field(
+        default=0.25, description='for one answer; a question is asked three times'
+    )
+    reconnect_s: Positive = Field(default=0.25, description='pause between attempts')

@@ -1,0 +1,114 @@
+"""Latency and loss on the serial line of a board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from softarm_ros.drivers.counters import Latency, LatencyRecord
+from softarm_ros.drivers.frames import ReceiveCounters
+from softarm_ros.drivers.messages import Counters
+
+
+@dataclass(frozen=True)
+class SerialCounts:
+    """
+    What happened on a line since the driver started.
+
+    Attributes
+    ----------
+    connections, reboots :
+        Handshakes, and starts of the board that were noticed.
+    sent, skipped :
+        Frames given to the port, and not given since older ones waited for the line.
+    received :
+        Frames of the board that were valid, and those lost, malformed or corrupt.
+    unknown :
+        Valid frames that say something this protocol does not have.
+    unanswered :
+        Questions that were asked again or given up.
+    board :
+        The board's own counters since its start, as last read; None before.
+    round_trip :
+        Of pings.
+    command_latency :
+        From sending a control frame to the arrival of a state that has it (up to one period of
+        the states, 10 or 20 ms, is waiting for that state).
+    cycle_delay :
+        By how much cycles began late.
+
+    """
+
+    connections: int
+    reboots: int
+    sent: int
+    skipped: int
+    received: ReceiveCounters
+    unknown: int
+    unanswered: int
+    board: Counters | None
+    round_trip: Latency
+    command_latency: Latency
+    cycle_delay: Latency
+
+
+class SerialCounter:
+    """Counts, by the one thread that serves the line; read from any."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.reboots = 0
+        self.sent = 0
+        self.skipped = 0
+        self.received = ReceiveCounters()
+        self.unknown = 0
+        self.unanswered = 0
+        self.board: Counters | None = None
+        self.round_trip = LatencyRecord()
+        self.command_latency = LatencyRecord()
+        self.cycle_delay = LatencyRecord()
+
+    def summary(self) -> SerialCounts:
+        """Return the counts now."""
+        got = self.received
+        return SerialCounts(
+            self.connections,
+            self.reboots,
+            self.sent,
+            self.skipped,
+            ReceiveCounters(got.frames, got.lost, got.malformed, got.corrupt),
+            self.unknown,
+            self.unanswered,
+            self.board,
+            self.round_trip.summary(),
+            self.command_latency.summary(),
+            self.cycle_delay.summary(),
+        )
+
+    def values(self) -> dict[str, str]:
+        """Return the counts in words, for diagnostics."""
+        counts = self.summary()
+        values = {
+            'connections': str(counts.connections),
+            'reboots': str(counts.reboots),
+            'frames_sent': str(counts.sent),
+            'frames_skipped': str(counts.skipped),
+            'states_lost': str(counts.received.lost),
+            'frames_corrupt': str(counts.received.corrupt + counts.received.malformed),
+            'unanswered': str(counts.unanswered),
+            'round_trip_ms': _in_ms(counts.round_trip),
+            'command_latency_ms': _in_ms(counts.command_latency),
+            'cycle_delay_ms': _in_ms(counts.cycle_delay),
+        }
+        if counts.board is not None:
+            values['board_frames_lost'] = str(counts.board.lost)
+            values['board_frames_corrupt'] = str(counts.board.corrupt + counts.board.malformed)
+            values['board_refused'] = str(counts.board.refused)
+            values['board_states_skipped'] = str(counts.board.skipped_states)
+            values['board_write_errors'] = str(counts.board.write_errors)
+        return values
+
+
+def _in_ms(latency: Latency) -> str:
+    if not latency.count:
+        return 'none yet'
+    return f'{1e3 * latency.p50_s:.1f} / {1e3 * latency.p99_s:.1f} (p50 / p99)'

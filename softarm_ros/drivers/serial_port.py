@@ -1,0 +1,122 @@
+"""A serial port that is never waited for: bytes go out when there is room."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from typing import Any
+
+_READ = 4096
+_POLL_S = 0.002  # where the port cannot be waited for
+_MOST_WAITING = 256  # bytes before the line; old commands must not wait for it to move again
+_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, TypeError)
+with contextlib.suppress(ImportError):  # there is none on Windows
+    import termios
+
+    _ERRORS = (*_ERRORS, termios.error)
+
+
+class PortError(OSError):
+    """The port cannot be opened, or is gone."""
+
+
+class SerialPort:
+    """
+    An open port of pyserial (by name or URL), for one thread; `wake` may be called by any.
+
+    Raises
+    ------
+    PortError
+        If it cannot be opened or is in use; later by any method, if the port is gone.
+
+    """
+
+    def __init__(self, port: str, baud: int) -> None:
+        import serial
+
+        try:
+            self._port: Any = serial.serial_for_url(
+                port, baudrate=baud, timeout=0, write_timeout=0, exclusive=True
+            )
+        except _ERRORS as error:  # SerialException is an OSError
+            raise PortError(str(error)) from error
+        try:
+            self._fd: int | None = self._port.fileno()
+        except (OSError, AttributeError):  # some kinds of URL
+            self._fd = None
+        self._tells_waiting = hasattr(self._port, 'out_waiting')
+        self._out = bytearray()
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are not on the line yet, as far as this computer knows."""
+        try:
+            return len(self._out) + (self._port.out_waiting if self._tells_waiting else 0)
+        except _ERRORS as error:
+            raise PortError(str(error)) from error
+
+    def write(self, frame: bytes) -> bool:
+        """Send a frame; False, and nothing is sent, while older ones wait for the line."""
+        self._flush()
+        if self._out or self.waiting > _MOST_WAITING:
+            return False
+        self._out += frame
+        self._flush()
+        return True
+
+    def read(self, until_s: float) -> bytes:
+        """Return what has come; wait for it until a time (monotonic), or for `wake`."""
+        try:
+            return bytes(self._port.read(_READ)) if self._wait(until_s) else b''
+        except _ERRORS as error:
+            raise PortError(str(error)) from error
+
+    def wake(self) -> None:
+        """Let `read` return at once."""
+        with contextlib.suppress(OSError):  # full: it will wake anyway; closed: nobody waits
+            os.write(self._waker, b'.')
+
+    def close(self, drain_s: float = 0.0) -> None:
+        """Close the port; give it some time to send what it was given."""
+        deadline = time.monotonic() + drain_s
+        with contextlib.suppress(*_ERRORS):
+            while self.waiting and time.monotonic() < deadline:
+                self._flush()
+                time.sleep(_POLL_S)
+        with contextlib.suppress(*_ERRORS, AttributeError):
+            self._port.reset_output_buffer()  # else closing may wait for a dead line
+        with contextlib.suppress(*_ERRORS):
+            self._port.close()
+        os.close(self._waker)
+        os.close(self._woken)
+
+    def _wait(self, until_s: float) -> bool:
+        """Return whether something can be read."""
+        if self._fd is None:
+            time.sleep(max(min(_POLL_S, until_s - time.monotonic()), 0.0))
+            return True
+        writers = [self._fd] if self._out else []
+        timeout = max(until_s - time.monotonic(), 0.0)
+        readable, writable, _ = select.select([self._fd, self._woken], writers, [], timeout)
+        if self._woken in readable:
+            os.read(self._woken, 4096)
+        if writable:
+            self._flush()
+        return self._fd in readable
+
+    def _flush(self) -> None:
+        """Hand on what the port takes now."""
+        # Asked first: pyserial spins on a port without room that must not block.
+        while self._out and (self._fd is None or select.select([], [self._fd], [], 0)[1]):
+            try:
+                sent = self._port.write(bytes(self._out))
+            except _ERRORS as error:
+                raise PortError(str(error)) from error
+            del self._out[: len(self._out) if sent is None else sent]
+            if not sent:
+                return
