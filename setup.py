@@ -34,6 +34,21 @@ setup(
         installed('config/trajectories', '*.yaml'),
         installed('config/rviz', '*.rviz'),
         installed('urdf', '*.urdf'),
+        installed('udev', '*.rules'),
+        # Built on first use by `emulated` rigs; the sketch's link to the core becomes a copy.
+        installed('firmware', '[MR]*'),
+        *(
+            installed(f'firmware/{folder}', '*.*')
+            for folder in (
+                'core',
+                'emulation',
+                'protocol',
+                'steppers',
+                'steppers/src/core',
+                'tests',
+                'valves',
+            )
+        ),
     ],
     install_requires=[
         'numpy>=1.26',  # arrays

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,10 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.settings import apply_settings
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
+from softarm_ros.share_folder import share_folder
 
 __all__ = ['Problem', 'RigError', 'RigInfo', 'find_share_folder', 'list_rigs', 'load_rig']
 
-PACKAGE = 'softarm_ros'
 SUFFIXES = ('.yaml', '.yml')
 RigT = TypeVar('RigT', bound=Rig)
 
@@ -117,19 +116,10 @@ def find_share_folder() -> Path:
         If neither is there; says where was looked.
 
     """
-    here = Path(__file__).resolve()
-    candidates = []
-    repository = here.parents[2]
-    if (repository / 'package.xml').is_file():
-        candidates.append(repository)
-    prefixes = [*here.parents[2:], Path(sys.prefix)]
-    prefixes += [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    candidates += [prefix / 'share' / PACKAGE for prefix in prefixes]
-    for folder in candidates:
-        if (folder / 'config' / 'rigs').is_dir():
-            return folder
-    looked = ', '.join(str(c) for c in dict.fromkeys(candidates))
-    raise RigError('', f'the files that come with {PACKAGE} are not installed; looked in {looked}')
+    try:
+        return share_folder('config/rigs')
+    except FileNotFoundError as error:
+        raise RigError('', str(error)) from None
 
 
 def strip_trajectory_type(path: FieldPath) -> FieldPath:
