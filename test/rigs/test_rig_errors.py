@@ -365,7 +365,7 @@ SINGLE = [
         'xyzzy',
         "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
         "'medium', 'tip_load_kg', 'default_model', 'actuators', 'feedback', 'tracker', "
-        "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', "
+        "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', 'devices', "
         "'sections', 'recording'",
     ),
 ]
