@@ -116,6 +116,7 @@ class BoardLink:
 
         """
         sequence = self._sequence
+        self._answers.pop((frame_type, sequence), None)  # of 256 frames ago
         encoded = messages.encode_for(Frame(frame_type, sequence, payload), self.boot_id)
         try:
             if not self._port.write(encoded):
@@ -151,11 +152,16 @@ class BoardLink:
                 else:
                     asked.add(sequence)
                 for number in asked:
-                    if (frame_type, number) in self._answers:
-                        return self._answers.pop((frame_type, number))
+                    result = self.answer(frame_type, number)
+                    if result is not None:
+                        return result
                 self.listen(min(deadline, time.monotonic() + 0.005))
             self._counter.unanswered += 1
         raise LinkDownError(f'no answer to {frame_type.name}')
+
+    def answer(self, frame_type: Type, sequence: int) -> Result | None:
+        """Return the board's answer to a frame that was sent, once; None if there is none yet."""
+        return self._answers.pop((frame_type, sequence), None)
 
     def listen(self, until_s: float) -> None:
         """Take in what comes until a time (monotonic), at least once; ends early when woken."""

@@ -180,7 +180,7 @@ class SerialBoard:
                 link.listen(due)
                 if self._woken:
                     self._woken, woken = False, True
-                    due = min(due, began + _MIN_SPACING * period)
+                    due = min(due, max(time.monotonic(), began + _MIN_SPACING * period))
             self.counter.cycle_delay.add(now - due)
             began = now
             # Woken in step with the caller's commands, no repetition shall just precede them.

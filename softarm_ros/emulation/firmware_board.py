@@ -280,6 +280,8 @@ class FirmwareBoard:
         elif words[0] == 'S':
             self._status = _counts(words[2:])
             self._statuses += 1
+            if 'shafts' in self._status:  # a change may have been missed by one who was slow
+                self.shafts.append((int(words[1]) * 1e-6, self._status['shafts']))
 
 
 def _is_amount(text: str) -> bool:

@@ -1,0 +1,400 @@
+"""Cables wound by stepper motors behind a board (firmware/steppers)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers import messages
+from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.messages import (
+    MOTORS,
+    Ack,
+    Cause,
+    HelloReply,
+    Kind,
+    Result,
+    State,
+    StepperState,
+    Type,
+    ValveState,
+)
+from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
+from softarm_ros.drivers.serial_board import BoardLink, RefusedError, SerialBoard
+from softarm_ros.drivers.stepper_config import (
+    CableLimits,
+    SteppersConfig,
+    board_limits,
+    to_microsteps,
+)
+
+Array = NDArray[np.float64]
+BOARD = 'steppers'
+COMMAND = 'command'
+_ROUNDING = 1e-9  # of a metre
+_VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
+_UNDER_WAY_S = 0.5  # longest way of a frame to the board and of a state back
+_CAUSES = {
+    Cause.NONE: 'no reason given',
+    Cause.STOP_FRAME: 'told to stop',
+    Cause.WATCHDOG: 'no command reached it for 200 ms',
+    Cause.NEW_HOST: 'another host, or a restarted one, said hello',
+    Cause.COIL_BUS: 'a motor shield does not answer',
+}
+
+
+class CableSteppers:
+    """
+    Winds all cables of an arm; an `ActuatorDriver`.
+
+    The motors hold their cables from the first `home` on: while held, stopped, disconnected or
+    closed. What the board has counted outlives the cable and this driver, but not its power.
+
+    Parameters
+    ----------
+    config
+        Of the board.
+    limits
+        Of the commands, arrays (m,) in the order of `config.motors`.
+
+    Raises
+    ------
+    BoardLimitError
+        If the board cannot do what the limits ask for.
+
+    """
+
+    def __init__(self, config: SteppersConfig, limits: CableLimits) -> None:
+        self.config = config
+        self._limits = limits
+        self._orders = board_limits(config, limits)
+        self._motors = np.array([motor.motor for motor in config.motors])
+        self._steps = np.array([motor.step_m for motor in config.motors])
+        self._mask = int(sum(1 << motor.motor for motor in config.motors))
+        self._log = ProblemLog()
+        self._board = SerialBoard(config, Kind.STEPPERS, self, self._log)
+
+        # Between callers and the board's thread, under the lock.
+        self._lock = threading.Lock()
+        self._target: list[int] | None = None
+        self._target_s = -np.inf
+        self._homing = False
+        self._resetting = False
+        self._state: StepperState | None = None
+        self._stamp_s = self._heard_s = -np.inf
+        self._past: deque[tuple[float, Array]] = deque()
+
+        # Of the board's thread alone.
+        self._fresh = True  # since `start`, no board has been reached
+        self._armed = False  # as the newest state says
+        self._arming: int | None = None  # sequence of an ARM that is not answered yet
+        self._arm_s = -np.inf
+        self._boot_id: int | None = None
+        self._told: tuple[State, Cause] | None = None  # last state reported as a problem
+
+    # -- for the caller
+
+    def start(self) -> None:
+        """
+        Connect, in the background, and stay connected; nothing moves.
+
+        A stop of the board from before is forgotten, as by `reset`.
+
+        Raises
+        ------
+        DriverError
+            If pyserial is not installed.
+
+        """
+        self._fresh = True
+        self._board.start()
+
+    def close(self) -> None:
+        """Stop and hold the cables, disconnect; may be called twice."""
+        with self._lock:
+            self._target = None
+        self._board.close()
+
+    def home(self) -> None:
+        """
+        Declare that the arm is at rest now: no cable contracted.
+
+        Raises
+        ------
+        DriverError
+            If there is no connection, a problem, or motion.
+
+        """
+        if self._board.trouble:
+            raise DriverError(self._board.trouble)
+        require_none(BOARD, self._log)
+        with self._lock:
+            state = self._state
+            if state is None:
+                raise DriverError('no state of the board yet')
+            if self._target is not None or state.moving:
+                raise DriverError('the motors are moving')
+            self._homing = True
+        self._board.wake()
+
+    def reset(self) -> None:
+        """Forget problems, and let the board leave STOPPED or FAULT."""
+        with self._lock:
+            self._target = None
+            self._resetting = self._state is not None
+            self._log.clear()
+        self._board.wake()
+
+    def follow(self, command: Array) -> str | None:
+        """
+        Wind the cables to contractions (m,) [m]; return why they are not, or None.
+
+        Raises
+        ------
+        ValueError
+            If the command has the wrong shape, is not finite or beyond a limit. Nothing changes.
+
+        """
+        target = self._as_target(command)
+        reason = self.not_ready()
+        if reason:
+            return reason
+        with self._lock:
+            if self._log:  # since then
+                return str(next(iter(self._log)))
+            self._target = target
+            self._target_s = time.monotonic()
+        self._board.wake()
+        return None
+
+    def hold(self) -> None:
+        """Brake and stay there until the next `follow`."""
+        with self._lock:
+            moving, self._target = self._target is not None, None
+        if moving:
+            self._board.wake()
+
+    def reading(self) -> ActuatorReading | None:
+        """Return the newest contractions [m] as counted at the coils; nothing measures pull."""
+        with self._lock:
+            if not self._past:
+                return None
+            stamp, position = self._past[-1]
+            before, earlier = self._past[0]
+        passed = stamp - before
+        velocity = (position - earlier) / passed if passed > 0.0 else np.zeros(len(position))
+        return ActuatorReading(stamp, position.copy(), velocity, np.empty(0))
+
+    def not_ready(self) -> str:
+        """Return '' if motion could start now, or why not."""
+        problems = self._log.all()
+        if problems:
+            return '; '.join(map(str, problems))
+        if self._board.trouble:
+            return f'{BOARD}: {self._board.trouble}'
+        with self._lock:
+            state, resetting, homing = self._state, self._resetting, self._homing
+        if state is None:
+            return f'{BOARD}: no state yet'
+        if state.state in (State.STOPPED, State.FAULT):
+            return f'{BOARD}: {_code(state)} {_CAUSES[state.cause]}'
+        if resetting or homing:
+            return f'{BOARD}: {"resetting" if resetting else "homing"}'
+        if state.zeroed & self._mask != self._mask:
+            return f'{BOARD}: not homed; bring the arm to rest and call home'
+        return ''
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what has gone wrong since the last reset."""
+        return self._log.all()
+
+    def values(self) -> dict[str, str]:
+        """Return connection, state and counts, and losses and latencies of the line."""
+        with self._lock:
+            state, target, heard = self._state, self._target, self._heard_s
+        values = {'connected': str(not self._board.trouble).lower(), 'port': self.config.port}
+        if state is not None:
+            values |= {
+                'state': state.state.name,
+                'cause': state.cause.name,
+                'age_ms': f'{1e3 * (time.monotonic() - heard):.0f}',
+                'homed': str(state.zeroed & self._mask == self._mask).lower(),
+                'positions_microsteps': _listed(np.array(state.positions)[self._motors]),
+            }
+        if target is not None:
+            values['targets_microsteps'] = _listed(np.array(target)[self._motors])
+        return values | self._board.counter.values()
+
+    # -- for the board's thread
+
+    def connected(self, link: BoardLink, reply: HelloReply) -> None:
+        """Set the limits of all motors, where this start of the board does not have them."""
+        if self._boot_id not in (None, reply.boot_id) and not self._fresh:
+            self._log.report(
+                BOARD,
+                f'reset {reply.reset_cause.value}',
+                f'the board was started anew ({reply.reset_cause.name.lower()})',
+                time.monotonic(),
+            )
+        if self._boot_id == reply.boot_id and not self._fresh:
+            return
+        if self._fresh:
+            link.ask(Type.RESET)  # STATE if there is nothing to leave
+        for order in self._orders:
+            result = link.ask(Type.STEPPER_CONFIG, order.payload())
+            if result is Result.STATE:
+                # It was in other hands meanwhile, and is stopped; nothing can move yet.
+                link.ask(Type.RESET)
+                result = link.ask(Type.STEPPER_CONFIG, order.payload())
+            if result is not Result.OK:
+                raise RefusedError(
+                    f'result {result.value}: limits of motor {order.motor} refused ({result.name})'
+                )
+        self._boot_id = reply.boot_id
+        self._fresh = False
+
+    def cycle(self, link: BoardLink, now_s: float) -> None:
+        """Tell the board what is wanted, as far as it can."""
+        with self._lock:
+            state, homing, resetting = self._state, self._homing, self._resetting
+            target, age = self._target, now_s - self._target_s
+        if state is None:
+            return
+        if resetting:
+            self._reset(link, state)
+            return
+        if target is not None and age > self.config.command_timeout_s:
+            self._problem(COMMAND, 'stale', f'the newest is {1e3 * age:.0f} ms old')
+            target = None
+        if target is None:
+            # An ARM may still be under way, or its state.
+            if self._armed or now_s < self._arm_s + _UNDER_WAY_S:
+                link.send(Type.DISARM)
+            elif homing:
+                self._home(link)
+            return
+        if not self._armed:
+            self._arm(link, state, now_s)
+        if self._armed or self._arming is not None:
+            link.send(Type.TARGETS, messages.targets(self._with_others(target)))
+
+    def state(self, state: StepperState | ValveState, stamp_s: float) -> None:
+        """Take what the board says of itself."""
+        if not isinstance(state, StepperState):
+            return
+        self._armed = state.state in (State.ARMED, State.RUNNING)
+        if self._armed:
+            self._arming = None
+        position = np.array(state.positions)[self._motors] * self._steps
+        with self._lock:
+            self._state = state
+            self._stamp_s, self._heard_s = stamp_s, time.monotonic()
+            self._past.append((stamp_s, position))
+            while len(self._past) > 2 and self._past[1][0] <= stamp_s - _VELOCITY_S:
+                self._past.popleft()
+            resetting = self._resetting
+        told = (state.state, state.cause)
+        if state.state in (State.STOPPED, State.FAULT):
+            if told != self._told and not resetting:
+                self._problem(BOARD, _code(state), _CAUSES[state.cause])
+                self._told = told
+        else:
+            self._told = None
+
+    def refused(self, ack: Ack) -> None:
+        """Take a refusal of targets."""
+        # Those under way when the board stops are refused for its state, which it tells itself.
+        if ack.result is not Result.STATE:
+            self._problem(BOARD, f'result {ack.result.value}', f'targets: {ack.result.name}')
+
+    def disconnected(self, why: str) -> None:
+        """Forget what was under way; the counts of before are no more the newest."""
+        self._armed = False
+        self._arming, self._arm_s = None, -np.inf
+        self._told = None
+        with self._lock:
+            self._target = None
+            self._state = None
+            self._homing = self._resetting = False
+            self._past.clear()
+
+    def closing(self, link: BoardLink) -> None:
+        """Leave the motors held."""
+        if self._armed or self._arming is not None:
+            link.ask(Type.DISARM)
+
+    def _arm(self, link: BoardLink, state: StepperState, now_s: float) -> None:
+        """Switch on without waiting: targets follow at once, so that no watchdog is in between."""
+        if self._arming is not None:
+            result = link.answer(Type.ARM, self._arming)
+            if result is None and now_s < self._arm_s + self.config.answer_timeout_s:
+                return
+            self._arming = None
+            if result not in (None, Result.OK, Result.STATE, Result.MOVING):
+                self._problem(BOARD, f'result {result.value}', f'arming: {result.name}')
+                return
+        if state.state is State.IDLE and not state.moving:
+            self._arming = link.send(Type.ARM)
+            self._arm_s = now_s
+
+    def _reset(self, link: BoardLink, state: StepperState) -> None:
+        if state.state in (State.STOPPED, State.FAULT):
+            link.ask(Type.RESET)
+        with self._lock:
+            self._told = None
+            self._resetting = False
+
+    def _home(self, link: BoardLink) -> None:
+        try:
+            result = link.ask(Type.ZERO, messages.zero(self._mask, [0] * MOTORS))
+        finally:
+            with self._lock:
+                self._homing = False
+        if result is not Result.OK:
+            self._problem(BOARD, f'result {result.value}', f'homing: {result.name}')
+
+    def _problem(self, source: str, code: str, text: str) -> None:
+        with self._lock:
+            self._target = None
+            self._log.report(source, code, text, time.monotonic())
+
+    def _with_others(self, target: Sequence[int]) -> list[int]:
+        """Return targets of all motors of the board: those of others stay where they are."""
+        state = self._state
+        assert state is not None
+        others = list(state.positions)
+        for motor in self._motors:
+            others[motor] = target[motor]
+        return others
+
+    def _as_target(self, command: Array) -> list[int]:
+        """Return microsteps (MOTORS,) for contractions (m,), or raise ValueError."""
+        values = np.asarray(command, dtype=float)
+        names = [motor.name for motor in self.config.motors]
+        if values.shape != (len(names),):
+            raise ValueError(f'command: shape {values.shape}; expected ({len(names)},)')
+        low, high = self._limits.position_min, self._limits.position_max
+        for i, name in enumerate(names):
+            if not np.isfinite(values[i]):
+                raise ValueError(f'{name}: {values[i]} m is not finite')
+            if not low[i] - _ROUNDING <= values[i] <= high[i] + _ROUNDING:
+                raise ValueError(
+                    f'{name}: {values[i]:g} m is not within {low[i]:g}..{high[i]:g} m'
+                )
+        target = [0] * MOTORS
+        for motor, count in zip(self._motors, to_microsteps(values, self._steps), strict=True):
+            target[motor] = count
+        return target
+
+
+def _code(state: StepperState) -> str:
+    return f'{state.state.name} cause {state.cause.value}'
+
+
+def _listed(counts: Array) -> str:
+    return ' '.join(str(int(count)) for count in counts)

@@ -1,0 +1,153 @@
+"""What a rig file says about its stepper board, and what the board can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from softarm_ros.drivers.messages import MAX_BRAKING_S, MOTORS, StepperConfig
+from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+
+Array = NDArray[np.float64]
+MICROSTEPS = 16  # of a full step, by the firmware
+# What the firmware takes (docs/protocol.md, STEPPER_CONFIG).
+MAX_SPEED = 4000  # microsteps/s
+MIN_ACCELERATION, MAX_ACCELERATION = 100, 120_000  # microsteps/s^2
+MAX_POSITION = 1 << 28  # microsteps
+MAX_BRAKING_STEPS = 16_000
+
+
+class MotorConfig(ConfigBlock):
+    """One motor and the pulley on it."""
+
+    name: Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')] = Field(
+        description='of the actuator it drives'
+    )
+    motor: int = Field(
+        ge=0, lt=MOTORS, description='0 and 1 at M1/M2 and M3/M4 of the first shield, 2 ...'
+    )
+    pulley_radius_m: Positive = Field(description='to the middle of the cable')
+    full_steps_per_turn: int = Field(default=200, ge=4, le=1000, description='200: 1.8 degrees')
+    reversed: bool = Field(default=False, description='counting up pays the cable out')
+
+    @property
+    def step_m(self) -> float:
+        """Cable pulled in by one microstep upwards [m]; negative if reversed."""
+        step = 2.0 * math.pi * self.pulley_radius_m / (MICROSTEPS * self.full_steps_per_turn)
+        return -step if self.reversed else step
+
+
+class SteppersConfig(SerialConfig):
+    """A board that winds the cables (firmware/steppers)."""
+
+    baud: int = Field(default=250_000, gt=0, description='of the firmware')
+    acceleration_m_s2: Positive = Field(
+        description='of the motors; what they can, not less than commands ask for'
+    )
+    command_timeout_s: float = Field(
+        default=0.15, ge=0.02, le=1.0, description='an older command stops all motors'
+    )
+    motors: tuple[MotorConfig, ...] = Field(
+        min_length=1, max_length=MOTORS, description='one for each actuator, in the same order'
+    )
+
+    @model_validator(mode='after')
+    def _unique(self) -> SteppersConfig:
+        for field in ('name', 'motor'):
+            seen = [getattr(motor, field) for motor in self.motors]
+            for value in seen:
+                if seen.count(value) > 1:
+                    raise ValueError(f'motors: {field} {value!r} is there twice')
+        return self
+
+
+@dataclass(frozen=True)
+class CableLimits:
+    """What commands may ask of every cable, each (m,): contraction [m] and its rates."""
+
+    position_min: Array
+    position_max: Array
+    max_speed: Array
+    max_acceleration: Array
+
+
+class BoardLimitError(ValueError):
+    """The board cannot do what a motor is asked for; `motor` is its place in the list."""
+
+    def __init__(self, motor: int, field: str, text: str) -> None:
+        super().__init__(f'motors[{motor}].{field}: {text}')
+        self.motor, self.field, self.text = motor, field, text
+
+
+def board_limits(config: SteppersConfig, limits: CableLimits) -> tuple[StepperConfig, ...]:
+    """
+    Return what the board is told of each motor, in the order of the actuators.
+
+    Motors may be as fast as commands, accelerate as the config says, and brake within the 40 ms
+    that the board asks for.
+
+    Raises
+    ------
+    BoardLimitError
+        If the board does not take it, naming motor, value and limit.
+
+    """
+    return tuple(_of_motor(config, limits, i) for i in range(len(config.motors)))
+
+
+def _of_motor(config: SteppersConfig, limits: CableLimits, i: int) -> StepperConfig:
+    motor = config.motors[i]
+    step = abs(motor.step_m)
+    speed = math.ceil(limits.max_speed[i] / step)
+    acceleration = math.floor(config.acceleration_m_s2 / step)
+    braking = max(acceleration, math.ceil(speed / MAX_BRAKING_S))
+    ends = to_microsteps(np.array([limits.position_min[i], limits.position_max[i]]), motor.step_m)
+    if speed > MAX_SPEED:
+        _refuse(i, 'pulley_radius_m', f'{speed} microsteps/s', f'at most {MAX_SPEED}')
+    if config.acceleration_m_s2 < limits.max_acceleration[i]:
+        raise BoardLimitError(
+            i,
+            'acceleration_m_s2',
+            f'{config.acceleration_m_s2:g} m/s^2 is less than commands ask for, '
+            f'{limits.max_acceleration[i]:g}',
+        )
+    if not MIN_ACCELERATION <= acceleration <= MAX_ACCELERATION:
+        _refuse(
+            i,
+            'acceleration_m_s2',
+            f'{acceleration} microsteps/s^2',
+            f'{MIN_ACCELERATION}..{MAX_ACCELERATION}',
+        )
+    if braking > MAX_ACCELERATION:
+        _refuse(
+            i,
+            'pulley_radius_m',
+            f'{braking} microsteps/s^2 of braking',
+            f'at most {MAX_ACCELERATION}',
+        )
+    way = speed**2 / (2 * acceleration)
+    if way > MAX_BRAKING_STEPS:
+        _refuse(
+            i, 'acceleration_m_s2', f'{way:.0f} microsteps to stop', f'at most {MAX_BRAKING_STEPS}'
+        )
+    if max(map(abs, ends)) > MAX_POSITION:
+        _refuse(
+            i, 'pulley_radius_m', f'{max(map(abs, ends))} microsteps', f'at most {MAX_POSITION}'
+        )
+    return StepperConfig(motor.motor, speed, acceleration, braking, min(ends), max(ends))
+
+
+def _refuse(motor: int, field: str, value: str, limit: str) -> None:
+    raise BoardLimitError(motor, field, f'{value} where the board takes {limit}')
+
+
+def to_microsteps(contraction: Array, step_m: float | Array) -> Sequence[int]:
+    """Return contractions (n,) [m] in whole microsteps."""
+    return [int(count) for count in np.rint(contraction / step_m)]
