@@ -59,12 +59,15 @@ class SteppedPlant(ABC):
             If the arm leaves the range of the simulation.
 
         """
-        if not (math.isfinite(duration_s) and duration_s > 0.0):
-            raise ValueError(f'duration_s = {duration_s}; expected a positive number')
+        require_duration(duration_s)
         if command is None:
             self.hold()
         else:
             self._command(command, duration_s)
+        self._run(duration_s)
+
+    def _run(self, duration_s: float) -> None:
+        """Advance under what the actuators have been told, with the frames that fall due."""
         steps = math.ceil(duration_s / self._time_step_s - 1e-6)
         h = duration_s / steps
         start, done = self.time_s, 0
@@ -100,3 +103,9 @@ class SteppedPlant(ABC):
 
     def _first_frame(self) -> None:
         self._mocap.capture(0.0, self.true_section_tips())
+
+
+def require_duration(duration_s: float) -> None:
+    """Raise ValueError for a duration that is not positive."""
+    if not (math.isfinite(duration_s) and duration_s > 0.0):
+        raise ValueError(f'duration_s = {duration_s}; expected a positive number')
