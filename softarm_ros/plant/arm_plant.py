@@ -16,7 +16,7 @@ from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
 from softarm_ros.plant.step_kernels import drive_arm, wind_cables
-from softarm_ros.plant.stepped_plant import SteppedPlant
+from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 from softarm_ros.plant.stepper import Steppers
 
 __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
@@ -66,12 +66,44 @@ class ArmPlant(SteppedPlant):
         self._wiring = pack_wiring(config, cables)
         self._steppers = Steppers(config.stepper, motor_count(cables))
         self._wound = np.empty(len(cables))
+        self._turning = False
         self._under_way: deque[tuple[float, Array]] = deque()  # commands, by when they arrive
         wind_cables(self._wiring, self._steppers.contraction, self._wound)
         self._weight = tip_load_kg * np.asarray(gravity_m_s2, dtype=float)
         self._loads = Loads(self._weight, np.zeros(3))
         self._arm.settle(contraction=self._wound, tip_force=self._weight)
         self._first_frame()
+
+    def turn(self, position: ArrayLike, duration_s: float) -> None:
+        """
+        Advance the simulation with the motors turned by somebody else, instead of `step`.
+
+        Parameters
+        ----------
+        position : (m,)
+            Where the motors are at the end, as contraction before play and slack [m]; they get
+            there evenly. Their limits do not apply: what turns them has limits of its own.
+        duration_s
+            By how much, as in `step`.
+
+        Raises
+        ------
+        ValueError
+            If the position has the wrong shape or is not finite, or the duration is not positive.
+        PlantError
+            If the arm leaves the range of the simulation.
+
+        """
+        require_duration(duration_s)
+        end = as_actuation(position, len(self._steppers.position), 'position')
+        self._under_way.clear()
+        self._steppers.begin_turn(end, duration_s)
+        self._turning = True
+        try:
+            self._run(duration_s)
+        finally:
+            self._turning = False
+        self._steppers.end_turn(end)
 
     def hold(self) -> None:
         """Let the motors brake at their limit and stay where they stop; forget commands."""
@@ -145,5 +177,6 @@ class ArmPlant(SteppedPlant):
             arm.scratch,
             h,
             steps,
+            self._turning,
         )
         arm.check(status, joint)

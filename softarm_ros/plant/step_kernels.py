@@ -23,7 +23,12 @@ from softarm_ros.plant.layout import (
     Scratch,
     Wiring,
 )
-from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
+from softarm_ros.plant.stepper_kernels import (
+    StepperParameters,
+    StepperState,
+    step_motors,
+    turn_motors,
+)
 from softarm_ros.plant.tension_kernels import solve_tensions
 
 OK = 0
@@ -152,14 +157,19 @@ def drive_arm(
     scratch: Scratch,
     h: float,
     steps: int,
+    turning: bool,
 ) -> tuple[int, int]:
     """
     Advance motors and arm together by `steps` steps; return status and joint.
 
+    The motors move towards their targets, or go on with the velocity they have if `turning`.
     `target` (m,) takes the contractions of the cables [m].
     """
     for _ in range(steps):
-        step_motors(steppers, motors, h)
+        if turning:
+            turn_motors(steppers, motors, h)
+        else:
+            step_motors(steppers, motors, h)
         wind_cables(wiring, motors.contraction, target)
         status, joint, _ = step_arm(body, cables, state, loads, target, False, scratch, h)
         if status != OK:

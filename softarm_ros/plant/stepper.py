@@ -69,6 +69,16 @@ class Steppers:
         self.state.target[:] = np.where(v == 0.0, self._whole_steps(stop), beyond * step)
         self._holding = True
 
+    def begin_turn(self, position: Array, duration_s: float) -> None:
+        """Have the motors turn evenly, to be at `position` (m,) [m] after a duration [s]."""
+        self.state.velocity[:] = (position - self.state.position) / duration_s
+
+    def end_turn(self, position: Array) -> None:
+        """Be at `position` (m,) [m], of which a turn is short by rounding, and stay."""
+        self.state.position[:] = position
+        self.state.target[:] = position
+        self._holding = False
+
     def advance(self, duration_s: float) -> None:
         """Let the motors run for a duration [s]."""
         step_motors(self.parameters, self.state, duration_s)

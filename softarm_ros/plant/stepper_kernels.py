@@ -54,9 +54,23 @@ def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> 
             h,
         )
         motors.position[i], motors.velocity[i] = position, velocity
-        play = 0.5 * steppers.backlash[i]
-        motors.pulley[i] = min(max(motors.pulley[i], position - play), position + play)
-        motors.contraction[i] = motors.pulley[i] - steppers.slack[i]
+        _drag(steppers, motors, i)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def turn_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
+    """Let every motor turn on for h [s] with the velocity it has, whatever its limits."""
+    for i in range(motors.target.shape[0]):
+        motors.position[i] += h * motors.velocity[i]
+        _drag(steppers, motors, i)
+
+
+@njit(cache=True, fastmath=False, error_model='numpy')
+def _drag(steppers: StepperParameters, motors: StepperState, i: int) -> None:
+    """Let the pulley follow its motor, within the play."""
+    position, play = motors.position[i], 0.5 * steppers.backlash[i]
+    motors.pulley[i] = min(max(motors.pulley[i], position - play), position + play)
+    motors.contraction[i] = motors.pulley[i] - steppers.slack[i]
 
 
 @njit(cache=True, fastmath=False, error_model='numpy')
