@@ -20,12 +20,16 @@ from softarm_ros.models.config import (
 )
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
+from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
+from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
+    from softarm_ros.drivers.actuator_driver import ActuatorDriver
+    from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.models.arm_model import ArmModel
-    from softarm_ros.plant.plant import Plant
+    from softarm_ros.plant.arm_plant import ArmPlant
 
 
 class ActuatorConfig(ActuatorBase):
@@ -61,6 +65,9 @@ class CableRig(Rig):
         min_length=1, description='in the order of every actuation vector'
     )
     plant: PlantConfig
+    devices: CableDevices | None = Field(
+        default=None, description='for the backends hardware and emulated; none without it'
+    )
     recording: RecordingConfig | None = Field(
         default=None, description='how `softarm identify --data` reads measurements of this arm'
     )
@@ -107,7 +114,7 @@ class CableRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         )
 
-    def simulated_arm(self, seed: int) -> Plant:
+    def simulated_arm(self, seed: int) -> ArmPlant:
         """Return the plant, with a cable or a pair of cables per actuator."""
         from softarm_ros.plant.arm_plant import ArmPlant
 
@@ -118,6 +125,23 @@ class CableRig(Rig):
             if a.pair:
                 cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
         return ArmPlant(self.plant, cables, self.gravity_m_s2, seed, self.tip_load_kg)
+
+    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
+        """Return the driver of the stepper board."""
+        from softarm_ros.drivers.cable_steppers import CableSteppers
+
+        assert isinstance(devices, CableDevices)
+        return CableSteppers(devices.steppers, cable_limits(self.actuator_limits()))
+
+    def emulated_arm(self, seed: int) -> EmulatedArm:
+        """Return the stepper board, emulated, on the simulated arm."""
+        from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
+
+        devices = self.required_devices('emulated')
+        assert isinstance(devices, CableDevices)
+        return EmulatedCableArm(
+            self.simulated_arm(seed), self.plant.stepper.step_m, devices.steppers.motors
+        )
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""

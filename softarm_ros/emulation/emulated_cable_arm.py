@@ -1,0 +1,130 @@
+"""A cable-driven arm whose motors are turned by the firmware of its stepper board."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.drivers.messages import MOTORS
+from softarm_ros.drivers.stepper_config import MotorConfig
+from softarm_ros.emulation.firmware_board import FirmwareBoard
+from softarm_ros.emulation.firmware_build import Emulator
+from softarm_ros.plant.arm_plant import ArmPlant
+from softarm_ros.plant.plant import Plant
+
+DEVICE = 'steppers'
+_SLIP_S = 0.005  # by so much the arm's clock may differ from the board's, for
+_WINDOW_S = 0.25  # so long
+
+
+class EmulatedCableArm:
+    """
+    Coils turn shafts, shafts wind cables; an `EmulatedArm`.
+
+    The shafts are those of the board's bench: what its motor shields were told over I2C, not what
+    the board says of itself. Each microstep of a shaft winds as much cable as a microstep of the
+    simulated steppers, whatever the driver believes. The arm is at rest, and the shafts at zero,
+    when the board is powered.
+
+    Parameters
+    ----------
+    plant
+        The arm.
+    step_m
+        Cable that a microstep winds [m].
+    motors
+        Which motor turns which actuator, and which way; in the order of the actuators.
+    emulator
+        auto: the board's own binary where its compiler and emulator are installed.
+
+    """
+
+    def __init__(
+        self,
+        plant: ArmPlant,
+        step_m: float,
+        motors: Sequence[MotorConfig],
+        emulator: Emulator = 'auto',
+    ) -> None:
+        self.plant: Plant = plant
+        self._arm = plant
+        self._step_m = np.array([-step_m if motor.reversed else step_m for motor in motors])
+        self._motors = [motor.motor for motor in motors]
+        self._board = FirmwareBoard('steppers', emulator)
+        self._shafts = np.zeros(MOTORS)
+        self._origin_s: float | None = None  # monotonic time at which the plant's was zero
+        self._least_late_s, self._window_end_s = math.inf, 0.0
+        self._slips = 0
+        self._faults: list[str] = []
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time [s]."""
+        return self.plant.time_s
+
+    def start(self, folder: Path) -> None:
+        """Power the board; its port is the link `steppers` in the folder."""
+        self._board.start(folder / DEVICE)
+
+    def advance(self, duration_s: float) -> None:
+        """Turn the motors as the shafts have turned until the end of this duration."""
+        self._board.poll()
+        end_s = self._wall_time(self.plant.time_s + duration_s)
+        changes = self._board.shafts
+        while changes and changes[0][0] <= end_s:
+            self._shafts = np.array(changes.popleft()[1], dtype=float)
+        self._arm.turn(self._shafts[self._motors] * self._step_m, duration_s)
+
+    def close(self) -> None:
+        """Switch the board off; may be called twice."""
+        self._board.close()
+
+    def inject(self, fault: str) -> str:
+        """Break or mend something of the board, as `steppers unplug`; return what was done."""
+        device, _, what = fault.strip().partition(' ')
+        if device != DEVICE:
+            raise ValueError(f'no device {device!r} here; known: {DEVICE}')
+        done = self._board.inject(what)
+        self._faults.append(what)
+        return done
+
+    def report(self) -> dict[str, str]:
+        """Return what the motor shields were told, as of the report before: it never waits."""
+        self._board.ask_status()
+        counts = self._board.status
+        values = {
+            'emulator': self._board.emulator,
+            'board_resets': str(self._board.resets),
+            'clock_slips': str(self._slips),
+            'faults': ', '.join(self._faults[-5:]) or 'none',
+        }
+        if 'shafts' in counts:
+            values['shafts_microsteps'] = _listed(counts['shafts'][m] for m in self._motors)
+            values['microsteps_made'] = _listed(counts['moved'][m] for m in self._motors)
+            values['jumps'] = _listed(counts['jumps'][m] for m in self._motors)
+            values['i2c_transactions'] = str(counts['transactions'][0])
+            values['i2c_failures'] = str(counts['failed'][0])
+        return values
+
+    def _wall_time(self, time_s: float) -> float:
+        """Return the monotonic time of a simulated time; they go together."""
+        now = time.monotonic()
+        if self._origin_s is None:
+            self._origin_s = now - time_s
+        late = now - (self._origin_s + time_s)
+        self._least_late_s = min(self._least_late_s, late)
+        # Time that was given up, since this computer was busy, is never made up for.
+        if now >= self._window_end_s or self._least_late_s < -_SLIP_S:
+            if abs(self._least_late_s) > _SLIP_S and self._window_end_s > 0.0:
+                self._origin_s += self._least_late_s
+                self._slips += 1
+            self._least_late_s, self._window_end_s = math.inf, now + _WINDOW_S
+        return self._origin_s + time_s
+
+
+def _listed(counts: Iterable[int]) -> str:
+    return ' '.join(map(str, counts))

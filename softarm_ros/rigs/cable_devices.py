@@ -1,0 +1,66 @@
+"""The devices of cable-driven arms: a board with a stepper motor for each cable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.drivers.stepper_config import (
+    BoardLimitError,
+    CableLimits,
+    SteppersConfig,
+    board_limits,
+)
+from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.devices import DeviceName, Devices
+from softarm_ros.rigs.errors import Problem, listed
+
+if TYPE_CHECKING:
+    from softarm_ros.control.limits import ActuatorLimits
+
+
+class CableDevices(Devices):
+    """A stepper board winds the cables."""
+
+    DRIVING: ClassVar[DeviceName] = 'steppers'
+
+    steppers: SteppersConfig = Field(description='board with a motor for each actuator')
+
+
+def cable_limits(limits: ActuatorLimits) -> CableLimits:
+    """Return the limits of the actuators as the driver takes them."""
+    return CableLimits(
+        limits.position_min, limits.position_max, limits.max_speed, limits.max_acceleration
+    )
+
+
+@check('actuators', 'devices', kind='cable_driven')
+def _motors_of_the_actuators(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    motors = [motor.name for motor in rig.devices.steppers.motors]
+    names = [a.name for a in rig.actuators]
+    if motors != names:
+        yield Problem(
+            ('devices', 'steppers', 'motors'),
+            f'expected one for each actuator, in the same order: {listed(names)}',
+            listed(motors),
+        )
+
+
+@check('actuators', 'devices', kind='cable_driven')
+def _limits_of_the_board(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None or len(rig.devices.steppers.motors) != len(rig.actuators):
+        return
+    columns = ('position_min_m', 'position_max_m', 'max_speed_m_s', 'max_acceleration_m_s2')
+    limits = CableLimits(*(np.array([getattr(a, c) for a in rig.actuators]) for c in columns))
+    try:
+        board_limits(rig.devices.steppers, limits)
+    except BoardLimitError as error:
+        path: tuple[str | int, ...] = ('devices', 'steppers', 'motors', error.motor, error.field)
+        if error.field == 'acceleration_m_s2':
+            path = ('devices', 'steppers', error.field)
+        yield Problem(path, error.text)
