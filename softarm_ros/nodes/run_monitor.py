@@ -196,7 +196,9 @@ class RunMonitor:
 
     def _on_state(self, message: JointState) -> None:
         stamp = nanoseconds_of(message.header.stamp)
-        self._states.append((stamp, np.array(message.position), np.array(message.effort)))
+        nothing = np.full(self._actuators, np.nan)  # where no effort is measured
+        effort = np.array(message.effort) if message.effort else nothing
+        self._states.append((stamp, np.array(message.position), effort))
 
     def _drain(self) -> None:
         for message, sent in _take_all(self._tip_tap):
