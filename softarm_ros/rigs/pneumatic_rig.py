@@ -10,6 +10,7 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
@@ -55,6 +56,9 @@ class PneumaticRig(Rig):
     default_model: Literal['angle_correction', 'constant_curvature']
     actuators: tuple[ChamberConfig, ...] = Field(
         min_length=3, description='three a section, in the order of every actuation vector'
+    )
+    play_compensation: PlayCompensationConfig = Field(
+        default=PlayCompensationConfig(), description='of the regulators, by their driver'
     )
     plant: PneumaticPlantConfig
 
@@ -108,7 +112,14 @@ class PneumaticRig(Rig):
         from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 
         in_water = self.medium == 'water'
-        return PneumaticPlant(self.plant, self.gravity_m_s2, seed, in_water, self.tip_load_kg)
+        return PneumaticPlant(
+            self.plant,
+            self.gravity_m_s2,
+            seed,
+            in_water,
+            self.tip_load_kg,
+            self.play_compensation,
+        )
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""

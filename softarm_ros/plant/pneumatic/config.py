@@ -59,12 +59,6 @@ class RegulatorConfig(ConfigBlock):
     lag_s: Positive = Field(description='first-order lag of valve, tube and chamber')
     max_rate_Pa_s: Positive = Field(description='what the flow of the valve fills at most')
     dead_zone_Pa: NonNegative = Field(description='width of the play between signal and pressure')
-    driver_play_Pa: NonNegative = Field(
-        default=0.0, description='what the driver takes for the dead zone and makes up for'
-    )
-    driver_band_Pa: NonNegative = Field(
-        default=0.0, description='a target that turns back by less is not taken for a reversal'
-    )
     gain: tuple[Positive, ...] = Field(description='of each regulator, 1 if it were perfect')
     offset_Pa: tuple[Finite, ...] = Field(description='of each regulator, where it is not shut')
     sensor_noise_Pa: NonNegative

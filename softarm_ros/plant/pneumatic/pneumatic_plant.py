@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
@@ -18,6 +19,7 @@ from softarm_ros.plant.soft_arm import as_actuation
 from softarm_ros.plant.stepped_plant import SteppedPlant
 
 Array = NDArray[np.float64]
+NO_COMPENSATION = PlayCompensationConfig()
 
 
 class PneumaticPlant(SteppedPlant):
@@ -39,6 +41,8 @@ class PneumaticPlant(SteppedPlant):
         Whether the arm is immersed.
     tip_load_kg
         Payload in the gripper for good.
+    compensation
+        What the driver in front of the regulators makes up for.
 
     Attributes
     ----------
@@ -54,11 +58,13 @@ class PneumaticPlant(SteppedPlant):
         seed: int,
         in_water: bool = False,
         tip_load_kg: float = 0.0,
+        compensation: PlayCompensationConfig = NO_COMPENSATION,
     ) -> None:
         super().__init__(config, seed)
         self.config = config
         self._gravity = np.array(gravity_m_s2, dtype=float)
         self._regulators = Regulators(config.regulators, seed)
+        self._compensation = PlayCompensation(compensation, len(config.regulators.gain))
         self._chambers = [PlantChambers(s, config.hysteresis) for s in config.sections]
         self._body = PneumaticBody(config, gravity_m_s2, in_water, tip_load_kg)
         self._gripper = Gripper(config.gripper)
@@ -156,7 +162,9 @@ class PneumaticPlant(SteppedPlant):
         return 3 * len(self.config.sections)
 
     def _command(self, command: ArrayLike, duration_s: float) -> None:
-        self._regulators.command(as_actuation(command, self._count, 'command'))
+        target = as_actuation(command, self._count, 'command')
+        within = np.clip(target, 0.0, self.config.regulators.max_pressure_Pa)
+        self._regulators.command(self._compensation.signal(within))
 
     def _advance(self, h: float, steps: int) -> None:
         for _ in range(steps):

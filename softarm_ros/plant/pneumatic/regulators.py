@@ -1,4 +1,4 @@
-"""Simulated electropneumatic regulators: analogue output, valve, tube, pressure sensor."""
+"""Simulated electropneumatic regulators: valve, tube, pressure sensor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ class Regulators:
     """
     One regulator a chamber.
 
-    The driver adds half of what it takes for the dead zone in the direction the target last moved,
-    and rounds to steps of the analogue output. The valve follows with its own gain and offset,
-    behind a play (dead zone); the chamber fills with a lag, at most as fast as the valve lets air
-    through. The sensor is the valve's own and shares its gain and offset: a regulator believes
-    that it is where it was told to be.
+    The valve follows its signal with its own gain and offset, behind a play (dead zone); the
+    chamber fills with a lag, at most as fast as the valve lets air through. The sensor is the
+    valve's own and shares its gain and offset: a regulator believes that it is where it was told
+    to be.
 
     Parameters
     ----------
@@ -40,25 +39,19 @@ class Regulators:
         self._gain, self._offset = np.array(config.gain), np.array(config.offset_Pa)
         self._step_Pa = config.span_Pa / 2**config.dac_bits
         self._signal = np.zeros(count)
-        self._extreme = np.zeros(count)  # of the target since it last turned back
-        self._heading = np.zeros(count)
         self._seat = np.zeros(count)  # what the valve holds, behind the play
         self._noise = np.random.default_rng(seed)
         self.pressure = np.zeros(count)
         self.rate = np.zeros(count)
         self.measured = np.zeros(count)
 
-    def command(self, target_Pa: Array) -> None:
-        """Set the targets (m,) [Pa gauge]."""
-        c = self.config
-        within = np.clip(target_Pa, 0.0, c.max_pressure_Pa)
-        up = within > self._extreme + np.where(self._heading < 0.0, c.driver_band_Pa, 0.0)
-        down = within < self._extreme - np.where(self._heading > 0.0, c.driver_band_Pa, 0.0)
-        self._heading = np.where(up, 1.0, np.where(down, -1.0, self._heading))
-        self._extreme = np.where(up | down, within, self._extreme)
-        signal = np.maximum(within + 0.5 * c.driver_play_Pa * self._heading, 0.0)
-        rounded = np.round(signal / self._step_Pa) * self._step_Pa
-        self._signal = np.where(within > 0.0, rounded, 0.0)
+    def command(self, signal_Pa: Array) -> None:
+        """Set the signals (m,) [Pa] through an analogue output, which rounds to its steps."""
+        self.drive(np.round(signal_Pa / self._step_Pa) * self._step_Pa)
+
+    def drive(self, signal_Pa: Array) -> None:
+        """Set the signals (m,) [Pa] as they stand at the terminals of the regulators."""
+        self._signal = np.clip(signal_Pa, 0.0, self.config.span_Pa)
 
     def hold(self) -> None:
         """Keep the pressures there are."""
