@@ -1,0 +1,232 @@
+"""Chambers behind proportional pressure regulators at the analogue outputs of a DAQ."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_values import daq_values
+from softarm_ros.drivers.gripper import GripperDriver
+from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
+from softarm_ros.drivers.problems import DriverError, Problem
+
+Array = NDArray[np.float64]
+
+VALVE_SUFFIX = '_valve'
+CATCH_UP = 1.5  # of the chambers' largest rate: a command that was late may be caught up with
+_RATE_BLOCKS = 5  # over which the rate of a pressure is measured
+_LONGEST_STEP_S = 0.05  # of the rate limit: a pause is not made up for
+
+
+class PressureOutputs:
+    """
+    Chambers of an arm as actuators: pressure commands out, pressures from the monitors back.
+
+    The DAQ has a streamed output `<actuator>_valve` and an input `<actuator>` for each. Targets
+    are slowed down to `CATCH_UP` times the largest rate of the chamber, from the pressures
+    measured when the outputs are enabled: after a fault that has emptied the arm it does not jump
+    back. To be called by one thread.
+
+    Parameters
+    ----------
+    daq
+        Not started; it is started, reset and closed from here.
+    names
+        Of the actuators, m.
+    max_rate_Pa_s : (m,)
+        Largest rate of each.
+    compensation
+        Of the regulators' play.
+    gripper
+        At the same DAQ; none without it. Its problems do not stop the arm.
+
+    Raises
+    ------
+    ValueError
+        If the DAQ lacks an input or output of an actuator.
+
+    """
+
+    def __init__(
+        self,
+        daq: DaqDriver,
+        names: Sequence[str],
+        max_rate_Pa_s: ArrayLike,
+        compensation: PlayCompensationConfig,
+        gripper: GripperDriver | None = None,
+    ) -> None:
+        require_channels(
+            [part.name for part in daq.config.inputs],
+            [part.name for part in daq.config.streamed],
+            names,
+        )
+        self.daq, self.gripper = daq, gripper
+        self._names = tuple(names)
+        self._max_rate = np.asarray(max_rate_Pa_s, dtype=float)
+        self._config = compensation
+        self._compensation = PlayCompensation(compensation, len(names))
+        inputs = [part.name for part in daq.config.inputs]
+        self._inputs = [inputs.index(name) for name in names]
+        self._high = np.array([part.high for part in daq.config.streamed])
+        self._target = np.zeros(len(names))  # what the outputs were last told, before the play
+        self._target_s = -np.inf
+        self._held: Array | None = None
+        self._blocks: deque[tuple[float, Array]] = deque(maxlen=_RATE_BLOCKS)
+
+    # -- device
+
+    def start(self) -> None:
+        """Connect, in the background; outputs stand at their safe values."""
+        self.daq.start()
+        if self.gripper is not None:
+            self.gripper.start()
+
+    def close(self) -> None:
+        """Put the outputs to their safe values and disconnect; may be called twice."""
+        if self.gripper is not None:
+            self.gripper.close()
+        self.daq.close()
+
+    def reset(self) -> None:
+        """Forget latched problems; what is still wrong comes back. Outputs are safe."""
+        if self.gripper is not None:
+            self.gripper.reset()
+        self.daq.reset()
+
+    def not_ready(self) -> str:
+        """Return '' if motion could start now, or why not."""
+        state = self.daq.state()
+        if state.problems:
+            return '; '.join(map(str, state.problems))
+        if not (state.reading and state.writing):
+            return 'DAQ does not answer yet'
+        return ''
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what has gone wrong since the last reset."""
+        gripper = () if self.gripper is None else self.gripper.state().problems
+        return (*self.daq.state().problems, *gripper)
+
+    def values(self) -> dict[str, str]:
+        """Return what diagnostics show."""
+        values = daq_values(self.daq)
+        if self.gripper is not None:
+            values['gripper'] = self.gripper.state().phase.value
+        return values
+
+    # -- actuators
+
+    def home(self) -> None:
+        """
+        Let the pressures down to zero, at the rate of the chambers, in the calls of `hold`.
+
+        Nothing has to be declared: the monitors measure gauge pressure.
+
+        Raises
+        ------
+        DriverError
+            While there are problems or the DAQ does not answer.
+
+        """
+        refusal = self._enable()
+        if refusal is not None:
+            raise DriverError(refusal)
+        self._held = np.zeros(len(self._names))
+
+    def follow(self, command: Array) -> str | None:
+        """
+        Follow pressures (m,) [Pa gauge]; return why they are not followed, or None.
+
+        Raises
+        ------
+        ValueError
+            If they are not m finite pressures that the outputs may give. Nothing changes.
+
+        """
+        wanted = np.asarray(command, dtype=float)
+        if wanted.shape != self._target.shape:
+            raise ValueError(f'{wanted.shape} pressures; expected ({len(self._names)},)')
+        for part, value in zip(self.daq.config.streamed, wanted):
+            part.check(float(value))
+        refusal = self._enable()
+        if refusal is not None:
+            return refusal
+        self._held = None
+        return self._approach(wanted)
+
+    def hold(self) -> None:
+        """Keep the pressures measured when it is first called; outputs that are safe stay so."""
+        state = self.daq.state()
+        if not state.enabled:
+            self._held = None
+            return
+        if self._held is None:
+            measured = np.clip(state.values[self._inputs], 0.0, self._high)
+            # Less than the play is a valve that was shut: noise must not open it.
+            self._held = np.where(measured > self._config.play_Pa, measured, 0.0)
+            self._target = self._held
+        self._approach(self._held)
+
+    def reading(self) -> ActuatorReading | None:
+        """Return the newest pressures [Pa], their rates [Pa/s], and the pressures as effort."""
+        state = self.daq.state()
+        if not np.isfinite(state.stamp_s):
+            return None
+        pressure = state.values[self._inputs]
+        if not self._blocks or state.stamp_s > self._blocks[-1][0]:
+            self._blocks.append((state.stamp_s, pressure))
+        return ActuatorReading(state.stamp_s, pressure, self._rate(), pressure.copy())
+
+    # -- parts
+
+    def _enable(self) -> str | None:
+        state = self.daq.state()
+        if state.enabled:
+            return None
+        try:
+            self.daq.enable()
+        except DriverError as error:
+            return str(error)
+        # The outputs have stood at their safe values: go on from what there is.
+        self._compensation = PlayCompensation(self._config, len(self._names))
+        self._target = np.clip(state.values[self._inputs], 0.0, self._high)
+        self._target_s = time.monotonic()
+        return None
+
+    def _approach(self, wanted: Array) -> str | None:
+        now = time.monotonic()
+        most = CATCH_UP * self._max_rate * min(now - self._target_s, _LONGEST_STEP_S)
+        target = np.clip(wanted, self._target - most, self._target + most)
+        refusal = self.daq.set_outputs(np.minimum(self._compensation.signal(target), self._high))
+        self._target, self._target_s = target, now
+        return refusal
+
+    def _rate(self) -> Array:
+        if len(self._blocks) < 2:
+            return np.zeros(len(self._names))
+        stamps = np.array([stamp for stamp, _ in self._blocks])
+        stamps -= stamps.mean()
+        spread = float(stamps @ stamps)
+        if spread <= 0.0:
+            return np.zeros(len(self._names))
+        slope: Array = stamps @ np.array([values for _, values in self._blocks]) / spread
+        return slope
+
+
+def require_channels(inputs: Sequence[str], streamed: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError unless there is an input for each actuator, and its streamed outputs."""
+    missing = [name for name in names if name not in inputs]
+    if missing:
+        raise ValueError(f'DAQ inputs: expected one for each actuator; no {", ".join(missing)}')
+    wanted = [name + VALVE_SUFFIX for name in names]
+    if list(streamed) != wanted:
+        raise ValueError(
+            f'streamed DAQ outputs: expected {", ".join(wanted)} in this order; found '
+            f'{", ".join(streamed) or "none"}'
+        )

@@ -1,0 +1,134 @@
+"""An NI DAQ as a node: the one that drives a pneumatic arm, or one that only measures."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import FluidPressure
+
+from softarm_ros.drivers.actuator_driver import ActuatorDriver
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_sensors import DaqSensors
+from softarm_ros.drivers.pressure_outputs import PressureOutputs
+from softarm_ros.nodes.actuator_node import ActuatorNode
+from softarm_ros.nodes.daq_topics import DaqTopics
+from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.nodes.node_base import declare_rig, run_node
+from softarm_ros.nodes.qos import VISUAL
+from softarm_ros.rigs.devices import Devices
+
+NAME = 'daq'
+
+
+class DaqSensorsNode(DriverNode):
+    """Publishes what a DAQ measures, for an arm that another device drives."""
+
+    driver: DaqSensors | None
+
+    def __init__(self, **options: Any) -> None:
+        self._topics: DaqTopics | None = None
+        super().__init__(NAME, **options)
+
+    def build(self, devices: Devices) -> DaqSensors:
+        """Return the driver of the inputs."""
+        config = getattr(devices, NAME, None)
+        if not isinstance(config, DaqConfig):
+            raise ValueError(f'rig {self.rig.name!r} declares no {NAME}')
+        driver = DaqSensors(DaqDriver(config))
+        self._topics = DaqTopics(self, driver.daq, None)
+        return driver
+
+    def tick(self, now_s: float) -> None:
+        """Publish what is new."""
+        if self._topics is not None:
+            self._topics.publish()
+
+    def _release(self) -> None:
+        if self._topics is not None:
+            self._topics.close()
+            self._topics = None
+        super()._release()
+
+
+class DaqActuatorNode(ActuatorNode):
+    """
+    Presses air into the chambers of an arm, works its gripper, and publishes what is measured.
+
+    gripper/command (Pa gauge) counts while the arm follows commands: what holds the arm holds the
+    gripper.
+    """
+
+    driver: PressureOutputs | None
+
+    def __init__(self, **options: Any) -> None:
+        self._topics: DaqTopics | None = None
+        super().__init__(NAME, **options)
+        self._gripper_refused = ''
+        self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
+
+    def build(self, devices: Devices) -> ActuatorDriver:
+        """Return the driver of chambers and gripper."""
+        driver = super().build(devices)
+        if not isinstance(driver, PressureOutputs):
+            raise ValueError(f'rig {self.rig.name!r} is not driven by a DAQ')
+        gripper = driver.gripper.config.pressure_input if driver.gripper is not None else None
+        self._topics = DaqTopics(self, driver.daq, gripper)
+        return driver
+
+    def values(self) -> dict[str, str]:
+        """Return counts of commands, and why the gripper does not do what it was told."""
+        return {**super().values(), 'gripper_refused': self._gripper_refused}
+
+    def tick(self, now_s: float) -> None:
+        """Follow or hold, publish what is new."""
+        super().tick(now_s)
+        if self._topics is not None:
+            self._topics.publish()
+
+    def _release(self) -> None:
+        if self._topics is not None:
+            self._topics.close()
+            self._topics = None
+        super()._release()
+
+    def _on_gripper(self, message: FluidPressure) -> None:
+        gripper = self.driver.gripper if self.driver is not None else None
+        if gripper is None or self._held:
+            return
+        target = float(message.fluid_pressure)
+        wanted = gripper.state().target_Pa
+        # The same again, a hundred times a second, is one command.
+        if wanted is not None and math.isclose(wanted, target, abs_tol=1.0):
+            return
+        try:
+            self._gripper_refused = gripper.set_pressure(target) or ''
+        except ValueError as error:
+            self._gripper_refused = str(error)
+        if self._gripper_refused:
+            self.get_logger().error(
+                f'gripper command refused: {self._gripper_refused}', throttle_duration_sec=1.0
+            )
+
+
+def build_node(**options: Any) -> Node:
+    """Return the node that suits the rig of this process's parameters."""
+    asking = Node(NAME, start_parameter_services=False, enable_rosout=False, **options)
+    try:
+        rig = declare_rig(asking)
+    finally:
+        asking.destroy_node()
+    driving = rig.devices is not None and rig.devices.DRIVING == NAME
+    return DaqActuatorNode(**options) if driving else DaqSensorsNode(**options)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(build_node, NAME, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What a DAQ measures as topics: pressures of chambers and gripper, force on the base."""
+
+from __future__ import annotations
+
+import time
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.lifecycle import LifecycleNode
+from sensor_msgs.msg import FluidPressure
+from std_srvs.srv import Trigger
+
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
+
+PASCAL = 'Pa'
+
+
+class DaqTopics:
+    """
+    Publishes each block of samples as its mean, stamped with the middle of its sample times.
+
+    Every input in Pa is the pressure of the chamber of its name, except the gripper's. Offers
+    `~/tare`, which takes the present load of the force sensor for zero.
+
+    Parameters
+    ----------
+    node
+        With lifecycle; publishes while active.
+    daq
+        What is read.
+    gripper_input
+        Name of the gripper's pressure among the inputs; None without it.
+
+    """
+
+    def __init__(self, node: LifecycleNode, daq: DaqDriver, gripper_input: str | None) -> None:
+        self._node, self._daq = node, daq
+        inputs = [(i, part) for i, part in enumerate(daq.config.inputs) if part.unit == PASCAL]
+        self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
+        self._chambers = [(i, part.name) for i, part in inputs if i != self._gripper]
+        self._pressures = node.create_lifecycle_publisher(
+            FluidPressure, 'chambers/pressure', PER_CHAMBER
+        )
+        self._gripper_pressure = node.create_lifecycle_publisher(
+            FluidPressure, 'gripper/pressure', MEASUREMENT
+        )
+        self._wrench = node.create_lifecycle_publisher(WrenchStamped, 'wrench', MEASUREMENT)
+        self._tare = node.create_service(Trigger, '~/tare', self._on_tare)
+
+    def close(self) -> None:
+        """Publish no more."""
+        for publisher in (self._pressures, self._gripper_pressure, self._wrench):
+            self._node.destroy_publisher(publisher)
+        self._node.destroy_service(self._tare)
+
+    def publish(self) -> None:
+        """Publish what has been read since the last call."""
+        blocks = self._daq.take_blocks()
+        if not blocks:
+            return
+        origin_ns = self._node.get_clock().now().nanoseconds - round(1e9 * time.monotonic())
+        for block in blocks:
+            stamp = conversions.time_message(origin_ns + round(1e9 * float(block.stamps_s.mean())))
+            mean = block.values.mean(axis=1)
+            for i, name in self._chambers:
+                self._pressures.publish(conversions.pressure_message(mean[i], name, stamp))
+            if self._gripper is not None:
+                self._gripper_pressure.publish(
+                    conversions.pressure_message(mean[self._gripper], 'gripper', stamp)
+                )
+            if block.wrench is not None:
+                self._wrench.publish(conversions.wrench_message(block.wrench.mean(axis=1), stamp))
+
+    def _on_tare(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
+        try:
+            self._daq.tare()
+        except DriverError as error:
+            reply.success, reply.message = False, str(error)
+        else:
+            reply.success = True
+            reply.message = f'the load of the next {self._daq.config.tare_s:g} s counts as zero'
+        return reply
