@@ -7,6 +7,9 @@ from dataclasses import dataclass
 WATCHDOG_FAULT = 0x8130
 EXCESS_SPEED_FAULT = 0x8400
 
+# Faults of current, voltage and hardware (2xxx, 3xxx, 5xxx) switch the power stage off at once.
+_STAGE_FAULTS = (0x2, 0x3, 0x5)
+
 # Status words of CiA 402 as a drive shows them: voltage enabled and remote are set throughout.
 _STATUS = {
     'disabled': 0x0250,
@@ -24,10 +27,15 @@ class EmulatedDrive:
     A drive in torque mode, as CiA 402 describes it.
 
     The transitions are written out from the profile, not taken from the driver. Torque is in N m.
+
+    A motor may have a holding brake that springs close when its current goes (`brake_lifted`).
+    Drives keep the torque for the time that takes (`brake_close_s`), unless the power stage is
+    what failed.
     """
 
     torque_limit_N_m: float
     watchdog_s: float = 0.1
+    brake_close_s: float = 0.0
     state: str = 'disabled'
     fault_code: int = 0
     position: float = 0.0
@@ -36,6 +44,8 @@ class EmulatedDrive:
     _control: int = 0
     _silent_s: float = 0.0
     _persists: bool = False
+    _kept: float = 0.0
+    _off_s: float = 0.0
     transitions: int = 0
 
     @property
@@ -46,9 +56,14 @@ class EmulatedDrive:
     @property
     def torque(self) -> float:
         """Torque at the shaft [N m]: what is commanded, within the limit, while enabled."""
-        if self.state != 'enabled':
-            return 0.0
-        return max(-self.torque_limit_N_m, min(self.torque_limit_N_m, self._command))
+        if self.state == 'enabled':
+            return max(-self.torque_limit_N_m, min(self.torque_limit_N_m, self._command))
+        return self._kept if self._off_s < self.brake_close_s else 0.0
+
+    @property
+    def brake_lifted(self) -> bool:
+        """Whether there is current in the brake."""
+        return self.state == 'enabled'
 
     @property
     def command(self) -> float:
@@ -65,8 +80,13 @@ class EmulatedDrive:
         before, self._control = self._control, control
         state = self._next_state(control, before)
         if state != self.state:
-            self.state = state
-            self.transitions += 1
+            self._move_to(state)
+
+    def _move_to(self, state: str) -> None:
+        if self.state == 'enabled':
+            self._kept, self._off_s = self.torque, 0.0
+        self.state = state
+        self.transitions += 1
 
     def _next_state(self, control: int, before: int) -> str:
         if self.state == 'fault':
@@ -93,7 +113,10 @@ class EmulatedDrive:
 
     def fail(self, code: int, persists: bool = False) -> None:
         """Go into a fault; one that persists cannot be reset until `heal`."""
-        self.state, self.fault_code, self._persists = 'fault', code, persists
+        self._move_to('fault')
+        self.fault_code, self._persists = code, persists
+        if code >> 12 in _STAGE_FAULTS:
+            self._kept = 0.0
 
     def heal(self) -> None:
         """Remove the cause of a fault; the drive stays in it until it is reset."""
@@ -102,5 +125,6 @@ class EmulatedDrive:
     def advance(self, dt_s: float) -> None:
         """Let time pass for the drive's own watchdog."""
         self._silent_s += dt_s
+        self._off_s += dt_s
         if self._silent_s > self.watchdog_s and self.state == 'enabled':
             self.fail(WATCHDOG_FAULT)

@@ -92,13 +92,16 @@ class EmulatedDrives:
         *,
         period_s: float = 0.002,
         watchdog_s: float = 0.1,
+        brake_close_s: float = 0.0,
     ) -> None:
         self.config = config
         self.faults = LinkFaults()
         self.errors: list[str] = []
         self._load: DriveLoad = load if load is not None else Flywheels(len(config.axes))
         self._period_s = period_s
-        self._drives = [EmulatedDrive(axis.torque_limit_N_m, watchdog_s) for axis in config.axes]
+        self._drives = [
+            EmulatedDrive(axis.torque_limit_N_m, watchdog_s, brake_close_s) for axis in config.axes
+        ]
         self._signs = np.array([-1.0 if axis.reversed else 1.0 for axis in config.axes])
         self._lock = threading.Lock()
         self._torque_writes: list[tuple[float, int, float]] = []
@@ -152,6 +155,12 @@ class EmulatedDrives:
         """Torques at the shafts (n,) [N m], in the sense of the rig's axes."""
         with self._lock:
             return self._signs * [drive.torque for drive in self._drives] + 0.0
+
+    @property
+    def brakes_lifted(self) -> NDArray[np.bool_]:
+        """Which holding brakes (n,) have current."""
+        with self._lock:
+            return np.array([drive.brake_lifted for drive in self._drives])
 
     @property
     def position(self) -> Array:
