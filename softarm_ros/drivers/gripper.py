@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import (
     GripperDriveConfig,
     GripperLevels,
@@ -57,7 +58,7 @@ class GripperDriver:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._sent: GripperLevels | None = None
-        _require_names(config, daq)
+        require_channels(config, daq.config)
         inputs = [part.name for part in daq.config.inputs]
         self._input = (
             None if config.pressure_input is None else inputs.index(config.pressure_input)
@@ -202,9 +203,9 @@ class GripperDriver:
         return daq.set_output(config.vacuum_output, levels.vacuum_Pa)
 
 
-def _require_names(config: GripperDriveConfig, daq: DaqDriver) -> None:
+def require_channels(config: GripperDriveConfig, daq: DaqConfig) -> None:
     """Raise ValueError naming the field that the DAQ cannot meet."""
-    outputs = {output.name: output for output in daq.config.outputs}
+    outputs = {output.name: output for output in daq.outputs}
     for field in ('pressure_output', 'vacuum_output'):
         name = getattr(config, field)
         if name is None:
@@ -214,11 +215,11 @@ def _require_names(config: GripperDriveConfig, daq: DaqDriver) -> None:
         if outputs[name].streamed:
             raise ValueError(f'gripper {field}: output {name!r} is streamed, the gripper is not')
     if config.vacuum_line is not None and config.vacuum_line not in {
-        line.name for line in daq.config.lines
+        line.name for line in daq.lines
     }:
         raise ValueError(f'gripper vacuum_line: DAQ has no line {config.vacuum_line!r}')
     if config.pressure_input is not None and config.pressure_input not in {
-        part.name for part in daq.config.inputs
+        part.name for part in daq.inputs
     }:
         raise ValueError(f'gripper pressure_input: DAQ has no input {config.pressure_input!r}')
     for field in ('open_pressure_Pa', 'close_pressure_Pa'):

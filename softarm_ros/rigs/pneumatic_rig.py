@@ -15,11 +15,15 @@ from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
+    from softarm_ros.drivers.actuator_driver import ActuatorDriver
+    from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.models.arm_model import ArmModel
-    from softarm_ros.plant.plant import Plant
+    from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+    from softarm_ros.rigs.devices import Devices
 
 MODEL_NAMES = ('angle_correction', 'constant_curvature')
 WATER_KG_M3 = 998.0
@@ -61,6 +65,9 @@ class PneumaticRig(Rig):
         default=PlayCompensationConfig(), description='of the regulators, by their driver'
     )
     plant: PneumaticPlantConfig
+    devices: PneumaticDevices | None = Field(
+        default=None, description='for the backends hardware and emulated; none without it'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
@@ -107,7 +114,7 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
-    def simulated_arm(self, seed: int) -> Plant:
+    def simulated_arm(self, seed: int) -> PneumaticPlant:
         """Return the plant."""
         from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 
@@ -119,6 +126,33 @@ class PneumaticRig(Rig):
             in_water,
             self.tip_load_kg,
             self.play_compensation,
+        )
+
+    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
+        """Return the driver of chambers and gripper, behind the DAQ of `devices`."""
+        from softarm_ros.drivers.daq import DaqDriver
+        from softarm_ros.drivers.gripper import GripperDriver
+        from softarm_ros.drivers.pressure_outputs import PressureOutputs
+
+        if not isinstance(devices, PneumaticDevices):
+            raise TypeError(f'devices of a pneumatic arm expected, got {type(devices).__name__}')
+        daq = DaqDriver(devices.daq)
+        return PressureOutputs(
+            daq,
+            self.actuator_names,
+            self._column('max_rate_Pa_s'),
+            self.play_compensation,
+            GripperDriver(devices.gripper, daq) if devices.gripper is not None else None,
+        )
+
+    def emulated_arm(self, seed: int) -> EmulatedArm:
+        """Return the DAQ, emulated, with the plant at its terminals."""
+        from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
+
+        devices = self.required_devices('emulated')
+        assert isinstance(devices, PneumaticDevices)
+        return EmulatedPneumaticArm(
+            self.simulated_arm(seed), devices.daq, devices.gripper, self.actuator_names, seed
         )
 
     def body_radii_m(self) -> tuple[float, ...]:

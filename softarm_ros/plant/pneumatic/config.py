@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
@@ -71,6 +73,9 @@ class PlantGripperConfig(ConfigBlock):
     length_m: Positive
     outer_radius_m: Positive
     lag_s: Positive
+    vacuum_Pa: Annotated[float, Field(lt=0.0, allow_inf_nan=False)] = Field(
+        default=-3.0e4, description='gauge, what the vacuum valve supplies'
+    )
     grips_above_Pa: Positive = Field(description='an object within reach is held from here')
     releases_below_Pa: Finite = Field(description='a held object is let go from here')
     reach_m: Positive = Field(description='distance of an object from the middle of the fingers')

@@ -16,7 +16,7 @@ from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
 from softarm_ros.plant.pneumatic.regulators import Regulators
 from softarm_ros.plant.soft_arm import as_actuation
-from softarm_ros.plant.stepped_plant import SteppedPlant
+from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 
 Array = NDArray[np.float64]
 NO_COMPENSATION = PlayCompensationConfig()
@@ -91,11 +91,48 @@ class PneumaticPlant(SteppedPlant):
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
         return self._body.centerline(n)
 
+    # The other way in: what stands at the terminals, in place of commands.
+
+    def drive(
+        self, signal_Pa: ArrayLike, gripper_Pa: float, vacuum: bool, duration_s: float
+    ) -> None:
+        """
+        Let time pass under the signals of the regulators, with no driver in between.
+
+        Parameters
+        ----------
+        signal_Pa : (m,)
+            Of the chambers' regulators, as their volts stand for it.
+        gripper_Pa
+            Of the gripper's regulator.
+        vacuum
+            Whether the gripper's vacuum valve is open.
+        duration_s
+            By how much.
+
+        Raises
+        ------
+        ValueError
+            For a wrong shape, values that are not finite or a duration that is not positive.
+        PlantError
+            If the motion cannot be integrated.
+
+        """
+        require_duration(duration_s)
+        self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa'))
+        supply = self.config.gripper.vacuum_Pa if vacuum else 0.0
+        self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
+        self._run(duration_s)
+
     # Pressure sensors, base sensor, gripper.
 
     def chamber_pressures(self) -> Array:
         """Return the measured gauge pressures (m,) [Pa]."""
         return self._regulators.measured.copy()
+
+    def true_pressures(self) -> Array:
+        """Return the gauge pressures (m,) [Pa] in the chambers."""
+        return self._regulators.pressure.copy()
 
     def base_wrench(self) -> Array:
         """Return the measured load of the arm on its base (6,) [N, N m], about its origin."""

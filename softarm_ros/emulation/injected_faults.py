@@ -1,0 +1,152 @@
+"""Faults of emulated devices as lines of text: `servo fault distal_1 0x2310`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from softarm_ros.emulation.daq_service import EmulatedDaq
+from softarm_ros.emulation.modbus_drive import EmulatedDrives
+
+_OPEN_V = 0.02  # what an input with a pull-down reads without its sensor
+
+
+@dataclass(frozen=True)
+class InjectedFault:
+    """What the words after the first two mean, and what they do."""
+
+    arguments: tuple[tuple[str, Callable[[str], Any]], ...]
+    work: Callable[..., None]
+
+
+Faults = Mapping[str, InjectedFault]
+
+
+def inject(faults: Faults, line: str) -> str:
+    """
+    Do what a line says; return the line.
+
+    Raises
+    ------
+    ValueError
+        If there is no such fault or an argument is none, with all there are.
+
+    """
+    words = line.split()
+    fault = faults.get(' '.join(words[:2]))
+    given = words[2:]
+    if fault is None or len(given) != len(fault.arguments):
+        raise ValueError(f'no such fault {line!r}; known: {"; ".join(usage(faults))}')
+    fault.work(*(kind(word) for (_, kind), word in zip(fault.arguments, given)))
+    return ' '.join(words)
+
+
+def usage(faults: Faults) -> list[str]:
+    """Return how each fault is written."""
+    return [
+        ' '.join((name, *(argument for argument, _ in fault.arguments)))
+        for name, fault in faults.items()
+    ]
+
+
+def servo_faults(drives: EmulatedDrives) -> Faults:
+    """Return what can go wrong with servo drives and their line."""
+    names = drives.config.names
+
+    def axis(word: str) -> int:
+        if word not in names:
+            raise ValueError(f'no axis {word!r}; there are {", ".join(names)}')
+        return names.index(word)
+
+    def heal(index: int) -> None:
+        drives.heal(index)
+
+    def delay(seconds: float) -> None:
+        drives.faults.delay_s = seconds
+
+    def lose(count: int) -> None:
+        drives.faults.lose_answers = count
+
+    def silent(index: int) -> None:
+        drives.faults.silent_units.add(drives.config.axes[index].unit)
+
+    def mend() -> None:
+        drives.faults.delay_s, drives.faults.lose_answers = 0.0, 0
+        drives.faults.silent_units.clear()
+
+    at = ('AXIS', axis)
+    return {
+        'servo fault': InjectedFault((at, ('CODE', _code)), lambda i, code: drives.fail(i, code)),
+        'servo broken': InjectedFault(
+            (at, ('CODE', _code)), lambda i, code: drives.fail(i, code, persists=True)
+        ),
+        'servo heal': InjectedFault((at,), heal),
+        'servo delay': InjectedFault((('MS', _milliseconds),), delay),
+        'servo lose': InjectedFault((('ANSWERS', _count),), lose),
+        'servo silent': InjectedFault((at,), silent),
+        'servo mend': InjectedFault((), mend),
+        'servo kill': InjectedFault((), drives.kill),
+        'servo revive': InjectedFault((), drives.revive),
+    }
+
+
+def daq_faults(daq: EmulatedDaq) -> Faults:
+    """Return what can go wrong with a DAQ, its sensors and its host."""
+    channels = {part.name: part.channel for part in daq.config.inputs}
+    channels |= {channel: channel for channel in daq.config.input_channels}
+
+    def channel(word: str) -> str:
+        if word not in channels:
+            raise ValueError(f'no input {word!r}; there are {", ".join(channels)}')
+        return channels[word]
+
+    def open_(physical: str) -> None:
+        daq.faults.open_V[physical] = _OPEN_V
+
+    def set_(target: Any, name: str, value: Any) -> Callable[[], None]:
+        return lambda: setattr(target, name, value)
+
+    def delay(seconds: float) -> None:
+        daq.host_faults.delay_s = seconds
+
+    def mend() -> None:
+        daq.faults.open_V.clear()
+        daq.faults.stuck.clear()
+        daq.faults.stall = daq.faults.gone = daq.host_faults.hang = False
+        daq.host_faults.delay_s = 0.0
+
+    at = ('INPUT', channel)
+    return {
+        'daq open': InjectedFault((at,), open_),
+        'daq stuck': InjectedFault((at,), lambda physical: daq.faults.stuck.add(physical)),
+        'daq overrun': InjectedFault((), daq.device.overrun),
+        'daq stall': InjectedFault((), set_(daq.faults, 'stall', True)),
+        'daq unplug': InjectedFault((), set_(daq.faults, 'gone', True)),
+        'daq delay': InjectedFault((('MS', _milliseconds),), delay),
+        'daq hang': InjectedFault((), set_(daq.host_faults, 'hang', True)),
+        'daq mend': InjectedFault((), mend),
+        'daq kill': InjectedFault((), daq.kill),
+        'daq revive': InjectedFault((), daq.revive),
+    }
+
+
+def _code(word: str) -> int:
+    value = int(word, 0)
+    if not 0 <= value <= 0xFFFF:
+        raise ValueError(f'code {word} does not fit into 16 bits')
+    return value
+
+
+def _milliseconds(word: str) -> float:
+    value = float(word)
+    if not 0.0 <= value <= 60_000.0:
+        raise ValueError(f'{word} ms: expected 0 to 60000')
+    return 1e-3 * value
+
+
+def _count(word: str) -> int:
+    value = int(word)
+    if value < 0:
+        raise ValueError(f'{word}: expected a number of answers')
+    return value

@@ -1,0 +1,39 @@
+"""Volts at the terminals of regulators and sensors, as their data sheets have them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+_SIGNAL_V = 10.0  # ITV0030: 0 to 10 V are no pressure to full span
+_MONITOR_V = (1.0, 5.0)  # its monitor: the same with live zero
+_COMPOUND_Pa = (-1e5, 1e5)  # a compound sensor (SMC PSE543A): vacuum and pressure over 1 to 5 V
+
+
+def regulator_signal_Pa(volts: ArrayLike, span_Pa: float) -> Array:
+    """Return the pressures [Pa] that volts at the signal inputs of regulators stand for."""
+    return np.asarray(volts, dtype=float) * (span_Pa / _SIGNAL_V)
+
+
+def monitor_volts(pressure_Pa: ArrayLike, span_Pa: float) -> Array:
+    """Return the volts of the regulators' monitors at the pressures [Pa] that they measure."""
+    return _live_zero(pressure_Pa, 0.0, span_Pa)
+
+
+def compound_volts(pressure_Pa: ArrayLike) -> Array:
+    """Return the volts of a sensor of vacuum and pressure [Pa gauge]."""
+    return _live_zero(pressure_Pa, *_COMPOUND_Pa)
+
+
+def gauge_volts(wrench: Array, calibration: ArrayLike, bias_V: ArrayLike) -> Array:
+    """Return the gauges' volts (6,) of a six-axis sensor that bears a wrench (6,) [N, N m]."""
+    loaded: Array = np.linalg.solve(np.asarray(calibration, dtype=float), wrench)
+    return loaded + np.asarray(bias_V, dtype=float)
+
+
+def _live_zero(pressure_Pa: ArrayLike, low_Pa: float, high_Pa: float) -> Array:
+    low, high = _MONITOR_V
+    share = (np.asarray(pressure_Pa, dtype=float) - low_Pa) / (high_Pa - low_Pa)
+    return low + (high - low) * share

@@ -1,0 +1,113 @@
+"""Devices of pneumatic arms: one DAQ with regulators and sensors, and the gripper at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.gripper import require_channels as require_gripper_channels
+from softarm_ros.drivers.gripper_logic import GripperDriveConfig
+from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX, require_channels
+from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.devices import DeviceName, Devices
+from softarm_ros.rigs.errors import Problem
+
+KIND = 'pneumatic'
+UNIT = 'Pa'
+
+
+class PneumaticDevices(Devices):
+    """What fills the chambers and measures them."""
+
+    DRIVING: ClassVar[DeviceName] = 'daq'
+
+    daq: DaqConfig = Field(
+        description=f'for each actuator an input of its name and an output <name>{VALVE_SUFFIX}'
+    )
+    gripper: GripperDriveConfig | None = Field(default=None, description='none without it')
+
+
+@check('actuators', 'devices', kind=KIND)
+def _channels(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    daq, names = rig.devices.daq, [actuator.name for actuator in rig.actuators]
+    streamed = [part.name for part in daq.streamed]
+    try:
+        require_channels([part.name for part in daq.inputs], streamed, names)
+    except ValueError as error:
+        yield Problem(('devices', 'daq'), str(error), ', '.join(streamed) or 'none')
+        return
+    for field in ('inputs', 'outputs'):
+        for i, part in enumerate(getattr(daq, field)):
+            if part.name.removesuffix(VALVE_SUFFIX) in names and part.unit != UNIT:
+                yield Problem(
+                    ('devices', 'daq', field, i, 'unit'), f'expected {UNIT}', repr(part.unit)
+                )
+
+
+@check('actuators', 'play_compensation', 'devices', kind=KIND)
+def _ranges(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    daq = rig.devices.daq
+    most = {actuator.name: actuator.pressure_max_Pa for actuator in rig.actuators}
+    for i, part in enumerate(daq.outputs):
+        wanted = most.get(part.name.removesuffix(VALVE_SUFFIX), 0.0)
+        needed = wanted + 0.5 * rig.play_compensation.play_Pa
+        if wanted and part.streamed and part.high < needed:
+            yield Problem(
+                ('devices', 'daq', 'outputs', i, 'high'),
+                f'expected at least {needed:g}: pressure_max_Pa and half of '
+                'play_compensation.play_Pa',
+                f'{part.high:g}',
+            )
+        if wanted and part.low > 0.0:
+            yield Problem(
+                ('devices', 'daq', 'outputs', i, 'low'),
+                'expected 0: a valve shuts',
+                f'{part.low:g}',
+            )
+    for i, part in enumerate(daq.inputs):
+        wanted = most.get(part.name, 0.0)
+        measured = float(
+            part.value(part.max_V if part.open_above_V is None else part.open_above_V)
+        )
+        if wanted and measured <= wanted:
+            yield Problem(
+                ('devices', 'daq', 'inputs', i, 'scale'),
+                f'expected a range beyond pressure_max_Pa = {wanted:g}',
+                f'up to {measured:g}',
+            )
+        if wanted and part.high is not None and part.high <= wanted:
+            yield Problem(
+                ('devices', 'daq', 'inputs', i, 'high'),
+                f'expected more than pressure_max_Pa = {wanted:g}, else full pressure stops '
+                'the arm',
+                f'{part.high:g}',
+            )
+
+
+@check('gripper', 'devices', kind=KIND)
+def _gripper(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None or rig.devices.gripper is None:
+        return
+    gripper = rig.devices.gripper
+    try:
+        require_gripper_channels(gripper, rig.devices.daq)
+    except ValueError as error:
+        field = str(error).removeprefix('gripper ').split(':', maxsplit=1)[0]
+        known = field in type(gripper).model_fields
+        path = ('devices', 'gripper', field) if known else ('devices', 'gripper')
+        yield Problem(path, str(error), repr(getattr(gripper, field)) if known else 'beyond it')
+    for field in ('open_pressure_Pa', 'close_pressure_Pa'):
+        wanted, found = getattr(rig.gripper, field), getattr(gripper, field)
+        if wanted != found:
+            yield Problem(
+                ('devices', 'gripper', field),
+                f'expected {wanted:g} as in gripper.{field}, which tasks use',
+                f'{found:g}',
+            )
