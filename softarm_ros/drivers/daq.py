@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
-from softarm_ros.drivers.daq_inputs import InputReader
-from softarm_ros.drivers.daq_outputs import Levels, OutputWriter
+from softarm_ros.drivers.daq_inputs import INPUTS, InputReader
+from softarm_ros.drivers.daq_outputs import OUTPUTS, Levels, OutputWriter
 from softarm_ros.drivers.daq_session import OVERRUN, DaqFaultError
 from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor
@@ -38,7 +38,9 @@ class DaqDriver:
     Reads all inputs and writes all outputs of one device; the caller never waits for it.
 
     Outputs stand at their safe values until `enable`, and again after any problem, until `reset`
-    and `enable` are called. A device that comes back changes nothing of that.
+    and `enable` are called. A device that comes back changes nothing of that; but what was wrong
+    with the link before anything was enabled (or, where there are no outputs, read) is forgotten
+    when it works.
     """
 
     def __init__(self, config: DaqConfig) -> None:
@@ -54,6 +56,8 @@ class DaqDriver:
         self._read_age = LatencyRecord()
 
         self._lock = threading.Lock()
+        self._used = False  # since the last reset: what goes wrong from then on is latched
+        self._passing: set[tuple[str, str]] = set()  # problems of a link that was not in use
         self._values = np.full(len(config.inputs), np.nan)
         self._wrench = np.full(6, np.nan)
         self._stamp_s = -np.inf
@@ -119,6 +123,7 @@ class DaqDriver:
             require_none('DAQ', self._problems)
             if not (reading and writing):
                 raise DriverError('DAQ is not ready: it does not answer yet')
+            self._used = True
             if not self._enabled:
                 self._enabled, self._command_s = True, np.inf  # none yet, hence none stale
 
@@ -131,6 +136,9 @@ class DaqDriver:
     def reset(self) -> None:
         """Forget all problems; what persists is reported again. Outputs stay safe."""
         self.disable()
+        with self._lock:
+            self._used = False
+            self._passing.clear()
         self._problems.clear()
 
     def set_outputs(self, values: Sequence[float] | Array) -> str | None:
@@ -298,6 +306,8 @@ class DaqDriver:
             self._unread.append(SampleBlock(stamps, values, wrench))
             self._samples += stamps.size
             self._blocks += 1
+            self._used = self._used or not (config.outputs or config.lines)
+        self._works(INPUTS)
         self._read_age.add(time.monotonic() - float(stamps[-1]))
         if overload is not None:
             self._trouble(WRENCH, 'overload', overload)
@@ -327,6 +337,7 @@ class DaqDriver:
             inverted = np.array([line.inverted for line in config.lines], dtype=bool)
             self._written_on = levels.high ^ inverted
             pending, self._pending_s = self._pending_s, None
+        self._works(OUTPUTS)
         if pending is not None:
             self._command_latency.add(time.monotonic() - pending)
 
@@ -334,7 +345,18 @@ class DaqDriver:
         if error.code == OVERRUN:
             with self._lock:
                 self._overruns += 1
+        with self._lock:
+            if not self._used:
+                self._passing.add((source, error.code))
         self._trouble(source, error.code, error.text)
+
+    def _works(self, source: str) -> None:
+        """Forget what was wrong with this side of the link while it was not in use."""
+        with self._lock:
+            over = [problem for problem in self._passing if problem[0] == source]
+            self._passing.difference_update(over)
+        for problem in over:
+            self._problems.forget(*problem)
 
     def _trouble(self, source: str, code: str, text: str) -> None:
         """Note a problem; the outputs are safe from here on."""

@@ -63,6 +63,11 @@ class ProblemLog:
             self._problems[source, code] = Problem(source, code, text, now_s)
             return True
 
+    def forget(self, source: str, code: str) -> None:
+        """Forget one problem, if there is such a one."""
+        with self._lock:
+            self._problems.pop((source, code), None)
+
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
