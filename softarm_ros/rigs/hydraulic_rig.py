@@ -10,6 +10,7 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.geometry.configs import Finite, NonNegative, Positive
 from softarm_ros.models.hydraulics.section_config import (
     WATER_DENSITY_KG_M3,
@@ -17,7 +18,7 @@ from softarm_ros.models.hydraulics.section_config import (
     HydraulicSectionConfig,
     Surroundings,
 )
-from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoopConfig
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 

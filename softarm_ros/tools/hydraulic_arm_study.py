@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.identified_arm import (
@@ -25,7 +26,6 @@ from softarm_ros.models.hydraulics.identified_arm import (
     rest_pose,
 )
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
-from softarm_ros.plant.hydraulic.config import PressureLoopConfig
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.rigs.hydraulic_rig import HydraulicRig
 from softarm_ros.runtime.direct import run_direct

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
     HydraulicSectionConfig,
@@ -13,7 +14,6 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.hydraulic.config import (
     FabricConfig,
     HydraulicPlantConfig,
-    PressureLoopConfig,
     PressureSensorConfig,
     ServoDriveConfig,
 )
@@ -307,9 +307,11 @@ def test_fabric_leaves_the_arm_behind_on_the_way_up_and_down():
 def drives(gain=0.0, step=1e-9, lag=0.01, start=0.0):
     return ServoDrives(
         ServoDriveConfig(max_torque_N_m=2.5, torque_step_N_m=step, lag_s=lag),
-        PressureLoopConfig(gain=gain, filter_s=0.03),
-        np.array([RATIO, RATIO]),
-        np.full(2, start),
+        PressureLoop(
+            PressureLoopConfig(gain=gain, filter_s=0.03),
+            np.array([RATIO, RATIO]),
+            np.full(2, start),
+        ),
     )
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, HydraulicSectionConfig
 from softarm_ros.plant.hydraulic.config import (
     FabricConfig,
     HydraulicPlantConfig,
     PlantHydraulicSection,
-    PressureLoopConfig,
     PressureSensorConfig,
     ServoDriveConfig,
 )

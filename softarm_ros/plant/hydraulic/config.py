@@ -38,19 +38,23 @@ class FabricConfig(ConfigBlock):
     )
 
 
+class HoldingBrakeConfig(ConfigBlock):
+    """Spring-applied brake at each motor, which the drive lifts while it is in operation."""
+
+    torque_N_m: Positive = Field(default=4.5, description='it holds; more makes it slip')
+    close_s: NonNegative = Field(default=0.02, description='from no current until it holds')
+    open_s: NonNegative = Field(default=0.05, description='from current until it is free')
+
+
 class ServoDriveConfig(ConfigBlock):
     """Servo amplifier and motor under torque command."""
 
     max_torque_N_m: Positive
     torque_step_N_m: Positive = Field(description='resolution of the torque reference')
     lag_s: Positive = Field(description='first-order time constant of the torque')
-
-
-class PressureLoopConfig(ConfigBlock):
-    """What the drives make of the measured pressures; gain 0 is torque control as in the paper."""
-
-    gain: NonNegative = 0.0
-    filter_s: Positive = Field(default=0.03, description='time constant of the measured error')
+    brake: HoldingBrakeConfig = Field(
+        default=HoldingBrakeConfig(), description='where drives are switched on and off'
+    )
 
 
 class PressureSensorConfig(ConfigBlock):

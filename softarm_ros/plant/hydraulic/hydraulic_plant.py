@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
@@ -19,11 +20,12 @@ from softarm_ros.models.hydraulics.sections import chamber_drive
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig, PressureLoopConfig
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.fabric import Fabric
+from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
-from softarm_ros.plant.stepped_plant import SteppedPlant
+from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 
 Array = NDArray[np.float64]
 
@@ -38,6 +40,10 @@ class HydraulicPlant(SteppedPlant):
     and water are solved together (`HydraulicArm`).
 
     It starts at rest with the torques of `preload_Pa`, the seals without friction force.
+
+    Behind emulated drives (`park`, `step_drives`) the driver makes the torques, and the brakes at
+    the motors close where a drive is switched off. A fault must not end such a simulation:
+    water that would boil, of which the model says nothing, is noted (`boiled_s`), not raised.
 
     Parameters
     ----------
@@ -60,6 +66,8 @@ class HydraulicPlant(SteppedPlant):
     ----------
     time_s
         Simulated time [s], from 0.
+    boiled_s : (m,)
+        How long each axis was below the vapour pressure behind emulated drives.
 
     Raises
     ------
@@ -96,6 +104,7 @@ class HydraulicPlant(SteppedPlant):
         )
         gravity = self._base[:3, :3].T @ np.array(surroundings.gravity_m_s2)
         self._loads = self._arm.arm.loads(gravity)
+        self._leads = np.array([axis.lead_m_per_rad for axis in self._arm.hydraulics.axes])
         self._water: ArmInWater | None = None
         if surroundings.fluid_density_kg_m3 > 0.0:
             diameters = np.repeat(
@@ -104,9 +113,12 @@ class HydraulicPlant(SteppedPlant):
             )
             self._water = ArmInWater(self._arm.arm, config.water, diameters)
         start = np.asarray(preload_Pa, dtype=float)
-        self._drives = ServoDrives(
-            config.drive, loop, np.asarray(torque_per_pressure, dtype=float), start
-        )
+        ratio = np.asarray(torque_per_pressure, dtype=float)
+        self._drives = ServoDrives(config.drive, PressureLoop(loop, ratio, start))
+        self._brakes = HoldingBrakes(config.drive.brake, self._arm.hydraulics)
+        self._lifted = self._brakes.open.copy()
+        self._emulated = False
+        self.boiled_s = np.zeros(len(chambers))
         self._state = self._settled(self._drives.torque)
         # Fabric that bends with no memory where it hangs at the start.
         self._fabric: Fabric | None = None
@@ -119,6 +131,50 @@ class HydraulicPlant(SteppedPlant):
     def hold(self) -> None:
         """Keep the motor torques of now: the pressures stay, and with them the arm."""
         self._drives.hold()
+
+    def park(self) -> None:
+        """Be switched off at rest: no torque, brakes closed on the pressures of now."""
+        self._emulated = True
+        self._lifted = np.zeros(len(self._names), dtype=bool)
+        self._brakes.set(self._lifted)
+        self._drives.stop()
+
+    def step_drives(self, torque_N_m: Array, lifted: NDArray[np.bool_], duration_s: float) -> None:
+        """
+        Advance under what drives put out, within their limit: the motors only add their lag.
+
+        Parameters
+        ----------
+        torque_N_m : (m,)
+            At the shafts.
+        lifted : (m,)
+            Whether there is current in the brake.
+        duration_s
+            As for `step`.
+
+        Raises
+        ------
+        ValueError, PlantError
+            As `step`.
+
+        """
+        require_duration(duration_s)
+        self._drives.follow(self._checked(torque_N_m))
+        self._emulated = True
+        self._lifted = np.array(lifted, dtype=bool)
+        self._run(duration_s)
+
+    def shaft_positions(self) -> Array:
+        """Return the angles of the motors (m,) [rad], 0 where the pistons are at 0."""
+        return np.asarray(self.piston_positions() / self._leads)
+
+    def shaft_speeds(self) -> Array:
+        """Return the speeds of the motors (m,) [rad/s]."""
+        return np.asarray(self._arm.hydraulics.piston_velocity(self._state.axes) / self._leads)
+
+    def sensor_signals(self) -> Array:
+        """Return what the pressure sensors give (m,) [Pa], before any converter."""
+        return self._sensors.signal.copy()
 
     def actuator_state(self) -> ActuatorState:
         """Return measured pressure [Pa], rate the drives give it [Pa/s], motor torque [N m]."""
@@ -163,10 +219,14 @@ class HydraulicPlant(SteppedPlant):
         if self._fabric is not None:
             loads = loads._replace(drive=self._fabric_drive(self._fabric))
         torque = self._drives.advance(self._sensors.reading, h)
+        if self._emulated:
+            self._brakes.advance(self._lifted, h)
         done = self._arm.step(self._state, torque, h, loads)
         if not done.converged:
             raise PlantError(f'at {now_s:.4f} s: {done.message}')
-        if done.cavitated.any():
+        if self._emulated:
+            self.boiled_s += h * done.cavitated
+        elif done.cavitated.any():
             raise PlantError(
                 f'at {now_s:.4f} s the water boils: {done.message}; raise preload_Pa or '
                 'move more slowly'

@@ -33,10 +33,12 @@ class PressureSensors:
         )
         self._offset = config.offset_Pa * offsets.standard_normal(count)
         self._noise = noise
+        self.signal = np.zeros(count)
         self.reading = np.zeros(count)
 
     def sample(self, pressure_Pa: Array) -> None:
-        """Take a reading (m,) [Pa]."""
+        """Take a reading (m,) [Pa]; `signal` is the same before the converter."""
         noise = self.config.noise_Pa * self._noise.standard_normal(len(pressure_Pa))
         step = self.config.step_Pa
-        self.reading = step * np.round((pressure_Pa + self._offset + noise) / step)
+        self.signal = pressure_Pa + self._offset + noise
+        self.reading = step * np.round(self.signal / step)

@@ -1,4 +1,4 @@
-"""Servo amplifiers under torque command, with what they make of a commanded pressure."""
+"""Servo motors under torque command, with what the drives make of a commanded pressure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.plant.hydraulic.config import PressureLoopConfig, ServoDriveConfig
+from softarm_ros.drivers.pressure_loop import PressureLoop
+from softarm_ros.plant.hydraulic.config import ServoDriveConfig
 
 Array = NDArray[np.float64]
 
@@ -16,34 +17,21 @@ class ServoDrives:
     """
     Motors (m) whose torque stands for a pressure.
 
-    The reference is the nominal torque of the commanded pressure and, with a pressure loop, of
-    `gain` times the filtered error of the measured one: friction of the seals and errors of the
-    ratio shrink by 1 + gain. A gain of 0 is pure torque control, as in the paper.
+    Either they follow pressures (`command`, the pressure loop of the driver, then limit and
+    resolution), or torques that a drive outside puts out (`follow`, which has limit and
+    resolution itself). Both lag.
 
     Parameters
     ----------
     config
         Limit, resolution, lag.
     loop
-        Gain and filter of the pressure loop.
-    torque_per_pressure : (m,)
-        Nominal ratio [N m/Pa].
-    pressure_Pa : (m,)
-        To start from, at rest.
+        From pressures to torques, at rest.
 
     """
 
-    def __init__(
-        self,
-        config: ServoDriveConfig,
-        loop: PressureLoopConfig,
-        torque_per_pressure: Array,
-        pressure_Pa: Array,
-    ) -> None:
+    def __init__(self, config: ServoDriveConfig, loop: PressureLoop) -> None:
         self.config, self.loop = config, loop
-        self._ratio = torque_per_pressure
-        self._command = np.array(pressure_Pa, dtype=float)
-        self._error = np.zeros_like(self._command)
         self._held = False
         self._target = self._reference()
         self.torque = self._target.copy()
@@ -51,12 +39,21 @@ class ServoDrives:
 
     def command(self, pressure_Pa: Array) -> None:
         """Set the pressures (m,) [Pa] wanted from now on."""
-        self._command = pressure_Pa.copy()
+        self.loop.command(pressure_Pa)
         self._held = False
 
     def hold(self) -> None:
         """Keep the torques of now, whatever the pressures do."""
-        self._target = self.torque.copy()
+        self.follow(self.torque)
+
+    def stop(self) -> None:
+        """Put out nothing from now on, without lag."""
+        self.torque = np.zeros_like(self.torque)
+        self.follow(self.torque)
+
+    def follow(self, torque_N_m: Array) -> None:
+        """Put out these torques (m,) [N m], whatever the pressures do."""
+        self._target = np.array(torque_N_m, dtype=float)
         self._held = True
 
     def advance(self, reading_Pa: Array, duration_s: float) -> Array:
@@ -65,9 +62,7 @@ class ServoDrives:
 
         `reading_Pa` (m,) is what the pressure sensors say at their beginning.
         """
-        keep = math.exp(-duration_s / self.loop.filter_s)
-        wanted = self._command - reading_Pa
-        self._error = wanted + keep * (self._error - wanted)
+        self.loop.advance(reading_Pa, duration_s)
         if not self._held:
             self._target = self._reference()
         lag = self.config.lag_s
@@ -81,9 +76,8 @@ class ServoDrives:
     @property
     def pressure_rate(self) -> Array:
         """Rate (m,) of the pressure that the torques stand for [Pa/s]."""
-        return np.asarray(self._rate / self._ratio)
+        return np.asarray(self._rate / self.loop.torque_per_pressure)
 
     def _reference(self) -> Array:
-        wanted = self._ratio * (self._command + self.loop.gain * self._error)
         step, limit = self.config.torque_step_N_m, self.config.max_torque_N_m
-        return np.asarray(np.clip(step * np.round(wanted / step), -limit, limit))
+        return np.asarray(np.clip(step * np.round(self.loop.torque / step), -limit, limit))

@@ -1,0 +1,68 @@
+"""What motor torques make a cylinder hold a pressure: nominal ratio, gain, filter; no device."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+
+Array = NDArray[np.float64]
+
+
+class PressureLoopConfig(ConfigBlock):
+    """What the drives make of the measured pressures; gain 0 is torque control as in the paper."""
+
+    gain: NonNegative = 0.0
+    filter_s: Positive = Field(default=0.03, description='time constant of the measured error')
+
+
+class PressureLoop:
+    """
+    Torques (m,) that stand for commanded pressures.
+
+    The nominal torque of the commanded pressure and, on top, that of `gain` times the filtered
+    error of the measured one: friction of the seals and errors of the ratio shrink by 1 + gain.
+
+    Parameters
+    ----------
+    config
+        Gain and filter.
+    torque_per_pressure : (m,)
+        Nominal ratio [N m/Pa].
+    pressure_Pa : (m,)
+        To start from, at rest.
+
+    """
+
+    def __init__(
+        self, config: PressureLoopConfig, torque_per_pressure: Array, pressure_Pa: Array
+    ) -> None:
+        self.config = config
+        self.torque_per_pressure = np.array(torque_per_pressure, dtype=float)
+        self._command = np.array(pressure_Pa, dtype=float)
+        self._error = np.zeros_like(self._command)
+
+    def command(self, pressure_Pa: Array) -> None:
+        """Set the pressures (m,) [Pa] wanted from now on."""
+        self._command = np.array(pressure_Pa, dtype=float)
+
+    def restart(self, pressure_Pa: Array) -> None:
+        """Want these pressures (m,) [Pa], as if they had been there for ever."""
+        self.command(pressure_Pa)
+        self._error = np.zeros_like(self._command)
+
+    def advance(self, reading_Pa: Array, duration_s: float) -> None:
+        """Take the measured pressures (m,) [Pa] to have been there for so long."""
+        keep = math.exp(-duration_s / self.config.filter_s)
+        wanted = self._command - reading_Pa
+        self._error = wanted + keep * (self._error - wanted)
+
+    @property
+    def torque(self) -> Array:
+        """Torques (m,) wanted now [N m], without limits."""
+        wanted = self._command + self.config.gain * self._error
+        return np.asarray(self.torque_per_pressure * wanted)
