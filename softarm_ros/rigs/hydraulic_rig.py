@@ -20,9 +20,13 @@ from softarm_ros.models.hydraulics.section_config import (
 )
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
+    from softarm_ros.drivers.pressure_servo import PressureServo
+    from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
     from softarm_ros.models.hydraulics.statics import HydraulicStatics
     from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
@@ -74,6 +78,9 @@ class HydraulicRig(Rig):
         min_length=1, description='in the order of every actuation vector'
     )
     plant: HydraulicPlantConfig
+    devices: HydraulicDevices | None = Field(
+        default=None, description='for the backends hardware and emulated; none without it'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
@@ -180,6 +187,32 @@ class HydraulicRig(Rig):
             np.full(len(self.actuators), self.preload_Pa),
             self.surroundings(self.plant.water.density_kg_m3),
             seed,
+        )
+
+    def actuator_driver(self, devices: Devices) -> PressureServo:
+        """Return the driver of all cylinders."""
+        from softarm_ros.drivers.pressure_servo import PressureServo
+        from softarm_ros.drivers.pressure_servo_config import CylinderAxes
+
+        assert isinstance(devices, HydraulicDevices)
+        limits = self.actuator_limits()
+        axes = CylinderAxes(
+            names=self.actuator_names,
+            torque_per_pressure=self._column('torque_per_pressure_N_m_Pa'),
+            pressure_min_Pa=limits.position_min,
+            pressure_max_Pa=limits.position_max,
+            max_rate_Pa_s=limits.max_speed,
+            preload_Pa=np.full(len(self.actuators), self.preload_Pa),
+        )
+        return PressureServo(devices.servo, self.pressure_loop, axes)
+
+    def emulated_arm(self, seed: int) -> EmulatedHydraulicArm:
+        """Return drives and DAQ on the simulated arm."""
+        from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
+
+        assert self.devices is not None
+        return EmulatedHydraulicArm(
+            self.simulated_arm(seed), self.devices.servo, self.devices.daq, seed
         )
 
     def body_radii_m(self) -> tuple[float, ...]:

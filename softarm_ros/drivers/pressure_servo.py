@@ -1,0 +1,379 @@
+"""Pressures of water chambers by servo cylinders: torque over Modbus, pressures from elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.counters import LatencyRecord
+from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
+from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
+from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
+from softarm_ros.drivers.servo import ServoDriver
+from softarm_ros.drivers.servo_state import ServoState
+
+Array = NDArray[np.float64]
+_log = logging.getLogger(__name__)
+PRESSURE, HOMING, LOOP = 'pressure', 'homing', 'pressure loop'
+
+
+class _Mode(Enum):
+    """What the loop is doing."""
+
+    OFF = 'off'
+    ENABLING = 'enabling'
+    HOMING = 'homing'
+    ON = 'on'
+
+
+class PressureServo:
+    """
+    All cylinders of an arm, in a thread of its own on top of `ServoDriver`'s.
+
+    The loop turns with each set of measured pressures, with each new command, and at least at
+    `rate_hz`, so that the drives never find their torque stale. Without measured pressures for
+    `pressure_timeout_s`, on `hold`, and when nobody calls `follow` any more, the torques of that
+    moment stay: the arm stops where it is. Whatever switches the drives off (their fault, a lost
+    line) ends that; then the arm must be homed again.
+
+    Parameters
+    ----------
+    config
+        Drives, registers, time-outs.
+    loop
+        Gain and filter of the pressure loop; with a gain of 0 measured pressures are only shown.
+    axes
+        Ratios, limits and preload of the arm's actuators, in the order of `config.axes`.
+
+    """
+
+    def __init__(
+        self, config: PressureServoConfig, loop: PressureLoopConfig, axes: CylinderAxes
+    ) -> None:
+        if config.names != axes.names:
+            raise ValueError(
+                f'axes {", ".join(config.names)} of the drives are not the actuators '
+                f'{", ".join(axes.names)}'
+            )
+        self.config, self.axes = config, axes
+        self._servo = ServoDriver(config)
+        self._loop = PressureLoop(loop, axes.torque_per_pressure, axes.preload_Pa)
+        self._most = np.array([axis.torque_limit_N_m for axis in config.axes])
+        self._problems = ProblemLog()
+        self._thread: threading.Thread | None = None
+        self._age = LatencyRecord()  # of a pressure when its torque is handed on
+        self._work = LatencyRecord()
+
+        # Between callers and thread, under the lock.
+        self._wake = threading.Condition()
+        self._stop = self._pending = False
+        self._mode = _Mode.OFF
+        self._homed = False
+        self._held = True
+        self._followed_s = -np.inf
+        self._command: Array | None = None  # not given to the loop yet
+        self._pressure: Array | None = None
+        self._pressure_s = -np.inf
+        self._samples = self._rejected = 0
+
+        # Of the thread alone; `_torque` and `_rate` are replaced, never changed.
+        self._used_s = -np.inf  # time of the sample the loop has used last
+        self._ramp = axes.preload_Pa.copy()
+        self._homing_s = 0.0
+        self._ticked_s = 0.0
+        self._torque = np.zeros(len(axes.names))
+        self._rate = np.zeros(len(axes.names))
+
+    # -- for the caller
+
+    def start(self) -> None:
+        """Connect in the background; the drives stay switched off. Raises as `ServoDriver`."""
+        self._servo.start()
+        if self._thread is None:
+            self._stop = False
+            self._thread = threading.Thread(target=self._run, name=LOOP, daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Switch the drives off and disconnect; may be called twice."""
+        if self._thread is not None:
+            with self._wake:
+                self._stop = True
+                self._wake.notify()
+            self._thread.join(5.0)
+            self._thread = None
+        self._servo.close()
+        with self._wake:
+            self._switched_off()
+
+    def home(self) -> None:
+        """
+        Switch the drives on and bring all chambers to the preload, slowly, in the background.
+
+        Raises
+        ------
+        DriverError
+            While there are problems, no connection, or no measured pressures where they are used.
+
+        """
+        problems = self.problems()
+        if problems:
+            raise DriverError(f'servo: reset it first: {"; ".join(map(str, problems))}')
+        with self._wake:
+            if self._loop.config.gain > 0.0 and not self._fresh(time.monotonic()):
+                raise DriverError('servo: no pressures measured yet')
+            if self._mode in (_Mode.ENABLING, _Mode.HOMING):
+                return
+        self._servo.enable()
+        with self._wake:
+            self._homed = False
+            self._mode = _Mode.ENABLING
+            self._homing_s = time.monotonic()
+            self._kick()
+
+    def reset(self) -> None:
+        """Forget problems; drives in a fault are reset and stay switched off until `home`."""
+        if self._servo.state().problems:
+            self._servo.reset()
+            with self._wake:
+                self._switched_off()
+        self._problems.clear()
+
+    def follow(self, command: Array) -> str | None:
+        """Take pressures (m,) [Pa] to keep from now on; see `ActuatorDriver.follow`."""
+        values = self.axes.check(command)
+        waiting = self.not_ready()
+        if waiting:
+            self.hold()
+            return waiting
+        with self._wake:
+            self._command, self._followed_s = values, time.monotonic()
+            self._held = False
+            self._kick()
+        return None
+
+    def hold(self) -> None:
+        """Keep the torques of now until the next `follow`; homing goes on."""
+        with self._wake:
+            self._held = True
+            self._command = None
+
+    def set_pressures(self, pressure_Pa: Array, stamp_s: float) -> None:
+        """
+        Take what the sensors of all chambers measured (m,) [Pa] at a monotonic time.
+
+        Values no sound sensor gives (a broken wire reads as vacuum) are not used, nor those with
+        them; torques then stay as they are.
+
+        Raises
+        ------
+        ValueError
+            For a wrong number of values.
+
+        """
+        values = np.array(pressure_Pa, dtype=float)
+        if values.shape != (len(self.axes.names),):
+            raise ValueError(f'{values.shape} pressures; expected ({len(self.axes.names)},)')
+        sound = (values >= self.config.sensor_low_Pa) & (values <= self.config.sensor_high_Pa)
+        with self._wake:
+            if not sound.all():  # NaN is not sound
+                self._rejected += 1
+                return
+            if stamp_s <= self._pressure_s:
+                return
+            self._samples += 1
+            self._pressure, self._pressure_s = values, stamp_s
+            self._kick()
+
+    def reading(self) -> ActuatorReading | None:
+        """Return measured pressures, the rate the torques give them, and torques of the drives."""
+        state = self._servo.state()
+        with self._wake:
+            if self._pressure is None:
+                return None
+            stamp_s, pressure = self._pressure_s, self._pressure.copy()
+        rate = self._rate / self.axes.torque_per_pressure
+        return ActuatorReading(stamp_s, pressure, rate, state.torque)
+
+    def not_ready(self) -> str:
+        """Return '' when commands would be followed, else why not."""
+        problems = self.problems()
+        if problems:
+            return '; '.join(map(str, problems))
+        if not self._servo.state().connected:
+            return f'servo: no connection to {self.config.host}:{self.config.port}'
+        with self._wake:
+            mode, homed = self._mode, self._homed
+        if mode in (_Mode.ENABLING, _Mode.HOMING):
+            return f'servo: {mode.value}'
+        return '' if homed else 'servo: not homed'
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what the drives complain of, then what the pressures lack."""
+        return (*self._servo.state().problems, *self._problems.all())
+
+    def values(self) -> dict[str, str]:
+        """Return connection, ages, latencies, losses and states of the drives."""
+        state, counts = self._servo.state(), self._servo.counts()
+        now = time.monotonic()
+        with self._wake:
+            pressure_ms = 1e3 * (now - self._pressure_s)
+            samples, rejected, mode = self._samples, self._rejected, self._mode
+            doing = f'{mode.value}, {"held" if self._held else "following"}'
+        age, latency, cycle = self._age.summary(), counts.command_latency, counts.cycle
+        return {
+            'connected': str(state.connected).lower(),
+            'loop': doing,
+            'drives': ', '.join(sorted({s.value for s in state.drive_states})),
+            'age_ms': f'{1e3 * float(np.max(state.age_s)):.1f}',
+            'pressure_age_ms': f'{pressure_ms:.1f}',
+            'pressures': str(samples),
+            'pressures_rejected': str(rejected),
+            'pressure_used_after_ms_p50': f'{1e3 * age.p50_s:.1f}',
+            'pressure_used_after_ms_p99': f'{1e3 * age.p99_s:.1f}',
+            'torque_written_after_ms_p50': f'{1e3 * latency.p50_s:.2f}',
+            'torque_written_after_ms_p99': f'{1e3 * latency.p99_s:.2f}',
+            'cycle_ms_p50': f'{1e3 * cycle.p50_s:.2f}',
+            'cycle_ms_p99': f'{1e3 * cycle.p99_s:.2f}',
+            'lost': str(counts.lost),
+            'superseded': str(counts.superseded),
+            'connections': str(counts.connections),
+        }
+
+    # -- under the lock
+
+    def _kick(self) -> None:
+        self._pending = True
+        self._wake.notify()
+
+    def _fresh(self, now_s: float) -> bool:
+        return now_s - self._pressure_s <= self.config.pressure_timeout_s
+
+    def _switched_off(self) -> None:
+        self._mode, self._homed = _Mode.OFF, False
+        self._held = True
+        self._command = None
+
+    # -- the thread
+
+    def _run(self) -> None:
+        try:
+            self._turn_until_stopped()
+        except Exception as error:  # without this thread the drives trip on a stale command
+            _log.exception('pressure loop failed')
+            self._problems.report(LOOP, 'internal', f'failed: {error!r}', time.monotonic())
+            self._servo.disable()
+            with self._wake:
+                self._switched_off()
+
+    def _turn_until_stopped(self) -> None:
+        period = 1.0 / self.config.rate_hz
+        due = time.monotonic()
+        while True:
+            with self._wake:
+                while not (self._stop or self._pending):
+                    left = due - time.monotonic()
+                    if left <= 0.0:
+                        break
+                    self._wake.wait(left)
+                if self._stop:
+                    return
+                self._pending = False
+            now = time.monotonic()
+            self._turn(now)
+            self._work.add(time.monotonic() - now)
+            due = now + period
+
+    def _turn(self, now: float) -> None:
+        state = self._servo.state()
+        with self._wake:
+            if self._mode is _Mode.OFF:
+                return
+            if state.problems or (self._mode is not _Mode.ENABLING and not state.enabled):
+                self._switched_off()
+                return
+        self._watch(now)
+        duration_s, self._ticked_s = now - self._ticked_s, now
+        if self._mode is _Mode.ENABLING:
+            self._take_over(now, state)
+        else:
+            self._regulate(now)
+            if self._mode is _Mode.HOMING:
+                self._approach(now, duration_s)
+        self._send(duration_s)
+
+    def _watch(self, now: float) -> None:
+        """Look for what must freeze the torques: old pressures, a caller that is gone."""
+        with self._wake:
+            fresh = self._fresh(now)
+            if now - self._followed_s > self.config.command_timeout_s:
+                self._held = True
+        if not fresh and self._loop.config.gain > 0.0:
+            limit_ms = 1e3 * self.config.pressure_timeout_s
+            text = f'none measured for {limit_ms:.0f} ms, torques kept'
+            self._problems.report(PRESSURE, 'stale', text, now)
+
+    def _take_over(self, now: float, state: ServoState) -> None:
+        """Put on the torques of the pressures that are there, before the brakes open."""
+        with self._wake:
+            measured = self._pressure if self._fresh(now) else None
+            self._used_s = self._pressure_s
+        start = np.zeros_like(self._ramp) if measured is None else measured
+        self._ramp = np.maximum(start, 0.0)
+        self._loop.restart(self._ramp)
+        if state.enabled:
+            with self._wake:
+                self._mode = _Mode.HOMING
+
+    def _regulate(self, now: float) -> None:
+        """Give the loop a new command and a new measurement, if there are any."""
+        with self._wake:
+            command, self._command = self._command, None
+            new = self._pressure_s > self._used_s
+            pressure, stamp_s = self._pressure, self._pressure_s
+            before_s, self._used_s = self._used_s, stamp_s
+        if command is not None:
+            self._loop.command(command)
+        if new and pressure is not None:
+            self._loop.advance(pressure, min(stamp_s - before_s, self.config.pressure_timeout_s))
+            self._age.add(now - stamp_s)
+
+    def _approach(self, now: float, duration_s: float) -> None:
+        """Move towards the preload; homed once it is measured (or, without sensors, commanded)."""
+        if self._problems:
+            with self._wake:
+                self._mode = _Mode.ON  # not homed: torques stay as they are
+            return
+        axes = self.axes
+        step = axes.max_rate_Pa_s * min(duration_s, self.config.pressure_timeout_s)
+        self._ramp = self._ramp + np.clip(axes.preload_Pa - self._ramp, -step, step)
+        self._loop.command(self._ramp)
+        if np.any(self._ramp != axes.preload_Pa):
+            return
+        with self._wake:
+            away = np.zeros(1)
+            if self._loop.config.gain > 0.0 and self._pressure is not None:
+                away = np.abs(self._pressure - axes.preload_Pa)
+            if float(away.max()) <= self.config.home_tolerance_Pa:
+                self._mode, self._homed, self._held = _Mode.ON, True, True
+                return
+        if now - self._homing_s > self.config.home_timeout_s:
+            worst = axes.names[int(np.argmax(away))]
+            text = f'{worst} is {float(away.max()):.0f} Pa from the preload'
+            self._problems.report(HOMING, 'not reached', text, now)
+
+    def _send(self, duration_s: float) -> None:
+        """Hand the torques to the drives, those of before where they are to stay."""
+        with self._wake:
+            frozen = bool(self._problems) or (self._mode is _Mode.ON and self._held)
+        before = self._torque
+        if not frozen:
+            self._torque = np.clip(self._loop.torque, -self._most, self._most)
+        self._rate = (self._torque - before) / max(duration_s, 1e-3)
+        self._servo.set_torque(self._torque)

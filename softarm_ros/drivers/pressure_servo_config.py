@@ -1,0 +1,83 @@
+"""What a rig file says about servo cylinders that press water into chambers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.geometry.configs import Finite, Positive
+
+Array = NDArray[np.float64]
+
+
+class PressureServoConfig(ServoConfig):
+    """Servo drives, an axis for each chamber, and what their driver asks of measured pressures."""
+
+    pressure_timeout_s: Positive = Field(
+        default=0.1, description='measured pressures older than this are a problem'
+    )
+    sensor_low_Pa: Finite = Field(
+        default=-1.3e5, description='a sound sensor says no less; less is not used'
+    )
+    sensor_high_Pa: Finite = Field(description='a sound sensor says no more; more is not used')
+    home_tolerance_Pa: Positive = Field(
+        default=2.0e4, description='of all pressures, when the preload counts as reached'
+    )
+    home_timeout_s: Positive = Field(
+        default=10.0, description='for that; seals that bind, a hose that leaks take longer'
+    )
+
+    @model_validator(mode='after')
+    def _ordered(self) -> PressureServoConfig:
+        if self.sensor_low_Pa >= self.sensor_high_Pa:
+            raise ValueError(
+                f'sensor_low_Pa = {self.sensor_low_Pa:g} is not less than sensor_high_Pa = '
+                f'{self.sensor_high_Pa:g}'
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class CylinderAxes:
+    """
+    What the arm says of the axes, arrays (m,) in their order.
+
+    Attributes
+    ----------
+    names :
+        Of the actuators.
+    torque_per_pressure :
+        Nominal ratio [N m/Pa].
+    pressure_min_Pa, pressure_max_Pa :
+        Limits of the command.
+    max_rate_Pa_s :
+        At which homing raises or lowers a pressure.
+    preload_Pa :
+        Where homing ends.
+
+    """
+
+    names: tuple[str, ...]
+    torque_per_pressure: Array
+    pressure_min_Pa: Array
+    pressure_max_Pa: Array
+    max_rate_Pa_s: Array
+    preload_Pa: Array
+
+    def check(self, command: Array) -> Array:
+        """Return commanded pressures (m,) as floats; raises ValueError naming what is wrong."""
+        values = np.array(command, dtype=float)
+        if values.shape != (len(self.names),):
+            raise ValueError(
+                f'command has shape {values.shape}; expected ({len(self.names)},) pressures'
+            )
+        limits = zip(self.names, values, self.pressure_min_Pa, self.pressure_max_Pa)
+        for name, value, low, high in limits:
+            slack = 1e-9 * (high - low)
+            if not low - slack <= value <= high + slack:  # also NaN
+                raise ValueError(f'{name} = {value:.6g} Pa outside [{low:.6g}, {high:.6g}] Pa')
+        return values

@@ -1,0 +1,139 @@
+"""A water-hydraulic arm without the arm: servo drives and a DAQ that drivers talk to."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.emulation.daq_service import EmulatedDaq
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.injected_faults import daq_faults, inject, servo_faults
+from softarm_ros.emulation.modbus_drive import EmulatedDrives
+from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
+from softarm_ros.plant.plant import Plant
+
+Array = NDArray[np.float64]
+
+
+class EmulatedHydraulicArm:
+    """
+    Servo drives on Modbus TCP and a DAQ on gRPC, wired to the simulated arm.
+
+    Limit and resolution of the torque are the drives', its lag the plant's; noise and offset of
+    the pressures are the sensors', resolution the converter's. It begins switched off, the brakes
+    of the motors closed on the preload.
+
+    Parameters
+    ----------
+    plant
+        The arm, as just made.
+    servo, daq
+        Of the rig's devices; sensors are found by the names of the servo's axes.
+    seed
+        Of the converter's noise.
+
+    """
+
+    def __init__(
+        self, plant: HydraulicPlant, servo: ServoConfig, daq: DaqConfig, seed: int
+    ) -> None:
+        self.plant: Plant = plant
+        self._arm = plant
+        self._names = servo.names
+        self._inputs = daq.inputs
+        self._rest_V = np.zeros(len(daq.input_channels))
+        n = len(servo.axes)
+        self._lock = threading.Lock()
+        self._position, self._speed = np.zeros(n), np.zeros(n)
+        self._waiting_s = 0.0
+        plant.park()
+        self._drives = EmulatedDrives(servo, self, brake_close_s=plant.config.drive.brake.close_s)
+        self._daq = EmulatedDaq(daq, self._volts_now, seed=seed)
+        self._volts = self._rest_V
+        self._sense()
+        self._running = False
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time [s], with what is not simulated yet."""
+        return self._arm.time_s + self._waiting_s
+
+    # -- life
+
+    def start(self, folder: Path) -> None:
+        """Start both devices; their ports go into `servo.port` and `daq.port`."""
+        self._drives.start()
+        self._running = True
+        self._daq.start()
+        for name, port in (('servo', self._drives.port), ('daq', self._daq.port)):
+            # In one piece: a driver may look at any moment.
+            path = folder / f'{name}.port'
+            path.with_suffix('.part').write_text(f'{port}\n')
+            path.with_suffix('.part').replace(path)
+
+    def close(self) -> None:
+        """End both devices; may be called twice."""
+        if self._running:
+            self._running = False
+            self._drives.close()
+            self._daq.close()
+
+    # -- time
+
+    def advance(self, duration_s: float) -> None:
+        """Let time pass, in whole steps of the plant; see `EmulatedArm.advance`."""
+        errors = [*self._drives.errors, *self._daq.errors]
+        if errors:
+            raise EmulationError('; '.join(errors))
+        self._waiting_s += duration_s
+        step = self._arm.config.time_step_s
+        count = int(self._waiting_s / step + 1e-6)
+        if count == 0:
+            return
+        self._waiting_s = max(self._waiting_s - count * step, 0.0)
+        self._arm.step_drives(self._drives.torque, self._drives.brakes_lifted, count * step)
+        self._sense()
+
+    def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
+        """Return where the shafts are [rad] and how fast [rad/s]: the load of the drives."""
+        with self._lock:
+            return self._position, self._speed
+
+    def _sense(self) -> None:
+        pressures = dict(zip(self._names, self._arm.sensor_signals()))
+        volts = self._rest_V.copy()
+        for i, part in enumerate(self._inputs):
+            volts[i] = part.volts(pressures.get(part.name, 0.0))
+        position, speed = self._arm.shaft_positions(), self._arm.shaft_speeds()
+        with self._lock:
+            self._position, self._speed, self._volts = position, speed, volts
+
+    def _volts_now(self) -> Array:
+        with self._lock:
+            return self._volts
+
+    # -- faults and truth
+
+    def inject(self, fault: str) -> str:
+        """Break or mend something; see `injected_faults`."""
+        return inject({**servo_faults(self._drives), **daq_faults(self._daq)}, fault)
+
+    def report(self) -> dict[str, str]:
+        """Return torques, pressures and states as they truly are."""
+        return {
+            'emulator': 'pymodbus server, gRPC service of DAQmx',
+            'drives': ', '.join(self._drives.states),
+            'brakes_lifted': ', '.join(str(bool(b)).lower() for b in self._drives.brakes_lifted),
+            'torque_N_m': _listed(self._drives.torque, 1.0, 4),
+            'pressure_kPa': _listed(self._arm.true_pressures(), 1e-3, 1),
+            'boiled_s': _listed(self._arm.boiled_s, 1.0, 3),
+        }
+
+
+def _listed(values: Array, factor: float, digits: int) -> str:
+    return ' '.join(f'{factor * value:.{digits}f}' for value in values)

@@ -1,0 +1,112 @@
+"""Devices of water-hydraulic arms: servo drives for the cylinders, a DAQ for the pressures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
+from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.devices import DeviceName, Devices
+from softarm_ros.rigs.errors import Problem
+
+KIND = 'hydraulic'
+_ROUNDING = 1e-9
+
+
+class HydraulicDevices(Devices):
+    """What moves and measures the water."""
+
+    DRIVING: ClassVar[DeviceName] = 'servo'
+
+    servo: PressureServoConfig = Field(description='a drive for each actuator, in their order')
+    daq: DaqConfig = Field(description='a pressure sensor for each actuator, of its name')
+
+
+@check('actuators', 'devices', kind=KIND)
+def _axes(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    names = [actuator.name for actuator in rig.actuators]
+    servo = rig.devices.servo
+    if list(servo.names) != names:
+        yield Problem(
+            ('devices', 'servo', 'axes'),
+            f'expected the actuators in their order: {", ".join(names)}',
+            ', '.join(servo.names),
+        )
+        return
+    for i, (actuator, axis) in enumerate(zip(rig.actuators, servo.axes)):
+        needed = actuator.torque_per_pressure_N_m_Pa * actuator.pressure_max_Pa
+        if axis.torque_limit_N_m < needed * (1.0 - _ROUNDING):
+            yield Problem(
+                ('devices', 'servo', 'axes', i, 'torque_limit_N_m'),
+                f'expected at least {needed:g}, the nominal torque of pressure_max_Pa',
+                f'{axis.torque_limit_N_m:g}',
+            )
+        if not servo.sensor_low_Pa < actuator.pressure_min_Pa:
+            yield Problem(
+                ('devices', 'servo', 'sensor_low_Pa'),
+                f'expected less than pressure_min_Pa of {actuator.name!r}',
+                f'{servo.sensor_low_Pa:g}',
+            )
+        if not actuator.pressure_max_Pa < servo.sensor_high_Pa:
+            yield Problem(
+                ('devices', 'servo', 'sensor_high_Pa'),
+                f'expected more than pressure_max_Pa of {actuator.name!r}',
+                f'{servo.sensor_high_Pa:g}',
+            )
+
+
+@check('actuators', 'devices', kind=KIND)
+def _sensors(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    inputs = [part for part in rig.devices.daq.inputs if part.unit == 'Pa']
+    found = [part.name for part in inputs if part.name in rig.actuator_names]
+    if found != list(rig.actuator_names):
+        yield Problem(
+            ('devices', 'daq', 'inputs'),
+            f'expected an input in Pa for each actuator, in their order: '
+            f'{", ".join(rig.actuator_names)}',
+            ', '.join(found) or 'none',
+        )
+        return
+    for i, part in enumerate(rig.devices.daq.inputs):
+        if part.name not in rig.actuator_names:
+            continue
+        actuator = rig.actuators[rig.actuator_names.index(part.name)]
+        ends = sorted(float(v) for v in part.value([part.min_V, part.max_V]))
+        if not ends[0] <= actuator.pressure_min_Pa < actuator.pressure_max_Pa <= ends[1]:
+            yield Problem(
+                ('devices', 'daq', 'inputs', i, 'scale'),
+                f'expected a range that holds {actuator.pressure_min_Pa:g} to '
+                f'{actuator.pressure_max_Pa:g} Pa, found {ends[0]:g} to {ends[1]:g} Pa',
+                f'{part.scale:g}',
+            )
+        if part.open_below_V is not None and float(part.value(part.open_below_V)) > min(
+            actuator.pressure_min_Pa, rig.devices.servo.sensor_low_Pa
+        ):
+            yield Problem(
+                ('devices', 'daq', 'inputs', i, 'open_below_V'),
+                'expected a voltage below that of the least pressure a sound sensor says '
+                f'(sensor_low_Pa = {rig.devices.servo.sensor_low_Pa:g})',
+                f'{part.open_below_V:g}',
+            )
+
+
+@check('actuators', 'plant', 'devices', kind=KIND)
+def _same_drives(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    most = rig.plant.drive.max_torque_N_m
+    for i, axis in enumerate(rig.devices.servo.axes):
+        if axis.torque_limit_N_m > most * (1.0 + _ROUNDING):
+            yield Problem(
+                ('devices', 'servo', 'axes', i, 'torque_limit_N_m'),
+                f'expected at most plant.drive.max_torque_N_m = {most:g}',
+                f'{axis.torque_limit_N_m:g}',
+            )
