@@ -40,8 +40,9 @@ class ServoDriver:
     Drives all axes together: one in trouble stops all.
 
     The caller never waits for the network. Torque is applied only while every axis is enabled and
-    commands are fresh; otherwise it is zero and, after any problem, all drives are switched off
-    until `reset` and `enable` are called. A connection that comes back changes nothing of that.
+    commands are fresh; otherwise it is zero (with `holding_brakes`, that of before until the
+    drives are off) and, after any problem, all drives are switched off until `reset` and `enable`
+    are called. A connection that comes back changes nothing of that.
     """
 
     def __init__(self, config: ServoConfig) -> None:
@@ -76,6 +77,8 @@ class ServoDriver:
         self._off = [config.control_words.disable_voltage] * n
         self._controls = self._off
         self._silent: set[int] = set()
+        self._last = np.zeros(n)  # torques with which the last running axes were commanded
+        self._last_enabling = 0
         self._written_stamp = -np.inf
         self._heard = dict.fromkeys(units, -np.inf)
         self._next_attempt = -np.inf
@@ -308,7 +311,7 @@ class ServoDriver:
         self._trouble(LINK, '', text)
         # The last resort: where only the answers are late or lost, this may still arrive.
         for unit in self._units:
-            unit.send(self._link, self._off, np.zeros(len(self._off)))
+            unit.send(self._link, self._off, self._idle_torque(self._enabling))
         self._link.close()
         self._next_attempt = time.monotonic() + self.config.reconnect_s
         with self._wake:
@@ -316,9 +319,10 @@ class ServoDriver:
 
     def _intent(self, now: float) -> Intent:
         words = self.config.control_words
-        torques, sent = np.zeros(len(self._off)), None
+        sent = None
         with self._wake:
             wanted, enabling, since = self._wanted, self._enabling, self._wanted_since
+            torques = self._idle_torque(enabling)
             running = wanted and self._running == enabling
             resetting = now < self._reset_until
             states = list(self._states)
@@ -326,12 +330,19 @@ class ServoDriver:
             if running and fresh and self._command is not None:
                 torques, sent = self._command, self._command_stamp
                 self._sent = True
+                self._last, self._last_enabling = torques, enabling
         controls = [next_control_word(state, wanted, words) for state in states]
         if resetting:
             for i, state in enumerate(states):
                 if state is DriveState.FAULT and self._controls[i] != words.fault_reset:
                     controls[i] = words.fault_reset
         return Intent(controls, torques, sent, wanted, running, enabling, since)
+
+    def _idle_torque(self, enabling: int) -> Array:
+        """Return what is written where no command is followed: zero, or what brakes wait for."""
+        if self.config.holding_brakes and self._last_enabling == enabling:
+            return self._last
+        return np.zeros(len(self._off))
 
     def _note_written(self, stamp: float | None) -> None:
         if stamp is not None and stamp != self._written_stamp:
@@ -411,7 +422,7 @@ class ServoDriver:
         failure: NoAnswerError | RefusedError | None = None
         for unit in self._units:
             try:
-                unit.write(self._link, self._off, np.zeros(len(self._off)))
+                unit.write(self._link, self._off, self._idle_torque(self._enabling))
             except (NoAnswerError, RefusedError) as error:
                 failure = error
         if failure is not None:

@@ -72,6 +72,11 @@ class ServoConfig(ConfigBlock):
     fault_names: dict[int, str] = Field(
         default={}, description='of the drive, over those of the profile CiA 402'
     )
+    holding_brakes: bool = Field(
+        default=False,
+        description='the motors have brakes that the drives close: what switches them off leaves '
+        'the torque command as it is, for the drive to hold it until they have closed',
+    )
     max_gap: int = Field(
         default=0,
         ge=0,
