@@ -25,6 +25,7 @@ from softarm_ros.emulation.cia402_drive import EXCESS_SPEED_FAULT, EmulatedDrive
 Array = NDArray[np.float64]
 _WRITE_FUNCTIONS = (6, 16, 22, 23)
 _START_S = 5.0
+_LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
 _SILENT = logging.NullHandler()
 
 
@@ -252,7 +253,7 @@ class EmulatedDrives:
             await asyncio.sleep(self._period_s)
             now = time.monotonic()
             try:
-                self._advance(now - last)
+                self._advance(min(now - last, _LONGEST_S))
             except Exception as error:  # a broken load must not look like a broken link
                 self.errors.append(f'load: {error!r}')
                 raise
