@@ -10,9 +10,10 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.plant.pam_arm.config import PamPlantConfig, ValveDriveConfig
+from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 

@@ -17,11 +17,12 @@ def run(start, seconds, inflate, tension=0.0, times=(10.0, 8.0), play=0.0, leak=
         opened=(0.0, NEVER)):  # fmt: skip
     gas, free = np.array([start]), np.array([start])
     limits = np.array([LOW, FULL, PULL, PUSH, leak, play])
+    open_s, close_s = np.full((1, 2), -1.0), np.full((1, 2), -1.0)
+    open_s[0, int(inflate)], close_s[0, int(inflate)] = opened
     for k in range(round(seconds / h)):
         fill_muscles(
-            gas, free, np.array([tension]), np.array([opened[0]]), np.array([opened[1]]),
-            np.array([inflate]), np.array([times]), limits, k * h, h,
-        )  # fmt: skip
+            gas, free, np.array([tension]), open_s, close_s, np.array([times]), limits, k * h, h
+        )
     return gas[0], free[0]
 
 
@@ -61,10 +62,10 @@ def test_play_is_what_a_stop_leaves_of_its_input():
     )
     stop.reset(0.1)
     for k in range(4000):
-        fill_muscles(
-            gas, free, np.zeros(1), np.zeros(1), np.array([NEVER]),
-            np.array([math.sin(0.01 * k) > 0.2]), np.array([[10.0, 8.0]]), limits, 0.0, 1e-3,
-        )  # fmt: skip
+        open_s, close_s = np.zeros((1, 2)), np.full((1, 2), -1.0)
+        close_s[0, int(math.sin(0.01 * k) > 0.2)] = NEVER
+        times = np.array([[10.0, 8.0]])
+        fill_muscles(gas, free, np.zeros(1), open_s, close_s, times, limits, 0.0, 1e-3)
         held = stop.step(float(gas[0])).output
         assert gas[0] - free[0] == pytest.approx(held, abs=1e-8)
 

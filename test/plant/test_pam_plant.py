@@ -79,7 +79,7 @@ def test_hold_closes_all_valves_within_their_delays():
     plant = driven(RIG.simulated_arm(0), 2.0)
     plant.hold()
     latest = 0.02 + 1e-3 + 0.015 + 2e-3 + 3 * 5e-4
-    assert plant.board.close_s.max() <= plant.time_s + latest
+    assert plant.relays.close_s.max() <= plant.time_s + latest
     plant.step(None, 1.0)
     still = plant.true_section_tips()[0, :3, 3]
     plant.step(None, 0.5)

@@ -5,7 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from softarm_ros.plant.pam_arm.config import RelayConfig, ValveDriveConfig
+from softarm_ros.drivers.valve_config import ValveDriveConfig
+from softarm_ros.plant.pam_arm.config import RelayConfig
+from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
 
 T = np.linspace(0.0, 24.0, 25)
@@ -36,7 +38,7 @@ def drive_config(**changes):
 
 def board(muscles=4, seed=0, **changes):
     relays = RelayConfig.model_validate(RELAYS | changes)
-    return ValveBoard(muscles, drive_config(), relays, np.random.default_rng(seed))
+    return ValveBoard(drive_config(), Relays(muscles, relays, np.random.default_rng(seed)))
 
 
 def no_load(lengths):
@@ -72,7 +74,7 @@ def test_a_busy_muscle_takes_no_pulse():
         valves.fire(0.054, 1, False, 25)
     assert not valves.busy(0.055).any()
     valves.fire(0.055, 1, False, 25)
-    check_log(valves.log, valves.drive, valves.relays)
+    check_log(valves.log, valves.drive, valves.relays.config)
 
 
 @pytest.mark.parametrize('ticks', [0, 19, 201])
@@ -83,10 +85,10 @@ def test_pulses_too_short_or_too_long_are_refused(ticks):
 
 def test_each_valve_has_its_own_delay_and_a_seed_repeats_it():
     first, second = board(seed=3), board(seed=3)
-    assert np.array_equal(first.delays_s, second.delays_s)
-    assert len(np.unique(first.delays_s)) == first.delays_s.size
+    assert np.array_equal(first.relays.delays_s, second.relays.delays_s)
+    assert len(np.unique(first.relays.delays_s)) == first.relays.delays_s.size
     assert first.fire(0.0, 0, True, 30) == second.fire(0.0, 0, True, 30)
-    assert not np.array_equal(first.delays_s, board(seed=4).delays_s)
+    assert not np.array_equal(first.relays.delays_s, board(seed=4).relays.delays_s)
 
 
 def test_cutting_closes_what_is_open_and_forgets_what_is_not_on_yet():
@@ -97,7 +99,7 @@ def test_cutting_closes_what_is_open_and_forgets_what_is_not_on_yet():
     assert short.off_s == pytest.approx(0.115) and short.on_s == running.on_s
     assert short.close_s - short.off_s == pytest.approx(running.close_s - running.off_s)
     assert never.off_s == never.on_s == waiting.on_s and never.close_s <= never.open_s
-    assert valves.close_s[0] == short.close_s and valves.log == [short, never]
+    assert valves.relays.close_s[0, 1] == short.close_s and valves.log == [short, never]
     assert valves.cut(0.2) == []
 
 
@@ -105,6 +107,7 @@ def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
     """One valve, no delays that differ: integrate the flow over the pulses and compare."""
     valves = board(1, closing_spread_s=0.0, jitter_s=0.0)
     drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
+    table = drive.lengths.valves
     length, done = 0.1, 0
     for k in range(400):
         now = 0.05 * k
@@ -112,14 +115,16 @@ def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
         drive.command(now, np.array([target]), 0.05)
         for pulse in valves.log[done:]:
             opened = pulse.close_s - pulse.open_s
-            curve = drive.valves.inflating if pulse.inflate else drive.valves.deflating
+            curve = (
+                drive.lengths.valves.inflating if pulse.inflate else drive.lengths.valves.deflating
+            )
             length = float(curve(curve.inverse(length) + opened))
         done = len(valves.log)
         if k > 5:
             assert abs(drive.estimate[0] - target) < 1e-3
         assert drive.estimate[0] == pytest.approx(length, abs=1e-9)
     assert done > 50 and {p.inflate for p in valves.log} == {True, False}
-    check_log(valves.log, valves.drive, valves.relays)
+    check_log(valves.log, valves.drive, valves.relays.config)
 
 
 def test_ways_shorter_than_most_of_a_pulse_wait():
@@ -153,7 +158,7 @@ def test_holding_takes_back_what_was_cut():
     drive.command(0.0, np.array([0.092, 0.1]), 0.05)
     full = drive.estimate.copy()
     drive.hold(0.08)  # relays go off at 0.1 s, 80 ms after they went on
-    curve = drive.valves.deflating
+    curve = drive.lengths.valves.deflating
     assert drive.estimate[0] == pytest.approx(float(curve(curve.inverse(0.1) + 0.08)), abs=1e-9)
     assert drive.estimate[0] > full[0] and drive.estimate[1] == 0.1
     assert np.all(drive.velocity == 0.0)
@@ -171,7 +176,7 @@ def test_interlock_holds_whatever_is_asked(seed):
         if rng.uniform() < 0.1:
             drive.hold(now)
     assert len(valves.log) > 300
-    check_log(valves.log, valves.drive, valves.relays)
+    check_log(valves.log, valves.drive, valves.relays.config)
 
 
 def test_tables_that_are_no_tables():

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from softarm_ros import load_rig
+from softarm_ros.drivers.valve_config import ValveDriveConfig, ValveTableConfig
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.plant.pam_arm.config import (
     PamPlantConfig,
     PneumaticsConfig,
     RelayConfig,
-    ValveDriveConfig,
-    ValveTableConfig,
 )
 from softarm_ros.rigs.checks import find_inconsistencies
 from softarm_ros.rigs.muscle_rig import MuscleConfig, MuscleRig

@@ -1,4 +1,4 @@
-"""Parameters of the simulated muscle arm, and of the valve drive it stands in for."""
+"""Parameters of the simulated muscle arm."""
 
 from __future__ import annotations
 
@@ -6,71 +6,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig
-from softarm_ros.models.minimum_energy.valves import MuscleValves
-from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.plant.config import PlantBase
-
-
-class ValveTableConfig(ConfigBlock):
-    """Length of an unloaded muscle against the time its valve has been open."""
-
-    times_s: tuple[NonNegative, ...] = Field(min_length=2, description='from the end, rising')
-    lengths_m: tuple[Positive, ...]
-
-    @model_validator(mode='after')
-    def _pairs(self) -> ValveTableConfig:
-        if len(self.lengths_m) != len(self.times_s):
-            raise ValueError(
-                f'{len(self.times_s)} times_s but {len(self.lengths_m)} lengths_m: expected pairs'
-            )
-        return self
-
-
-class ValveDriveConfig(ConfigBlock):
-    """
-    What turns lengths into valve times: the driver's tables and the valve board's timing.
-
-    Part of what is known of the arm, not of the simulation: the board is a micro-controller with a
-    tick of 1 ms.
-    """
-
-    deflating: ValveTableConfig = Field(description='from full, falling')
-    inflating: ValveTableConfig = Field(description='from empty, rising')
-    shortest_pulse_s: float = Field(ge=1e-3, description='less does not open a valve reliably')
-    longest_pulse_s: Positive = Field(description='a longer way takes several commands')
-    max_pull_N: Positive = Field(description='of a full muscle; zero for an empty one')
-    supply_push_N: NonNegative = Field(description='supply pressure by cross-section of a bag')
-    guard_s: Positive = Field(
-        description='all off between two pulses of a muscle: longer than relay and valve take'
-    )
-
-    @model_validator(mode='after')
-    def _usable(self) -> ValveDriveConfig:
-        self.table()
-        if self.shortest_pulse_s >= self.longest_pulse_s:
-            raise ValueError(
-                f'shortest_pulse_s = {self.shortest_pulse_s} must be below longest_pulse_s = '
-                f'{self.longest_pulse_s}'
-            )
-        return self
-
-    def table(self) -> MuscleValves:
-        """Return both curves; raises `ValueError` if one is not monotone the right way."""
-        fall, rise = self.deflating, self.inflating
-        return MuscleValves(
-            MonotoneCurve(
-                fall.times_s, fall.lengths_m, 'deflating.times_s', 'deflating.lengths_m'
-            ),
-            MonotoneCurve(
-                rise.times_s, rise.lengths_m, 'inflating.times_s', 'inflating.lengths_m'
-            ),
-        )
-
-    @property
-    def range_m(self) -> tuple[float, float]:
-        """Shortest and longest length [m] that both tables have."""
-        fall, rise = self.deflating.lengths_m, self.inflating.lengths_m
-        return max(min(fall), min(rise)), min(max(fall), max(rise))
 
 
 class RelayConfig(ConfigBlock):

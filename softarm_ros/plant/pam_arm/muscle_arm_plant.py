@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.plant.actuator_state import ActuatorState, Array
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
-from softarm_ros.plant.pam_arm.config import PamPlantConfig, ValveDriveConfig
+from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
+from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
 from softarm_ros.plant.stepped_plant import SteppedPlant
 
@@ -49,7 +51,9 @@ class MuscleArmPlant(SteppedPlant):
     time_s
         Simulated time [s], from 0.
     board
-        Valve board with the log of all pulses.
+        Valve board with the log of all pulses that commands led to.
+    relays
+        Behind it, with the valves.
 
     """
 
@@ -87,7 +91,8 @@ class MuscleArmPlant(SteppedPlant):
             ]
         )
         valves = np.random.default_rng([seed, _VALVE_STREAM])
-        self.board = ValveBoard(home.size, drive, config.relays, valves)
+        self.relays = Relays(home.size, config.relays, valves)
+        self.board = ValveBoard(drive, self.relays)
         self._drive = MuscleDrive(drive, self.board, home, load_of)
         self._gas, self._free = home.copy(), home.copy()
         self._body = MovingBackbone(
@@ -99,6 +104,29 @@ class MuscleArmPlant(SteppedPlant):
         self._tension = np.zeros(home.size)
         self._settle()
         self._first_frame()
+
+    def switch(self, outputs: NDArray[np.bool_], at_s: float) -> None:
+        """
+        Let the relays follow a valve board instead of commands; then `step(None, ...)` moves on.
+
+        Parameters
+        ----------
+        outputs : (m, 2)
+            Which relays are on: those of the deflating, of the inflating valves.
+        at_s
+            When they became so, simulated time [s]: somewhat late will do, see `Relays.switch`.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one.
+
+        """
+        if outputs.shape != self.relays.open_s.shape:
+            raise ValueError(
+                f'outputs have shape {outputs.shape}; expected {self.relays.open_s.shape}'
+            )
+        self.relays.switch(outputs, at_s, self.time_s)
 
     def hold(self) -> None:
         """Close all valves: the muscles keep their gas."""
@@ -159,9 +187,10 @@ class MuscleArmPlant(SteppedPlant):
         return acting, stiffness
 
     def _advance(self, h: float, steps: int) -> None:
-        body, board = self._body, self.board
+        body, relays = self._body, self.relays
+        relays.catch_up(self.time_s)
         status = drive_muscle_arm(
-            self._gas, self._free, self._tension, board.open_s, board.close_s, board.inflating,
+            self._gas, self._free, self._tension, relays.open_s, relays.close_s,
             self._filling_times, self._limits, self._offset, self._full_stiffness,
             self.config.softening, body.nodes, body.positions, body.velocity, body.spin,
             body.lengths, body.ds, body.stiffness, body.masses, body.inertias,

@@ -31,7 +31,6 @@ def fill_muscles(
     tension: Array,
     open_s: Array,
     close_s: Array,
-    inflating: NDArray[np.bool_],
     filling_times: Array,
     limits: Array,
     now: float,
@@ -48,8 +47,8 @@ def fill_muscles(
         (m,) [m], changed.
     tension
         (m,) [N], positive pulling.
-    open_s, close_s, inflating
-        (m,): when the valve of the last pulse opens and closes, and which one it is.
+    open_s, close_s
+        (m, 2) [s]: when the valves, emptying and filling, open and close.
     filling_times
         (m, 2) [s]: emptying, filling.
     limits
@@ -62,14 +61,14 @@ def fill_muscles(
     for i in range(gas.size):
         stretched = tension[i] / skeleton
         flow = h * (full - gas[i] + stretched) / leak_time
-        is_open = min(close_s[i], now + h) - max(open_s[i], now)
-        if is_open > 0.0:
-            if inflating[i]:
-                head = full + push / skeleton - gas[i] + stretched
-                flow += is_open * max(head, 0.0) / filling_times[i, 1]
-            else:
-                head = gas[i] - shortest - stretched
-                flow -= is_open * max(head, 0.0) / filling_times[i, 0]
+        emptied = min(close_s[i, 0], now + h) - max(open_s[i, 0], now)
+        if emptied > 0.0:
+            head = gas[i] - shortest - stretched
+            flow -= emptied * max(head, 0.0) / filling_times[i, 0]
+        filled = min(close_s[i, 1], now + h) - max(open_s[i, 1], now)
+        if filled > 0.0:
+            head = full + push / skeleton - gas[i] + stretched
+            flow += filled * max(head, 0.0) / filling_times[i, 1]
         gas[i] = min(max(gas[i] + flow, shortest), full)
         free[i] = min(max(free[i], gas[i] - play), gas[i] + play)
 
@@ -103,7 +102,6 @@ def drive_muscle_arm(
     tension: Array,
     open_s: Array,
     close_s: Array,
-    inflating: NDArray[np.bool_],
     filling_times: Array,
     limits: Array,
     offset: Array,
@@ -131,8 +129,7 @@ def drive_muscle_arm(
     acting, stiffness = np.empty(lengths.shape), np.empty(lengths.shape)
     for step in range(steps):
         fill_muscles(
-            gas, free, tension, open_s, close_s, inflating, filling_times, limits,
-            now + step * h, h,
+            gas, free, tension, open_s, close_s, filling_times, limits, now + step * h, h
         )  # fmt: skip
         muscle_state_into(free, offset, full_stiffness, softening, limits, acting, stiffness)
         done = step_backbone(

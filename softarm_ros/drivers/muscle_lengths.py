@@ -1,0 +1,132 @@
+"""Lengths of muscles by valve times alone: which pulses lead to a target, where they have led."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.drivers.valve_config import ValveDriveConfig
+from softarm_ros.models.minimum_energy.valves import ValveCommand
+
+Array = NDArray[np.float64]
+
+TICK_S = 1e-3  # of the board
+# A way shorter than this share of the shortest pulse is left for later: it would be overshot by
+# more than what remains, and then back.
+_WORTH_A_PULSE = 0.75
+_FLOW_RATES = (0.2, 3.0)  # beyond, the load is beyond what the muscle can do
+
+
+@dataclass(frozen=True)
+class PulseChoice:
+    """
+    Pulses that lead towards a target.
+
+    Attributes
+    ----------
+    muscles : (k,)
+        Which of the m muscles get one.
+    inflate : (m,)
+        Which of a muscle's two valves its way needs.
+    ticks : (m,)
+        How long it would be [ms], shortest to longest pulse; of the chosen muscles only it counts.
+    rates : (m, 2)
+        How fast each empties and fills under its load, by the unloaded tables.
+
+    """
+
+    muscles: NDArray[np.intp]
+    inflate: NDArray[np.bool_]
+    ticks: NDArray[np.int_]
+    rates: Array
+
+
+class MuscleLengths:
+    """
+    Keeps an estimate of every length, as nothing measures one.
+
+    It is where the table says the pulses have led since homing. What delays, loads, leaks and play
+    make of them does not show in it.
+
+    Parameters
+    ----------
+    config
+        Tables and timing.
+    lengths
+        (m,) [m] after homing.
+    load_of
+        Pull of the muscles (m,) [N] when they hold lengths (m,) [m], by the model of the arm: a
+        muscle that pulls empties slowly and fills fast.
+
+    Attributes
+    ----------
+    estimate : (m,)
+        Lengths [m].
+
+    """
+
+    def __init__(
+        self, config: ValveDriveConfig, lengths: Array, load_of: Callable[[Array], Array]
+    ) -> None:
+        self.config = config
+        self._load_of = load_of
+        self.valves = config.table()
+        self.estimate = np.array(lengths, dtype=np.float64)
+        self._before = self.estimate.copy()
+        self._rates = np.ones((self.estimate.size, 2))
+
+    def choose(self, target: Array, idle: NDArray[np.bool_]) -> PulseChoice:
+        """Return pulses of idle muscles (m,) towards lengths (m,) [m] within the tables."""
+        rates = self._flow_rates(target)
+        way = self.valves.times(self.estimate, target)
+        inflate = way.inflate_s > way.deflate_s
+        wanted = np.where(inflate, way.inflate_s / rates[:, 1], way.deflate_s / rates[:, 0])
+        shortest, longest = self.config.shortest_pulse_s, self.config.longest_pulse_s
+        chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
+        ticks = np.rint(np.clip(wanted, shortest, longest) / TICK_S).astype(int)
+        return PulseChoice(chosen, inflate, ticks, rates)
+
+    def carry_out(self, choice: PulseChoice, opened_s: Array) -> None:
+        """Let the estimate go where pulses of (m,) [s], 0 of those not chosen, lead."""
+        after = self._after(self.estimate, opened_s, choice.inflate, choice.rates)
+        self._before[choice.muscles] = self.estimate[choice.muscles]
+        self._rates[choice.muscles] = choice.rates[choice.muscles]
+        self.estimate = after
+
+    def cut(self, muscle: int, inflate: bool, opened_s: float) -> None:
+        """Let a muscle's estimate go back to where its last pulse led that was cut short."""
+        i = slice(muscle, muscle + 1)
+        self.estimate[muscle] = self._after(
+            self._before[i], np.array([opened_s]), np.array([inflate]), self._rates[i]
+        )[0]
+
+    def _flow_rates(self, target: Array) -> Array:
+        """
+        Return how fast muscles empty and fill (m, 2) under their load, by the unloaded tables.
+
+        Gas flows with the difference of pressures, of which pulling takes its share: at a length
+        where the pump could pull F more than the skeleton takes, T of which are used, emptying
+        slows down by 1 - T / F; filling likewise quickens.
+        """
+        config, load = self.config, self._load_of(target)
+        low, high = config.deflating.lengths_m[-1], config.deflating.lengths_m[0]
+        skeleton = config.max_pull_N / (high - low)
+        empty = np.maximum(self.estimate - low, 1e-3 * high)
+        fill = high - self.estimate + config.supply_push_N / skeleton
+        rates = np.stack([1.0 - load / skeleton / empty, 1.0 + load / skeleton / fill], axis=1)
+        return np.clip(rates, *_FLOW_RATES)
+
+    def _after(
+        self, lengths: Array, opened_s: Array, inflate: NDArray[np.bool_], rates: Array
+    ) -> Array:
+        none = np.zeros(opened_s.size)
+        return self.valves.lengths(
+            lengths,
+            ValveCommand(
+                np.where(inflate, opened_s * rates[:, 1], none),
+                np.where(inflate, none, opened_s * rates[:, 0]),
+            ),
+        )
