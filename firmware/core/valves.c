@@ -103,7 +103,7 @@ static void open(sa_valves_t *valves, const sa_frame_t *frame) {
   const uint8_t *times = frame->payload + 2;
   for (uint8_t i = 0; i < SA_VALVES; i++) {
     const uint16_t time_ms = sa_get_u16(times + 2u * i);
-    if (time_ms > valves->cap_ms) {
+    if (time_ms > valves->cap_ms && time_ms != SA_GO_ON) {
       sa_link_answer(&valves->link, frame, SA_ERROR_LIMIT);
       return;
     }
@@ -115,7 +115,10 @@ static void open(sa_valves_t *valves, const sa_frame_t *frame) {
   const uint16_t batch = sa_get_u16(frame->payload);
   if (!valves->has_batch || batch != valves->batch) {
     for (uint8_t i = 0; i < SA_VALVES; i++) {
-      valves->left_ms[i] = sa_get_u16(times + 2u * i);
+      const uint16_t time_ms = sa_get_u16(times + 2u * i);
+      if (time_ms != SA_GO_ON) {
+        valves->left_ms[i] = time_ms;
+      }
     }
     valves->batch = batch;
     valves->has_batch = true; /* outputs change with the next tick, so that times are whole ticks */

@@ -1,7 +1,7 @@
 /* Sixty on-off valves of thirty muscles: output 2 m inflates muscle m, output 2 m + 1 deflates it.
  *
- * A command says how long each output is open from now on (0: close it) and has a batch number: a
- * repeat of the batch keeps the valves' time running and does not start it anew. Openings are
+ * A command says how long each output is open from now on (0: close it, SA_GO_ON: what it was told
+ * before stands) and has a batch number: a repeat of the batch keeps the valves' time running and does not start it anew. Openings are
  * timed here, in milliseconds, and are capped. Of one muscle never both are open, and one
  * opens only when the other has been closed for the dead time.
  */
@@ -17,6 +17,7 @@ extern "C" {
 #define SA_VALVE_STATE_US 20000ul
 #define SA_MOST_OPEN_MS 10000u /* the largest cap that can be configured */
 #define SA_MOST_DEAD_MS 200u
+#define SA_GO_ON 0xFFFFu
 
 typedef struct {
   void *context;

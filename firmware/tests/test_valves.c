@@ -92,6 +92,32 @@ static void the_other_valve_waits_for_the_dead_time(void) {
   CHECK_EQUAL(bench.open_us[1], 100000); /* the whole time, later */
 }
 
+static void what_goes_on_keeps_its_time(void) {
+  bench_t bench;
+  uint16_t open_ms[SA_VALVES] = {100};
+  bench_armed_valves(&bench, 500, 10);
+  bench_open(&bench, 1, open_ms);
+  for (uint16_t batch = 2; batch < 10; batch++) {
+    bench_run(&bench, 17000);
+    open_ms[0] = SA_GO_ON; /* over after six of them: it does not open again */
+    open_ms[7] = batch == 3 ? 60 : SA_GO_ON;
+    bench_open(&bench, batch, open_ms);
+  }
+  bench_run(&bench, 50000);
+  CHECK_EQUAL(bench.open_us[0], 100000);
+  CHECK_EQUAL(bench.open_us[7], 60000);
+  CHECK(none_open(&bench));
+  open_ms[1] = 50; /* beside an output that goes on, even if it is closed */
+  bench_open(&bench, 20, open_ms);
+  CHECK_EQUAL(bench.last_ack[2], SA_ERROR_INTERLOCK);
+  bench_send(&bench, SA_DISARM, NULL, 0);
+  bench_send(&bench, SA_ARM, NULL, 0);
+  open_ms[1] = 0;
+  bench_open(&bench, 21, open_ms);
+  bench_run(&bench, 20000);
+  CHECK(none_open(&bench)); /* what was told before arming is forgotten */
+}
+
 static void openings_beyond_the_cap_are_refused(void) {
   bench_t bench;
   uint16_t open_ms[SA_VALVES] = {0};
@@ -187,6 +213,7 @@ void run_valve_tests(void) {
   RUN(zero_closes_at_once);
   RUN(both_valves_of_a_muscle_are_refused);
   RUN(the_other_valve_waits_for_the_dead_time);
+  RUN(what_goes_on_keeps_its_time);
   RUN(openings_beyond_the_cap_are_refused);
   RUN(silence_closes_all);
   RUN(a_stop_frame_closes_all_before_the_next_poll);

@@ -18,6 +18,7 @@ VALVES = 60
 WATCHDOG_S = 0.2
 MICROSTEPS_PER_TURN = 3200  # 200 full steps of 16
 MAX_BRAKING_S = 0.04
+GO_ON = 0xFFFF  # of an output in OPEN: what it was told before stands
 
 
 class Type(IntEnum):
@@ -172,7 +173,7 @@ def valve_config(max_open_ms: int, dead_time_ms: int) -> bytes:
 
 
 def open_valves(batch: int, open_ms: Sequence[int]) -> bytes:
-    """Payload of OPEN: how long each output is open from now on, 0 to close it."""
+    """Payload of OPEN: how long each output is open from now on, 0 to close it, or GO_ON."""
     if len(open_ms) != VALVES:
         raise ValueError(f'open_ms: {len(open_ms)} given, {VALVES} needed')
     return struct.pack(f'<H{VALVES}H', batch & 0xFFFF, *open_ms)

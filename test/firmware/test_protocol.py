@@ -41,6 +41,8 @@ def test_firmware_and_driver_have_the_same_sizes():
     assert DEFINED['MAX_PAYLOAD'] == frames.MAX_PAYLOAD
     assert DEFINED['FRAME_OVERHEAD'] == frames.OVERHEAD
     ramp = (FIRMWARE / 'core' / 'ramp.h').read_text()
+    valves = (FIRMWARE / 'core' / 'valves.h').read_text()
+    assert f'SA_GO_ON 0x{messages.GO_ON:04X}u' in valves
     assert f'SA_MAX_BRAKING_MS {round(1e3 * messages.MAX_BRAKING_S)}u' in ramp
 
 

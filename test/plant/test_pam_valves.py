@@ -115,9 +115,7 @@ def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
         drive.command(now, np.array([target]), 0.05)
         for pulse in valves.log[done:]:
             opened = pulse.close_s - pulse.open_s
-            curve = (
-                drive.lengths.valves.inflating if pulse.inflate else drive.lengths.valves.deflating
-            )
+            curve = table.inflating if pulse.inflate else table.deflating
             length = float(curve(curve.inverse(length) + opened))
         done = len(valves.log)
         if k > 5:
