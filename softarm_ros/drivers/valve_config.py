@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from softarm_ros.drivers.messages import VALVES
+from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.models.minimum_energy.valves import MuscleValves
 from softarm_ros.models.monotone_curve import MonotoneCurve
@@ -69,3 +71,26 @@ class ValveDriveConfig(ConfigBlock):
         """Shortest and longest length [m] that both tables have."""
         fall, rise = self.deflating.lengths_m, self.inflating.lengths_m
         return max(min(fall), min(rise)), min(max(fall), max(rise))
+
+
+class ValveBoardConfig(SerialConfig):
+    """The board that times the valves, and which of its outputs are whose."""
+
+    baud: int = Field(default=115200, gt=0, description='of the firmware in firmware/valves')
+    rate_hz: float = Field(
+        default=50.0, ge=20.0, le=200.0, description='how often the board is told what to do'
+    )
+    pairs: tuple[int, ...] = Field(
+        min_length=1,
+        description='of each muscle, in the order of the actuators: pair p is output 2 p '
+        '(inflates) and output 2 p + 1 (deflates)',
+    )
+
+    @model_validator(mode='after')
+    def _outputs(self) -> ValveBoardConfig:
+        for i, pair in enumerate(self.pairs):
+            if not 0 <= pair < VALVES // 2:
+                raise ValueError(f'pairs[{i}] = {pair}: the board has 0 to {VALVES // 2 - 1}')
+            if pair in self.pairs[:i]:
+                raise ValueError(f'pairs[{i}] = {pair}: two muscles have it')
+        return self

@@ -109,7 +109,7 @@ class PulseBook:
         self._stamp_s = -np.inf
         self._open = 0
         self._free_s = np.full(m, -np.inf)
-        self._ways: deque[float] = deque([0.0], maxlen=_LATEST)
+        self._ways: deque[float] = deque(maxlen=_LATEST)
         never = [np.full(m, -np.inf) for _ in range(3)]
         self._latest = _Latest(np.zeros(m, np.bool_), np.zeros(m), *never)
 
@@ -119,14 +119,18 @@ class PulseBook:
         return self._number
 
     def start(self, number: int) -> None:
-        """Begin with a board that has shown a number: the next batch has another one."""
+        """Begin with a board that shows this number and has done nothing of what was told."""
         self._number = number
-        self._ways = deque([0.0], maxlen=_LATEST)
+        self._overtaken = self.pending = None
+        self._free_s[:] = self._stamp_s = -np.inf
+        self._latest.duration_s[:] = 0.0
+        self._open = 0
+        self._ways = deque(maxlen=_LATEST)
 
     def next_pulses(self, target: Array, now_s: float) -> ValveBatch | None:
         """Return a batch that leads towards lengths (m,) [m]; None if it would begin nothing."""
         # What is sent now arrives one way later, when that much more of the pulses is over.
-        idle = now_s + min(self._ways) >= self._free_s
+        idle = now_s + min(self._ways, default=0.0) >= self._free_s
         choice = self.lengths.choose(target, idle)
         if not choice.muscles.size:
             return None
@@ -197,15 +201,12 @@ class PulseBook:
             latest = self._latest
             for i in np.flatnonzero(latest.sent_s + latest.duration_s > cut_s):
                 self._cut(int(i), max(cut_s - latest.sent_s[i], 0.0))
-        self._free_s[:] = -np.inf  # all is closed since long, compared with a pulse
+        self._free_s[:] = self._stamp_s = -np.inf  # all is closed; stamps begin anew
         self._open = 0
 
-    def forget(self) -> None:
-        """Forget what is under way: the board started anew, or the lengths are told."""
-        self._overtaken = self.pending = None
-        self._free_s[:] = -np.inf
-        self._latest.duration_s[:] = 0.0
-        self._open = 0
+    def refused(self) -> None:
+        """Take note that the board will not have the batch under way."""
+        self.pending = None
 
     def _next(self) -> int:
         last = self._number if self.pending is None else self.pending.number
