@@ -15,11 +15,15 @@ from softarm_ros.geometry.configs import Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.muscle_devices import MuscleDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
+    from softarm_ros.drivers.muscle_valves import MuscleValves
+    from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
-    from softarm_ros.plant.plant import Plant
+    from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
 MuscleModelName = Literal['minimum_energy']
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
@@ -54,6 +58,9 @@ class MuscleRig(Rig):
     )
     valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
     plant: PamPlantConfig
+    devices: MuscleDevices | None = Field(
+        default=None, description='for the backends hardware and emulated; none without it'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
@@ -109,7 +116,7 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
-    def simulated_arm(self, seed: int) -> Plant:
+    def simulated_arm(self, seed: int) -> MuscleArmPlant:
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
@@ -123,6 +130,27 @@ class MuscleRig(Rig):
             seed,
             self.tip_load_kg,
         )
+
+    def actuator_driver(self, devices: Devices) -> MuscleValves:
+        """Return the driver of the valve board."""
+        from softarm_ros.drivers.muscle_valves import MuscleValves
+
+        assert isinstance(devices, MuscleDevices)
+        model = self.model()
+        return MuscleValves(
+            devices.valves,
+            self.valves,
+            self.actuator_names,
+            model.rest_configuration,
+            model.muscle_tensions,
+        )
+
+    def emulated_arm(self, seed: int) -> EmulatedMuscleArm:
+        """Return the valve firmware on the simulated arm."""
+        from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
+
+        assert self.devices is not None
+        return EmulatedMuscleArm(self.simulated_arm(seed), self.devices.valves)
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each module [m]."""

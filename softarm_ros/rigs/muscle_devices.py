@@ -1,0 +1,65 @@
+"""Devices of muscle arms: the board that times their valves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from softarm_ros.drivers.messages import WATCHDOG_S
+from softarm_ros.drivers.muscle_lengths import TICK_S
+from softarm_ros.drivers.valve_config import ValveBoardConfig
+from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.devices import DeviceName, Devices
+from softarm_ros.rigs.errors import Problem
+
+MOST_DEAD_S = 0.2  # SA_MOST_DEAD_MS of the firmware
+
+
+class MuscleDevices(Devices):
+    """What fills and empties the muscles."""
+
+    DRIVING: ClassVar[DeviceName] = 'valves'
+
+    valves: ValveBoardConfig = Field(description='the board that times the valves')
+
+
+@check('actuators', 'devices', kind='muscle')
+def _outputs(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    pairs, muscles = len(rig.devices.valves.pairs), len(rig.actuators)
+    if pairs != muscles:
+        yield Problem(
+            ('devices', 'valves', 'pairs'),
+            f'expected a pair of outputs for each of {muscles} actuators, in their order',
+            f'{pairs} pairs',
+        )
+
+
+@check('valves', 'devices', kind='muscle')
+def _times_of_the_board(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    if rig.valves.longest_pulse_s > WATCHDOG_S:
+        yield Problem(
+            ('valves', 'longest_pulse_s'),
+            f'expected at most {WATCHDOG_S:g}, the watchdog of the board: a pulse that it cuts '
+            'ends where nobody knows',
+            f'{rig.valves.longest_pulse_s:g}',
+        )
+    if rig.valves.guard_s > MOST_DEAD_S:
+        yield Problem(
+            ('valves', 'guard_s'),
+            f'expected at most {MOST_DEAD_S:g}, the longest dead time of the board',
+            f'{rig.valves.guard_s:g}',
+        )
+    for field in ('shortest_pulse_s', 'longest_pulse_s', 'guard_s'):
+        ticks = getattr(rig.valves, field) / TICK_S
+        if abs(ticks - round(ticks)) > 1e-6:
+            yield Problem(
+                ('valves', field),
+                'expected whole milliseconds, the ticks of the board',
+                f'{TICK_S * ticks:g}',
+            )
