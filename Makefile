@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | soak | clean : each sets up by itself.
+# make demo | test | firmware | lint | bench | soak | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,test
 endif
 
-.PHONY: demo test lint bench soak clean setup
+.PHONY: demo test firmware lint bench soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -47,6 +47,10 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore ,$(WALL_CLOCK))
 	$(BIN)/python -m pytest $(WALL_CLOCK)
 
+# Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
+firmware:
+	@$(MAKE) -s --no-print-directory -C firmware boards
+
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,4 +65,4 @@ soak: setup
 	$(BIN)/softarm run cable_arm --trajectory line_small --laps 6 --json soak.json
 
 clean:
-	rm -rf $(VENV) build install log demo-report *.egg-info
+	rm -rf $(VENV) build install log demo-report *.egg-info firmware/build
