@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.share_folder import share_folder
 
 Board = Literal['steppers', 'valves']
@@ -35,7 +36,7 @@ _OF_MAKE = {'MAKEFLAGS', 'MFLAGS', 'MAKELEVEL'}  # of a make that this process m
 _COMPILER: dict[str | Path, str] = {'make': 'make', 'cc': 'gcc libc6-dev'}
 
 
-class FirmwareBuildError(RuntimeError):
+class FirmwareBuildError(EmulationError):
     """An emulated board cannot be built; the message says what is missing or what went wrong."""
 
 

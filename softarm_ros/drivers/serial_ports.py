@@ -1,0 +1,99 @@
+"""The serial ports of this computer, and whether this user may open them."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from softarm_ros.drivers.problems import import_library
+
+# Arduino's own and their older and newer makers; what else sits behind a USB adapter is not asked
+# unless told to.
+_MEGA = {(0x2341, 0x0010), (0x2341, 0x0042), (0x2341, 0x0242), (0x2A03, 0x0010), (0x2A03, 0x0042)}
+_LINK_FOLDERS = (Path('/dev'), Path('/dev/serial/by-id'))
+OURS = 'softarm'  # begins the links of udev/70-softarm.rules
+
+
+@dataclass(frozen=True)
+class SerialPort:
+    """
+    One port.
+
+    Attributes
+    ----------
+    device :
+        As /dev/ttyACM0.
+    links :
+        Names that stay the same, the best to write into a rig file first.
+    usb_id :
+        vendor:product in hexadecimal, '' for none.
+    description :
+        What the device says it is.
+    trouble :
+        Why it cannot be opened by this user; '' if it can.
+    likely :
+        Whether it looks like a board of ours.
+
+    """
+
+    device: str
+    links: tuple[str, ...]
+    usb_id: str
+    description: str
+    trouble: str
+    likely: bool
+
+
+def list_serial_ports() -> list[SerialPort]:
+    """Return the ports, sorted by name; raises DriverError if pyserial is not installed."""
+    import_library('serial.tools.list_ports')
+    from serial.tools.list_ports import comports
+
+    links = _links()
+    ports = []
+    for info in sorted(comports(), key=lambda info: str(info.device)):
+        device = str(info.device)
+        known = links.get(str(Path(device).resolve()), ())
+        usb = (info.vid, info.pid)
+        ports.append(
+            SerialPort(
+                device=device,
+                links=known,
+                usb_id=f'{info.vid:04x}:{info.pid:04x}' if info.vid is not None else '',
+                description=info.description if info.description != 'n/a' else '',
+                trouble=access_trouble(device),
+                likely=usb in _MEGA or any(Path(k).name.startswith(OURS) for k in known),
+            )
+        )
+    return ports
+
+
+def access_trouble(device: str) -> str:
+    """Return why this user cannot open a device, with the cure; '' if that is not so."""
+    path = Path(device)
+    if not path.exists():
+        return 'is not there'
+    if os.access(path, os.R_OK | os.W_OK):
+        return ''
+    try:
+        import grp
+
+        group = grp.getgrgid(path.stat().st_gid).gr_name
+    except (ImportError, KeyError, OSError):
+        return 'this user may not open it'
+    user = getpass.getuser()
+    return f'{user} may not open it: sudo usermod -aG {group} {user}, then log in anew'
+
+
+def _links() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for folder in _LINK_FOLDERS:
+        if not folder.is_dir():
+            continue
+        for link in sorted(folder.iterdir()):
+            if link.is_symlink() and (folder != _LINK_FOLDERS[0] or link.name.startswith(OURS)):
+                target = str(link.resolve())
+                found[target] = (*found.get(target, ()), str(link))
+    return found

@@ -1,0 +1,90 @@
+"""Reads what servo drives say of themselves; writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from softarm_ros.drivers.cia402 import DriveState
+from softarm_ros.drivers.counters import LinkCounter
+from softarm_ros.drivers.modbus_link import (
+    LinkDownError,
+    ModbusLink,
+    NoAnswerError,
+    RefusedError,
+)
+from softarm_ros.drivers.problems import DriverError, import_library
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
+
+_RESPONSE_S = 0.5  # more patient than the driver, to tell slow from silent
+
+
+@dataclass(frozen=True)
+class AxisReport:
+    """
+    One axis.
+
+    Attributes
+    ----------
+    name :
+        Of the axis in the rig file.
+    reading, state :
+        What it says, and the state its status word shows; None if it does not answer.
+    trouble :
+        What is wrong; '' for nothing.
+
+    """
+
+    name: str
+    reading: AxisReading | None
+    state: DriveState | None
+    trouble: str
+
+
+def probe_drives(config: ServoConfig) -> list[AxisReport]:
+    """
+    Read every axis once, with its status word.
+
+    Raises
+    ------
+    DriverError
+        If there is no connection at all.
+
+    """
+    import_library('pymodbus.client')
+    link = ModbusLink(
+        config.host, config.port, max(_RESPONSE_S, config.response_timeout_s), LinkCounter()
+    )
+    try:
+        link.connect()
+    except LinkDownError as error:
+        raise DriverError(str(error)) from error
+    found: dict[int, AxisReport] = {}
+    try:
+        for unit in sorted({axis.unit for axis in config.axes}):
+            exchange = UnitExchange(config, unit)
+            try:
+                if not link.connected:
+                    link.connect()
+                readings = exchange.read(link)
+            except (LinkDownError, NoAnswerError, RefusedError) as error:
+                code = f'modbus 0x{error.code:02x} ' if isinstance(error, RefusedError) else ''
+                for i in exchange.axes:
+                    found[i] = AxisReport(config.axes[i].name, None, None, f'{code}{error}')
+                continue
+            for i, reading in readings.items():
+                found[i] = _judged(config, i, reading)
+    finally:
+        link.close()
+    return [found[i] for i in range(len(config.axes))]
+
+
+def _judged(config: ServoConfig, index: int, reading: AxisReading) -> AxisReport:
+    state = config.status_words.state(reading.status_word)
+    trouble = ''
+    if state in (DriveState.FAULT, DriveState.FAULT_REACTION):
+        code = reading.fault_code
+        trouble = f'{state.value} 0x{code:04X} {config.fault_name(code)}'
+    elif state is DriveState.UNKNOWN:
+        trouble = f'status word 0x{reading.status_word:04X} is no state: wrong register or mask?'
+    return AxisReport(config.axes[index].name, reading, state, trouble)

@@ -1,0 +1,129 @@
+"""Asking a board who it is: what it says, what may be wrong, and that nothing moves by it."""
+
+import os
+import pty
+import threading
+import time
+
+import pytest
+import serial
+from boards import Host, running
+from firmware_build import build
+
+from softarm_ros.drivers import board_probe, messages
+from softarm_ros.drivers.board_probe import PINGS, probe_board
+from softarm_ros.drivers.messages import Kind, ResetCause, State, Type
+from softarm_ros.drivers.problems import DriverError
+
+pytestmark = pytest.mark.flaky(reruns=4)
+
+
+@pytest.fixture
+def steppers(tmp_path):
+    with running(tmp_path, build('native_runner'), '--kind', 'steppers') as (port, bench):
+        yield port, bench
+
+
+@pytest.mark.parametrize('kind', ['steppers', 'valves'])
+def test_it_says_who_it_is_and_how_it_is(kind, tmp_path):
+    with running(tmp_path, build('native_runner'), '--kind', kind) as (port, _):
+        report = probe_board(str(port))
+        host = Host(port)
+        assert host.hello() == report.identity
+        host.close()
+    assert report.identity.kind is Kind[kind.upper()]
+    assert report.identity.reset_cause in set(ResetCause)
+    assert report.state.state is State.IDLE
+    assert report.ping.count == PINGS
+    assert 0.0 < report.ping.p50_s <= report.ping.p99_s
+    assert report.damaged == 0
+
+
+def test_nothing_moves_and_what_was_stopped_stays_stopped(steppers):
+    port, bench = steppers
+    host = Host(port)
+    host.hello()
+    host.prepare_steppers()
+    host.follow(lambda _: [200] * 6, 0.9)
+    assert host.ask(Type.STOP) is messages.Result.OK
+    host.close()
+    before = bench.status()
+    report = probe_board(str(port))
+    assert report.state.state is State.STOPPED
+    assert report.state.zeroed == 0x3F
+    assert bench.status() == before
+
+
+def test_a_board_that_moves_for_another_program_goes_on(steppers):
+    port, _ = steppers
+    host = Host(port)
+    host.hello()
+    host.prepare_steppers()
+    done = threading.Event()
+
+    def drive():
+        while not done.is_set():
+            host.send(Type.TARGETS, messages.targets([5000] * 6))
+            done.wait(0.01)
+
+    driving = threading.Thread(target=drive)
+    driving.start()
+    try:
+        time.sleep(0.1)
+        with pytest.raises(DriverError, match='moves for another program'):
+            probe_board(str(port))
+        host.receiver.reset()
+        host.wait_state(State.RUNNING)
+    finally:
+        done.set()
+        driving.join()
+        host.close()
+
+
+def test_a_port_in_use_is_left_alone(steppers):
+    port, _ = steppers
+    with (
+        serial.Serial(str(port), exclusive=True),
+        pytest.raises(DriverError, match='in use by another program'),
+    ):
+        probe_board(str(port))
+
+
+def test_another_protocol_is_named(steppers, monkeypatch):
+    port, _ = steppers
+    monkeypatch.setattr(board_probe.messages, 'PROTOCOL_VERSION', 2)
+    with pytest.raises(DriverError, match='speaks protocol 1, this driver 2'):
+        probe_board(str(port))
+
+
+def test_a_lossy_line_is_seen(steppers):
+    port, bench = steppers
+    bench.order('line noise 0.003')
+    report = probe_board(str(port))
+    assert report.damaged > 0
+    assert report.ping.count < PINGS
+
+
+def test_a_device_of_another_kind_does_not_answer():
+    ours, theirs = pty.openpty()
+    done = threading.Event()
+
+    def talk():
+        while not done.wait(0.05):
+            os.write(ours, b'ok T:21.3\n')
+
+    talking = threading.Thread(target=talk)
+    talking.start()
+    try:
+        with pytest.raises(DriverError, match=r'no answer at 115200 baud \(\d+ bytes came'):
+            probe_board(os.ttyname(theirs), [115200])
+    finally:
+        done.set()
+        talking.join()
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_port_that_is_not_there(tmp_path):
+    with pytest.raises(DriverError, match='No such file'):
+        probe_board(str(tmp_path / 'ttyACM9'))
