@@ -76,12 +76,14 @@ def probe_board(port: str, bauds: Sequence[int] = BAUDS) -> BoardReport:
 
     """
     import_library('serial')
-    from serial import Serial, SerialException
+    from serial import SerialException, serial_for_url
 
     found = ''
     try:
         # Exclusive: nobody else's conversation is disturbed.
-        with Serial(port, bauds[0], timeout=_READ_S, write_timeout=1.0, exclusive=True) as line:
+        with serial_for_url(
+            port, bauds[0], timeout=_READ_S, write_timeout=1.0, exclusive=True
+        ) as line:
             for baud in bauds:
                 line.baudrate = baud
                 line.reset_input_buffer()
@@ -90,7 +92,7 @@ def probe_board(port: str, bauds: Sequence[int] = BAUDS) -> BoardReport:
                 if identity is not None:
                     return conversation.report(baud, identity)
                 found = found or conversation.heard
-    except (SerialException, OSError) as error:
+    except (SerialException, OSError, ValueError) as error:  # ValueError: no such kind of URL
         raise DriverError(f'{port}: {_why(error)}') from error
     tried = ' and '.join(f'{baud}' for baud in bauds)
     raise DriverError(

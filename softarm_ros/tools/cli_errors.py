@@ -14,9 +14,12 @@ EXIT_BAD_INPUT = 2
 USER_ERRORS = frozenset(
     {
         'softarm_ros.control.limits.LimitError',
+        'softarm_ros.drivers.problems.DriverError',
+        'softarm_ros.emulation.emulated_arm.EmulationError',
         'softarm_ros.models.arm_model.ModelError',
         'softarm_ros.nodes.bag_writer.BagError',
         'softarm_ros.rigs.errors.RigError',
+        'softarm_ros.runtime.addresses.NoDevicesYetError',
         'softarm_ros.runtime.assembly.TrajectoryError',
         'softarm_ros.tools.cli_errors.UsageError',
         'softarm_ros.tools.instance_lock.AlreadyRunningError',
