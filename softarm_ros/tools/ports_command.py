@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from softarm_ros.drivers.board_probe import probe_board
@@ -10,7 +10,7 @@ from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed
-from softarm_ros.tools.device_checks import Finding, board_text, board_trouble, check_devices
+from softarm_ros.tools.device_checks import board_text, board_trouble, check_devices
 
 Print = Callable[[str], None]
 
@@ -82,25 +82,17 @@ def show_rig(rig: Rig, folder: Path | None, test: bool | None, out: Print) -> bo
         for name in devices.names:
             out(f'{name:10}{_address(getattr(devices, name))}')
         return True
-    findings = []
-    width = 0
-    for finding in check_devices(devices):
-        findings.append(finding)
-        width = max(width, len(finding.part))
-    out('\n'.join(_lines(findings, width)))
+    findings = list(check_devices(devices))
+    width = max(len(finding.part) for finding in findings)
+    for finding in findings:
+        verdict = 'OK    ' if finding.ok else 'FAILED'
+        out(f'{verdict}  {finding.device:9} {finding.part:{width}}  {finding.text}')
     failed = sum(not finding.ok for finding in findings)
     if failed:
         out(f'{rig.name}: {failed} of {len(findings)} not as they should be')
     else:
         out(f'{rig.name}: all {len(findings)} answer; nothing was moved')
     return not failed
-
-
-def _lines(findings: Sequence[Finding], width: int) -> list[str]:
-    return [
-        f'{"OK    " if found.ok else "FAILED"}  {found.device:9} {found.part:{width}}  {found.text}'
-        for found in findings
-    ]
 
 
 def _address(config: object) -> str:

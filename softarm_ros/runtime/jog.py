@@ -1,0 +1,205 @@
+"""Moves one actuator by hand: slowly, within limits, through the driver that runs the arm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.runtime.pressure_feed import PressureFeed
+
+Array = NDArray[np.float64]
+PERIOD_S = 0.01
+READY_S = 15.0  # a port opens, a Mega boots, a drive connects
+HOMED_S = 60.0
+_RETRY_S = 0.2
+_REFUSED_S = 2.0  # drives are switched on by the first commands
+_ARRIVED = 0.02  # of the way
+_SETTLE_S = 1.0
+
+
+class JogError(RuntimeError):
+    """The actuator was not moved, or not all the way; the message says why."""
+
+
+@dataclass(frozen=True)
+class JogMove:
+    """
+    One move.
+
+    Attributes
+    ----------
+    actuator
+        Index in the rig.
+    amount
+        By which its command changes [SI unit].
+    speed
+        Of the command [SI unit / s].
+    hold_s
+        How long the last command is kept at the end.
+
+    """
+
+    actuator: int
+    amount: float
+    speed: float
+    hold_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class JogStep:
+    """What is commanded and measured at one moment, of the one actuator [SI unit]."""
+
+    time_s: float
+    command: float
+    measured: float
+
+
+class Jog:
+    """
+    A driver that is started, made ready, moved and let go by hand.
+
+    Every wait ends when `stopped` says so; then, after any trouble and at the end the driver
+    holds. `close` must be called.
+    """
+
+    def __init__(
+        self,
+        driver: ActuatorDriver,
+        limits: ActuatorLimits,
+        feed: PressureFeed | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._driver, self._limits, self._feed, self._stopped = driver, limits, feed, stopped
+
+    def start(self) -> None:
+        """Connect in the background; raises DriverError if a library is missing."""
+        self._driver.start()
+        if self._feed is not None:
+            self._feed.start()
+
+    def close(self) -> None:
+        """Hold, switch off and disconnect."""
+        self._driver.hold()
+        self._driver.close()
+        if self._feed is not None:
+            self._feed.close()
+
+    def make_ready(self, home: bool) -> None:
+        """
+        Wait until motion could start; with `home`, home as soon as the driver can.
+
+        Raises
+        ------
+        JogError
+            With the driver's own reason, if it does not get ready.
+
+        """
+        end, next_try, homed = time.monotonic() + READY_S, 0.0, False
+        why = ''
+        while True:
+            now = time.monotonic()
+            self._poll()
+            if self._driver.problems():
+                raise JogError('; '.join(map(str, self._driver.problems())))
+            if home and not homed and now >= next_try:
+                next_try = now + _RETRY_S
+                try:
+                    self._driver.home()
+                except DriverError as error:
+                    why = str(error)
+                else:
+                    homed, end = True, now + HOMED_S
+            elif homed or not home:
+                why = self._driver.not_ready()
+                if not why and self._driver.reading() is not None:
+                    return
+            if self._stopped():
+                raise JogError('stopped before anything moved')
+            if now > end:
+                raise JogError(why or 'nothing is measured')
+            time.sleep(PERIOD_S)
+
+    def move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
+        """
+        Move, and return how it ended.
+
+        The others are kept at what is measured of them at the beginning.
+
+        Raises
+        ------
+        LimitError
+            If the end lies beyond the actuator's limits; nothing has moved.
+        JogError
+            If the driver does not follow, or `stopped`; the driver holds.
+
+        """
+        try:
+            return self._move(move, progress)
+        finally:
+            self._driver.hold()
+
+    def _move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
+        limits, i = self._limits, move.actuator
+        begin = np.clip(self._reading().position, limits.position_min, limits.position_max)
+        end = begin.copy()
+        end[i] += move.amount
+        limits.check(end)
+        command = begin.copy()
+        self._take_over(command)
+        began = now = time.monotonic()
+        duration = abs(move.amount) / move.speed
+        due, refused_since = began, None
+        while True:
+            share = min((now - began) / duration, 1.0)
+            command[i] = begin[i] + share * move.amount
+            refusal = self._driver.follow(command)
+            step = JogStep(now - began, float(command[i]), float(self._reading().position[i]))
+            progress(step)
+            self._poll()
+            if refusal is None:
+                refused_since = None
+            else:
+                refused_since = refused_since or now
+                if now - refused_since > _REFUSED_S or self._driver.problems():
+                    raise JogError(f'not followed: {refusal}')
+            if self._stopped():
+                raise JogError('stopped')
+            left = abs(step.measured - end[i])
+            settled = left < _ARRIVED * abs(move.amount) or now - began > duration + _SETTLE_S
+            if share >= 1.0 and settled and now - began > duration + move.hold_s:
+                return step
+            due = max(due + PERIOD_S, now)
+            time.sleep(max(due - time.monotonic(), 0.0))
+            now = time.monotonic()
+
+    def _take_over(self, command: Array) -> None:
+        """Command what is, until the driver follows."""
+        end = time.monotonic() + _REFUSED_S
+        while (refusal := self._driver.follow(command)) is not None:
+            self._poll()
+            if time.monotonic() > end or self._driver.problems():
+                raise JogError(f'not followed: {refusal}')
+            if self._stopped():
+                raise JogError('stopped before anything moved')
+            time.sleep(PERIOD_S)
+
+    def _reading(self) -> ActuatorReading:
+        reading = self._driver.reading()
+        if reading is None:
+            raise JogError('nothing is measured')
+        return reading
+
+    def _poll(self) -> None:
+        if self._feed is None:
+            return
+        self._feed.poll()
+        found = self._feed.problems()
+        if found:
+            raise JogError('; '.join(map(str, found)))

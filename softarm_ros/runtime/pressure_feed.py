@@ -1,0 +1,54 @@
+"""Measured pressures from a rig's DAQ to a driver that needs them, where no topic carries them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.drivers.actuator_driver import FedByPressures
+from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.problems import Problem
+
+
+class PressureFeed:
+    """
+    Reads the DAQ in its own threads; `poll` hands the newest block on.
+
+    Raises
+    ------
+    ValueError
+        If an actuator has no input of its name in Pa.
+
+    """
+
+    def __init__(
+        self, config: DaqConfig, actuators: tuple[str, ...], driver: FedByPressures
+    ) -> None:
+        inputs = [part.name for part in config.inputs if part.unit == 'Pa']
+        missing = [name for name in actuators if name not in inputs]
+        if missing:
+            raise ValueError(f'devices.daq.inputs: no pressure of {", ".join(missing)}')
+        every = [part.name for part in config.inputs]
+        self._columns = [every.index(name) for name in actuators]
+        self._daq = DaqDriver(config)
+        self._driver = driver
+        self._stamp_s = -np.inf
+
+    def start(self) -> None:
+        """Begin to read; raises DriverError as `DaqDriver.start`."""
+        self._daq.start()
+
+    def close(self) -> None:
+        """Let the device go; may be called twice."""
+        self._daq.close()
+
+    def poll(self) -> None:
+        """Hand on what is new."""
+        state = self._daq.state()
+        if state.stamp_s > self._stamp_s:
+            self._stamp_s = state.stamp_s
+            self._driver.set_pressures(state.values[self._columns], state.stamp_s)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what the DAQ complains of."""
+        return self._daq.state().problems
