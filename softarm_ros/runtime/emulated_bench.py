@@ -1,51 +1,60 @@
-"""Emulated devices of a rig, running in the background of this process: for tools without ROS."""
+"""Emulated devices of a rig in a process of their own: for tools without ROS."""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import shutil
+import signal
 import tempfile
-import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+from softarm_ros.emulation.emulated_arm import EmulatedArm, EmulationError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_emulated_arm
 
 _CHUNK_S = 0.002
 _BACKLOG_S = 0.1  # more is not made up for: the arm would race
+_READY_S = 180.0  # the first time kernels and firmware are compiled
+_ANSWER_S = 5.0
 
 
 class EmulatedBench:
     """
-    Devices and simulated arm in real time, in a thread; `folder` has the devices' addresses.
+    Devices and simulated arm in real time; `folder` has the devices' addresses.
+
+    They share nothing with this process, as the real ones: what is late here is not late there.
 
     Raises
     ------
     RigError
         If the rig declares no devices.
     EmulationError
-        If they cannot be emulated here.
+        If they cannot be emulated here, on entering; later, if they have ended.
 
     """
 
     def __init__(self, rig: Rig, seed: int = 0) -> None:
-        # The first steps load compiled code; they are another plant's.
-        rig.simulated_arm(seed).step(None, _CHUNK_S)
-        self._arm = build_emulated_arm(rig, seed)
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name='emulated arm', daemon=True)
-        self._error: BaseException | None = None
+        rig.required_devices('emulated')
         self.folder = Path(tempfile.mkdtemp(prefix='softarm-devices-'))
+        spawning = multiprocessing.get_context('spawn')
+        self._pipe, self._theirs = spawning.Pipe()
+        self._process = spawning.Process(
+            target=_serve, args=(rig, seed, self.folder, self._theirs), daemon=True
+        )
 
     def __enter__(self) -> EmulatedBench:
+        self._process.start()
+        self._theirs.close()
         try:
-            self._arm.start(self.folder)
+            self._answer(_READY_S)
         except BaseException:
             self._end()
             raise
-        self._thread.start()
         return self
 
     def __exit__(
@@ -54,37 +63,82 @@ class EmulatedBench:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop.set()
-        self._thread.join(5.0)
         self._end()
-        if self._error is not None and error is None:
-            raise self._error
 
     def inject(self, fault: str) -> str:
         """Break or mend something; see `EmulatedArm.inject`."""
-        with self._lock:
-            return self._arm.inject(fault)
+        done: str = self._ask('inject', fault)
+        return done
 
     def report(self) -> dict[str, str]:
         """Return the truth on the devices' side."""
-        with self._lock:
-            return self._arm.report()
+        said: dict[str, str] = self._ask('report')
+        return said
+
+    def _ask(self, *order: str) -> Any:
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.send(order)
+        return self._answer(_ANSWER_S)
+
+    def _answer(self, within_s: float) -> Any:
+        try:
+            if not self._pipe.poll(within_s):
+                raise EmulationError(f'emulated devices: no answer within {within_s:g} s')
+            said = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            raise EmulationError('emulated devices: their process has ended') from None
+        if isinstance(said, Exception):
+            raise said
+        return said
 
     def _end(self) -> None:
-        self._arm.close()
+        self._pipe.close()  # which the process takes as the order to end
+        self._process.join(_ANSWER_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _run(self) -> None:
-        began = time.monotonic() - self._arm.time_s
-        try:
-            while not self._stop.is_set():
-                with self._lock:
-                    behind = time.monotonic() - began - self._arm.time_s
-                    if behind > _BACKLOG_S:
-                        began += behind
-                    elif behind > 0.5 * _CHUNK_S:
-                        self._arm.advance(_CHUNK_S)
-                        continue
-                time.sleep(_CHUNK_S)
-        except BaseException as error:  # told by the thread that waits for this one
-            self._error = error
+
+def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
+    # Ctrl-C is for the drivers: they stop the arm first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        # The first steps load compiled code; they are another plant's.
+        rig.simulated_arm(seed).step(None, _CHUNK_S)
+        arm = build_emulated_arm(rig, seed)
+    except Exception as error:
+        pipe.send(EmulationError(str(error)))
+        return
+    try:
+        arm.start(folder)
+        pipe.send('ready')
+        _run(arm, pipe)
+    except (EOFError, ConnectionError):  # told to end
+        pass
+    except Exception as error:
+        with contextlib.suppress(ConnectionError):
+            pipe.send(EmulationError(str(error)))
+    finally:
+        arm.close()
+
+
+def _run(arm: EmulatedArm, pipe: Connection) -> None:
+    offset = time.monotonic() - arm.time_s
+    while True:
+        while pipe.poll():
+            order = pipe.recv()
+            if order[0] == 'report':
+                pipe.send(arm.report())
+            else:
+                try:
+                    pipe.send(arm.inject(order[1]))
+                except ValueError as error:
+                    pipe.send(error)
+        behind = time.monotonic() - offset - arm.time_s
+        if behind > _BACKLOG_S:
+            offset += behind
+        elif behind > 0.5 * _CHUNK_S:
+            arm.advance(_CHUNK_S)
+        else:
+            time.sleep(_CHUNK_S)

@@ -137,5 +137,5 @@ def _channel(report: ChannelReport) -> Finding:
     if math.isnan(report.volts):
         return Finding(True, 'daq', part, 'there; not written')
     unit, factor = edge_unit(report.unit)
-    value = '' if report.unit == 'V' else f', {factor * report.value:.2f} {unit}'
+    value = '' if report.unit == 'V' else f', {round(factor * report.value, 2) + 0.0:.2f} {unit}'
     return Finding(True, 'daq', part, f'{report.volts:.4f} V{value}')
