@@ -1,0 +1,120 @@
+"""`softarm ports`: which ports are asked, what is said of them, and the exit status."""
+
+import os
+import subprocess
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip('serial')
+
+from serial.tools import list_ports
+from serial.tools.list_ports_common import ListPortInfo
+
+from softarm_ros.drivers import port_list
+from softarm_ros.drivers.port_list import access_trouble, list_serial_ports
+from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
+from softarm_ros.tools.cli import app
+
+
+def ports(*words):
+    result = CliRunner().invoke(app, ['ports', *map(str, words)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def plugged(monkeypatch, tmp_path, device, vid=None, pid=None, link=None):
+    """Make the system list one port, with a link that udev would make."""
+    info = ListPortInfo(str(device))
+    info.vid, info.pid, info.description = vid, pid, 'Arduino Mega 2560'
+    monkeypatch.setattr(list_ports, 'comports', lambda: [info])
+    links = tmp_path / 'dev'
+    links.mkdir()
+    monkeypatch.setattr(port_list, '_LINK_FOLDERS', (links, links / 'by-id'))
+    if link is not None:
+        (links / link).symlink_to(device)
+
+
+@pytest.fixture
+def board(tmp_path):
+    try:
+        runner = built('steppers', 'native').runner
+    except FirmwareBuildError as error:
+        pytest.skip(str(error))
+    link = tmp_path / 'port'
+    process = subprocess.Popen(
+        [runner, '--kind', 'steppers', '--port', link], stdout=subprocess.PIPE, text=True
+    )
+    assert 'ready\n' in iter(process.stdout.readline, '')
+    yield link.resolve()
+    process.terminate()
+    process.wait(10)
+    process.stdout.close()
+
+
+def test_no_port(monkeypatch):
+    monkeypatch.setattr(list_ports, 'comports', list)
+    assert ports() == (0, 'no serial port\n')
+
+
+def test_a_mega_is_asked_by_itself(monkeypatch, tmp_path, board):
+    plugged(monkeypatch, tmp_path, board, 0x2341, 0x0042)
+    status, said = ports()
+    assert status == 0
+    assert f'{board}  2341:0042  Arduino Mega 2560' in said
+    assert 'OK      steppers, firmware 0.1; boot id' in said
+    assert 'zeroed: none; ping' in said
+
+
+def test_so_is_what_the_udev_rules_have_named(monkeypatch, tmp_path, board):
+    plugged(monkeypatch, tmp_path, board, link='softarm_steppers')
+    status, said = ports()
+    assert status == 0
+    assert str(tmp_path / 'dev' / 'softarm_steppers') in said
+    assert 'OK      steppers' in said
+
+
+def test_other_ports_are_asked_only_when_told(monkeypatch, tmp_path, board):
+    plugged(monkeypatch, tmp_path, board, 0x0403, 0x6001)
+    status, said = ports()
+    assert (status, 'not asked' in said, 'OK' in said) == (0, True, False)
+    status, said = ports('--test')
+    assert (status, 'OK      steppers' in said) == (0, True)
+    plugged_quietly = ports('--no-test')
+    assert plugged_quietly[0] == 0
+    assert 'OK' not in plugged_quietly[1]
+
+
+def test_a_mega_without_our_firmware_is_wrong(monkeypatch, tmp_path):
+    ours, theirs = os.openpty()
+    try:
+        plugged(monkeypatch, tmp_path, os.ttyname(theirs), 0x2341, 0x0042)
+        began = time.monotonic()
+        status, said = ports()
+        assert status == 1
+        assert 'FAILED  no answer at 250000 and 115200 baud' in said
+        assert time.monotonic() - began < 30.0
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_port_that_may_not_be_opened_is_told_with_the_cure(monkeypatch, tmp_path):
+    device = tmp_path / 'ttyACM0'
+    device.touch()
+    monkeypatch.setattr(port_list.os, 'access', lambda *_: False)
+    assert 'sudo usermod -aG' in access_trouble(str(device))
+    plugged(monkeypatch, tmp_path, device, 0x2341, 0x0042)
+    assert list_serial_ports()[0].trouble
+    assert ports()[0] == 1
+
+
+def test_a_rig_without_devices_is_named():
+    status, said = ports('fishbone_arm')
+    assert (status, 'declares no devices' in said) == (2, True)
+
+
+def test_a_folder_belongs_to_a_rig(tmp_path):
+    assert ports('--folder', tmp_path)[0] == 2
