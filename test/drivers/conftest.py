@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-TIMED = ('test_servo.py', 'test_servo_line.py', 'test_daq.py', 'test_gripper.py')
+TIMED = (
+    'test_servo.py',
+    'test_servo_line.py',
+    'test_daq.py',
+    'test_gripper.py',
+    'test_cable_steppers.py',
+)
 
 
 def pytest_collection_modifyitems(config, items):

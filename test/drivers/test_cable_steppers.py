@@ -1,0 +1,285 @@
+"""The stepper driver against boards: the AVR binary in simavr, and the core compiled here."""
+
+import time
+
+import numpy as np
+import pytest
+from stepper_cases import MOTORS, STEP_M, config, limits, rig_at, until
+
+from softarm_ros.drivers.cable_steppers import CableSteppers
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.drivers.stepper_config import BoardLimitError, board_limits
+
+ONE = np.ones(MOTORS)
+FAR = 0.05 * ONE
+
+
+@pytest.fixture(params=['native', 'simavr'])
+def rig(request, tmp_path):
+    with rig_at(tmp_path, request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def native(tmp_path):
+    with rig_at(tmp_path, 'native') as running:
+        yield running
+
+
+def counted(rig):
+    """Return microsteps as the driver and as the coils have them, (m,) each."""
+    reading = rig.driver.reading()
+    steps = np.array([motor.step_m for motor in rig.driver.config.motors])
+    return list(np.rint(reading.position / steps).astype(int)), list(rig.bench()['shafts'])
+
+
+def test_nothing_moves_before_it_is_homed_and_told(rig):
+    rig.driver.start()
+    rig.says('not homed')
+    assert 'not homed' in rig.driver.follow(FAR)
+    rig.driver.home()
+    rig.ready()
+    time.sleep(0.1)
+    assert rig.bench()['moved'] == (0,) * MOTORS
+    assert rig.driver.values()['state'] == 'IDLE'
+
+
+def test_steps_commanded_are_steps_executed(rig):
+    rig.home()
+    phases = np.arange(MOTORS)
+
+    def wave(t):
+        return 0.006 * (np.cos(phases) - np.cos(2.0 * t + phases))
+
+    assert rig.drive(wave, 2.0) is None
+    rig.arrive(0.00731)
+    target = [round(0.00731 / step) for step in np.where(phases == 2, -STEP_M, STEP_M)]
+    until(lambda: np.all(rig.driver.reading().velocity == 0.0))
+    driver, coils = counted(rig)
+    assert driver == coils == target
+    assert rig.bench()['jumps'] == (0,) * MOTORS
+    values = rig.driver.values()
+    assert values['positions_microsteps'] == values['targets_microsteps']
+    assert values['board_frames_lost'] == values['frames_corrupt'] == '0'
+
+
+def test_hold_brakes_and_the_next_target_goes_on(rig):
+    rig.home()
+    assert rig.drive(lambda _: FAR, 0.6) is None
+    held = time.monotonic()
+    for _ in range(60):
+        rig.driver.hold()
+        time.sleep(0.005)
+    assert rig.turned_at - held < 0.1  # a cycle, a frame, 40 ms of braking
+    assert not rig.driver.problems()
+    assert rig.driver.values()['state'] == 'IDLE'
+    driver, coils = counted(rig)
+    assert driver == coils
+    rig.arrive(0.0)
+
+
+def test_unplugged_in_mid_motion(rig):
+    """Stopped within 250 ms, reported within 300 ms, back by itself, still until told."""
+    rig.home()
+    assert rig.drive(lambda _: FAR, 0.6) is None
+    pulled = rig.inject('unplug')
+    refusal = rig.drive(lambda _: FAR, 2.0)
+    assert 'link: lost' in refusal
+    (problem,) = rig.driver.problems()
+    assert problem.since_s - pulled < 0.3
+    time.sleep(0.35)
+    stood = rig.turned_at - pulled
+    print(f'reported after {1e3 * (problem.since_s - pulled):.0f} ms, stood {1e3 * stood:.0f} ms')
+    assert stood < 0.25
+
+    rig.inject('plug')
+    rig.says('STOPPED cause 2')  # the board's own word: watchdog
+    stopped = rig.bench()['shafts']
+    assert 'link: lost' in rig.driver.follow(FAR)
+    with pytest.raises(DriverError, match='reset it first'):
+        rig.driver.home()
+    time.sleep(0.3)
+    assert rig.bench()['shafts'] == stopped
+
+    rig.driver.reset()
+    rig.ready()  # what was counted is still known: no homing
+    time.sleep(0.1)
+    assert rig.bench()['shafts'] == stopped
+    assert counted(rig)[0] == list(stopped)
+    rig.arrive(0.0)
+    assert rig.bench()['shafts'] == (0,) * MOTORS
+
+
+def test_a_restarted_board_is_not_homed(rig):
+    rig.home()
+    rig.arrive(0.004)
+    began = rig.inject('reset')
+    until(lambda: 'reset 2' in rig.driver.not_ready(), what=rig.driver.not_ready)
+    first = min(problem.since_s for problem in rig.driver.problems())
+    assert first - began < 0.3
+    shafts = rig.bench()['shafts']
+    rig.driver.reset()
+    rig.says('not homed')
+    assert 'not homed' in rig.driver.follow(FAR)
+    time.sleep(0.2)
+    assert rig.bench()['shafts'] == shafts
+    rig.driver.home()
+    rig.ready()
+    rig.arrive(0.002)
+
+
+def test_a_silent_shield_is_a_fault_with_the_boards_own_code(rig):
+    rig.home()
+    assert rig.drive(lambda _: FAR, 0.3) is None
+    began = rig.inject('shield 1 off')
+    refusal = rig.drive(lambda _: FAR, 2.0)
+    assert 'FAULT cause 4 a motor shield does not answer' in refusal
+    assert rig.driver.problems()[0].since_s - began < 0.3
+    rig.driver.reset()
+    rig.says('not homed')
+    rig.driver.home()
+    rig.says('homing: COIL_BUS')
+    rig.inject('shield 1 on')
+    rig.driver.reset()
+    rig.says('not homed')
+    rig.driver.home()
+    rig.ready()
+
+
+def test_a_bad_line_costs_frames_and_the_arm_still_follows(rig):
+    rig.home()
+    rig.inject('noise 0.0005')
+    rig.inject('loss 0.0002')
+    assert rig.drive(lambda t: np.minimum(0.005 * t, 0.015) * ONE, 4.0) is None
+    rig.inject('noise 0')
+    rig.inject('loss 0')
+    rig.arrive(0.015)
+    driver, coils = counted(rig)
+    assert driver == coils
+
+    def board_has_told():
+        values = rig.driver.values()
+        return int(values['board_frames_lost']) > 0 and int(values['board_frames_corrupt']) > 0
+
+    until(board_has_told, what=rig.driver.values)
+    values = rig.driver.values()
+    assert int(values['states_lost']) > 0
+    assert int(values['frames_corrupt']) > 0
+    assert not rig.driver.problems()
+
+
+def test_a_slow_line_delays_and_loses_nothing(native):
+    rig = native
+    rig.inject('delay 40')  # Bluetooth
+    rig.home()
+    rig.arrive(0.003)
+    values = rig.driver.values()
+    assert 80.0 <= float(values['round_trip_ms'].split()[0]) < 130.0
+    rig.driver.hold()  # an ARM is never left behind, however late its state comes
+    until(lambda: rig.driver.values()['state'] == 'IDLE')
+    rig.driver.follow(0.0 * ONE)
+    time.sleep(0.02)
+    rig.driver.hold()
+    time.sleep(0.5)
+    assert rig.driver.values()['state'] == 'IDLE'
+    assert not rig.driver.problems()
+
+
+def test_commands_that_stop_coming_stop_the_motors(native):
+    rig = native
+    rig.home()
+    assert rig.drive(lambda _: FAR, 0.4) is None
+    last = time.monotonic()
+    rig.says('command: stale')
+    time.sleep(0.2)
+    assert rig.turned_at - last < 0.25
+    assert 'stale' in rig.driver.follow(FAR)
+    rig.driver.reset()
+    rig.ready()
+
+
+def test_a_new_driver_knows_what_the_board_has_counted(native):
+    """A driver that was killed in mid-motion; the one after it needs no homing, and no reset."""
+    rig = native
+    rig.home()
+    rig.arrive(0.004)
+    rig.driver.close()
+    rig.driver.close()
+    assert 'closed' in rig.driver.not_ready()
+    again = CableSteppers(rig.driver.config, limits())
+    again.start()
+    until(lambda: not again.not_ready(), what=again.not_ready)
+    np.testing.assert_allclose(again.reading().position, 0.004, atol=0.51 * STEP_M)
+    assert rig.bench()['moved'] == (round(0.004 / STEP_M),) * MOTORS
+    again.close()
+
+
+def test_another_board_is_refused_by_name(tmp_path):
+    from softarm_ros.emulation.firmware_board import FirmwareBoard
+
+    board = FirmwareBoard('valves', 'native')
+    board.start(tmp_path / 'valves')
+    driver = CableSteppers(config(tmp_path / 'valves'), limits())
+    driver.start()
+    expected = 'a board of valves is there, expected steppers'
+    until(lambda: expected in driver.not_ready(), what=driver.not_ready)
+    with pytest.raises(DriverError, match=expected):
+        driver.home()
+    driver.close()
+    board.close()
+
+
+def test_a_port_that_is_not_there_is_named(tmp_path):
+    driver = CableSteppers(config(tmp_path / 'missing'), limits())
+    assert driver.not_ready() == 'steppers: not started'
+    driver.start()
+    until(lambda: 'missing' in driver.not_ready(), what=driver.not_ready)
+    assert driver.reading() is None
+    assert not driver.problems()
+    driver.reset()
+    driver.hold()
+    driver.close()
+
+
+@pytest.mark.parametrize(
+    ('command', 'text'),
+    [
+        (np.zeros(5), r'shape \(5,\); expected \(6,\)'),
+        (np.array([0, np.nan, 0, 0, 0, 0]), 'cable_1: nan m is not finite'),
+        (np.array([0, 0, 0, 0, 0, 0.0551]), r'cable_5: 0.0551 m is not within -0.045..0.055 m'),
+        (np.array([-0.0451, 0, 0, 0, 0, 0]), 'cable_0: -0.0451 m is not within'),
+    ],
+)
+def test_impossible_commands_are_named(command, text):
+    with pytest.raises(ValueError, match=text):
+        CableSteppers(config(), limits()).follow(command)
+
+
+def test_limits_are_what_the_board_takes():
+    first, _, reversed_one, *_ = board_limits(config(), limits())
+    assert first.max_speed == np.ceil(0.02 / STEP_M)
+    assert first.acceleration == np.floor(0.5 / STEP_M)
+    assert first.braking >= first.max_speed / 0.04
+    assert (first.minimum, first.maximum) == (round(-0.045 / STEP_M), round(0.055 / STEP_M))
+    assert (reversed_one.minimum, reversed_one.maximum) == (-first.maximum, -first.minimum)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'speed', 'text'),
+    [
+        ({}, 0.2, r'motors\[0\].pulley_radius_m: 6791 microsteps/s .* at most 4000'),
+        ({'acceleration_m_s2': 0.05}, 0.02, 'less than commands ask for, 0.1'),
+        ({'acceleration_m_s2': 50.0}, 0.02, r'microsteps/s\^2 .* 100..120000'),
+    ],
+)
+def test_limits_the_board_cannot_keep_are_refused(fields, speed, text):
+    with pytest.raises(BoardLimitError, match=text):
+        CableSteppers(config(**fields), limits(speed=speed))
+
+
+@pytest.mark.parametrize('field', ['name', 'motor'])
+def test_a_motor_is_there_once(field):
+    motors = [motor.model_dump() for motor in config().motors]
+    motors[1][field] = motors[0][field]
+    with pytest.raises(ValueError, match=f'{field} .* is there twice'):
+        config(motors=motors)
