@@ -167,9 +167,10 @@ class CableSteppers:
         with self._lock:
             if self._log:  # since then
                 return str(next(iter(self._log)))
-            self._target = target
+            new, self._target = target != self._target, target
             self._target_s = time.monotonic()
-        self._board.wake()
+        if new:  # else the next cycle repeats it
+            self._board.wake()
         return None
 
     def hold(self) -> None:
@@ -243,12 +244,10 @@ class CableSteppers:
             )
         if self._boot_id == reply.boot_id and not self._fresh:
             return
-        if self._fresh:
-            link.ask(Type.RESET)  # STATE if there is nothing to leave
         for order in self._orders:
             result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is Result.STATE:
-                # It was in other hands meanwhile, and is stopped; nothing can move yet.
+                # It was stopped in other hands; nothing can move yet.
                 link.ask(Type.RESET)
                 result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is not Result.OK:

@@ -186,9 +186,10 @@ class SerialBoard:
             # Woken in step with the caller's commands, no repetition shall just precede them.
             due = now + (1.5 if woken else 1.0) * period
             self.user.cycle(link, now)
+            # One at a time: an Arduino takes up 64 bytes while it is busy.
             if now >= ping_s:
                 link.ping(now)
                 ping_s = now + _PING_S
-            if now >= counters_s:
+            elif now >= counters_s:
                 link.send(Type.GET_COUNTERS)
                 counters_s = now + _COUNTERS_S
