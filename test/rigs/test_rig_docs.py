@@ -13,9 +13,11 @@ from softarm_ros.control.trajectory_config import (
     SquareConfig,
     WaypointsConfig,
 )
+from softarm_ros.drivers.stepper_config import MotorConfig, SteppersConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.config import BendConfig, SectionConfig
 from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
+from softarm_ros.rigs.cable_devices import CableDevices
 from softarm_ros.rigs.cable_rig import ActuatorConfig
 from softarm_ros.rigs.cable_rig import CableRig as Rig
 from softarm_ros.rigs.recording import MountConfig, RecordingConfig
@@ -30,6 +32,9 @@ BLOCKS = {
     'feedback': FeedbackConfig,
     'tracker': TrackerConfig,
     'supervisor': SupervisorConfig,
+    'devices': CableDevices,
+    'devices.steppers': SteppersConfig,
+    'devices.steppers.motors': MotorConfig,
     'plant': PlantConfig,
     'plant.sections': PlantSectionConfig,
     'plant.stepper': StepperConfig,

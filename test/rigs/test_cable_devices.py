@@ -1,0 +1,56 @@
+"""The devices block of cable-driven arms, and what it must agree with."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.drivers.cable_steppers import CableSteppers
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+
+MOTORS = 'devices.steppers.motors'
+
+
+@pytest.mark.parametrize('name', ['cable_arm', 'cable_arm_single'])
+def test_shipped_arms_have_a_driver_within_their_limits(name):
+    rig = load_rig(name)
+    assert rig.devices.names == ('steppers',)
+    driver = rig.actuator_driver(rig.devices)
+    assert isinstance(driver, CableSteppers)
+    limits = rig.actuator_limits()
+    for end in (limits.position_min, limits.position_max):
+        assert driver.follow(end) == 'steppers: not started'
+        beyond = end + np.sign(end) * 1e-4
+        with pytest.raises(ValueError, match=rf'{limits.names[0]}: .* is not within'):
+            driver.follow(beyond)
+
+
+def test_a_microstep_of_the_file_is_one_of_the_plant():
+    for name in ('cable_arm', 'cable_arm_single'):
+        rig = load_rig(name)
+        for motor in rig.devices.steppers.motors:
+            assert motor.step_m == pytest.approx(rig.plant.stepper.step_m, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ('setting', 'text'),
+    [
+        (f'{MOTORS}[1].name=proximal_3', 'proximal_3.* is there twice'),
+        (f'{MOTORS}[1].name=other', 'expected one for each actuator, in the same order'),
+        (f'{MOTORS}[1].motor=6', '>= 0 and < 6'),
+        (f'{MOTORS}[2].pulley_radius_m=0.001', r'motors\[2\].pulley_radius_m.*at most 4000'),
+        ('devices.steppers.acceleration_m_s2=0.09', 'less than commands ask for, 0.1'),
+        ('devices.steppers.acceleration_m_s2=10', 'where the board takes 100..120000'),
+        ('devices.steppers.rate_hz=10', 'rate_hz'),
+        ('devices.steppers.link_timeout_s=0.5', 'link_timeout_s'),
+        ('devices.steppers.port=""', 'port'),
+        ('devices.daq=1', 'daq'),
+    ],
+)
+def test_what_does_not_agree_is_refused_with_its_place(setting, text):
+    with pytest.raises(RigError, match=text):
+        load_rig('cable_arm', [setting])
+
+
+def test_an_arm_without_devices_says_so():
+    with pytest.raises(RigError, match="no devices for backend 'hardware'"):
+        load_rig('trunk').required_devices('hardware')
