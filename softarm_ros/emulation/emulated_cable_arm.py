@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,12 +12,11 @@ from softarm_ros.drivers.messages import MOTORS
 from softarm_ros.drivers.stepper_config import MotorConfig
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
+from softarm_ros.emulation.wall_times import WallTimes
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.plant import Plant
 
 DEVICE = 'steppers'
-_SLIP_S = 0.005  # by so much the arm's clock may differ from the board's, for
-_WINDOW_S = 0.25  # so long
 
 
 class EmulatedCableArm:
@@ -56,9 +54,7 @@ class EmulatedCableArm:
         self._motors = [motor.motor for motor in motors]
         self._board = FirmwareBoard('steppers', emulator)
         self._shafts = np.zeros(MOTORS)
-        self._origin_s: float | None = None  # monotonic time at which the plant's was zero
-        self._least_late_s, self._window_end_s = math.inf, 0.0
-        self._slips = 0
+        self._wall = WallTimes()
         self._faults: list[str] = []
 
     @property
@@ -73,7 +69,7 @@ class EmulatedCableArm:
     def advance(self, duration_s: float) -> None:
         """Turn the motors as the shafts have turned until the end of this duration."""
         self._board.poll()
-        end_s = self._wall_time(self.plant.time_s + duration_s)
+        end_s = self._wall.of(self.plant.time_s + duration_s, time.monotonic())
         changes = self._board.shafts
         while changes and changes[0][0] <= end_s:
             self._shafts = np.array(changes.popleft()[1], dtype=float)
@@ -99,7 +95,7 @@ class EmulatedCableArm:
         values = {
             'emulator': self._board.emulator,
             'board_resets': str(self._board.resets),
-            'clock_slips': str(self._slips),
+            'clock_slips': str(self._wall.slips),
             'faults': ', '.join(self._faults[-5:]) or 'none',
         }
         if 'shafts' in counts:
@@ -109,21 +105,6 @@ class EmulatedCableArm:
             values['i2c_transactions'] = str(counts['transactions'][0])
             values['i2c_failures'] = str(counts['failed'][0])
         return values
-
-    def _wall_time(self, time_s: float) -> float:
-        """Return the monotonic time of a simulated time; they go together."""
-        now = time.monotonic()
-        if self._origin_s is None:
-            self._origin_s = now - time_s
-        late = now - (self._origin_s + time_s)
-        self._least_late_s = min(self._least_late_s, late)
-        # Time that was given up, since this computer was busy, is never made up for.
-        if now >= self._window_end_s or self._least_late_s < -_SLIP_S:
-            if abs(self._least_late_s) > _SLIP_S and self._window_end_s > 0.0:
-                self._origin_s += self._least_late_s
-                self._slips += 1
-            self._least_late_s, self._window_end_s = math.inf, now + _WINDOW_S
-        return self._origin_s + time_s
 
 
 def _listed(counts: Iterable[int]) -> str:

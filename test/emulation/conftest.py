@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-TIMED = ('test_modbus_drive.py', 'test_daq_service.py')
+TIMED = ('test_modbus_drive.py', 'test_daq_service.py', 'test_emulated_cable_arm.py')
 
 
 def pytest_collection_modifyitems(config, items):
