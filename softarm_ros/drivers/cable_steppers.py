@@ -38,7 +38,6 @@ BOARD = 'steppers'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of a metre
 _VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
-_UNDER_WAY_S = 0.5  # longest way of a frame to the board and of a state back
 _CAUSES = {
     Cause.NONE: 'no reason given',
     Cause.STOP_FRAME: 'told to stop',
@@ -264,6 +263,7 @@ class CableSteppers:
             target, age = self._target, now_s - self._target_s
         if state is None:
             return
+        self._hear_of_arming(link, now_s)
         if resetting:
             self._reset(link, state)
             return
@@ -271,14 +271,14 @@ class CableSteppers:
             self._problem(COMMAND, 'stale', f'the newest is {1e3 * age:.0f} ms old')
             target = None
         if target is None:
-            # An ARM may still be under way, or its state.
-            if self._armed or now_s < self._arm_s + _UNDER_WAY_S:
-                link.send(Type.DISARM)
+            if self._armed or self._arming is not None:
+                link.send(Type.DISARM)  # until a state says so
             elif homing:
                 self._home(link)
             return
-        if not self._armed:
-            self._arm(link, state, now_s)
+        if not self._armed and self._arming is None and self._may_arm(state):
+            # Targets follow without an answer, so that no watchdog is in between.
+            self._arming, self._arm_s = link.send(Type.ARM), now_s
         if self._armed or self._arming is not None:
             link.send(Type.TARGETS, messages.targets(self._with_others(target)))
 
@@ -299,7 +299,7 @@ class CableSteppers:
             resetting = self._resetting
         told = (state.state, state.cause)
         if state.state in (State.STOPPED, State.FAULT):
-            if told != self._told and not resetting:
+            if told != self._told and not resetting and not self._fresh:
                 self._problem(BOARD, _code(state), _CAUSES[state.cause])
                 self._told = told
         else:
@@ -327,19 +327,23 @@ class CableSteppers:
         if self._armed or self._arming is not None:
             link.ask(Type.DISARM)
 
-    def _arm(self, link: BoardLink, state: StepperState, now_s: float) -> None:
-        """Switch on without waiting: targets follow at once, so that no watchdog is in between."""
-        if self._arming is not None:
-            result = link.answer(Type.ARM, self._arming)
-            if result is None and now_s < self._arm_s + self.config.answer_timeout_s:
-                return
-            self._arming = None
-            if result not in (None, Result.OK, Result.STATE, Result.MOVING):
-                self._problem(BOARD, f'result {result.value}', f'arming: {result.name}')
-                return
-        if state.state is State.IDLE and not state.moving:
-            self._arming = link.send(Type.ARM)
-            self._arm_s = now_s
+    @staticmethod
+    def _may_arm(state: StepperState) -> bool:
+        return state.state is State.IDLE and not state.moving
+
+    def _hear_of_arming(self, link: BoardLink, now_s: float) -> None:
+        if self._arming is None:
+            return
+        result = link.answer(Type.ARM, self._arming)
+        if result is None:
+            if now_s > self._arm_s + self.config.answer_timeout_s:
+                self._arming = None  # it may be sent again
+            return
+        self._arming = None
+        if result is Result.OK:
+            self._armed = True
+        elif result not in (Result.STATE, Result.MOVING):
+            self._problem(BOARD, f'result {result.value}', f'arming: {result.name}')
 
     def _reset(self, link: BoardLink, state: StepperState) -> None:
         if state.state in (State.STOPPED, State.FAULT):
