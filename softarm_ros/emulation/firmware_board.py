@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from softarm_ros.emulation.emulated_arm import EmulationError
@@ -29,6 +30,7 @@ _END_S = 3.0
 _LINE_FAULTS = {'unplug': 0, 'plug': 0, 'delay': 1, 'loss': 1, 'noise': 1}
 _SHIELD_ORDERS = ('off', 'on', 'power')
 _SHIELDS = 3
+_PRIORITY = 25  # above the nodes'
 LINE_HELP = 'unplug, plug, delay MS, loss P, noise P, reset'
 STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
 
@@ -101,13 +103,14 @@ class FirmwareBoard:
         # The path of a socket must be short: a folder of its own.
         self._folder = Path(tempfile.mkdtemp(prefix='softarm-board-'))
         control = self._folder / 'control'
-        self._process = subprocess.Popen(
-            [*self._command(self._binaries), '--port', str(port), '--control', str(control)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is for the drivers: they stop the arm first
-        )
+        with _real_time():
+            self._process = subprocess.Popen(
+                [*self._command(self._binaries), '--port', str(port), '--control', str(control)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the drivers: they stop the arm first
+            )
         try:
             self._wait_until_ready(self._process)
             self._control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -282,6 +285,25 @@ class FirmwareBoard:
             self._statuses += 1
             if 'shafts' in self._status:  # a change may have been missed by one who was slow
                 self.shafts.append((int(words[1]) * 1e-6, self._status['shafts']))
+
+
+@contextlib.contextmanager
+def _real_time() -> Iterator[None]:
+    """
+    Start what a process starts under SCHED_FIFO, where permitted (Linux).
+
+    A board has a processor of its own: nodes with real-time priority must not keep it waiting.
+    """
+    try:
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    except (AttributeError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)
 
 
 def _is_amount(text: str) -> bool:
