@@ -158,6 +158,9 @@ class DaqDriver:
         with self._lock:
             if not self._enabled:
                 return 'DAQ outputs not enabled'
+            if np.array_equal(self._targets[self._streamed], checked):
+                self._command_s = time.monotonic()  # nothing to write, but not stale
+                return None
             self._targets[self._streamed] = checked
             self._command_s = self._note_command()
         self._outputs.wake()

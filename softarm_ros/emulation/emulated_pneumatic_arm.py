@@ -17,6 +17,7 @@ from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX
 from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.plant.plant import Plant
+from softarm_ros.plant.pneumatic.gripper import GrippedObject
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.plant.pneumatic.terminals import (
     compound_volts,
@@ -139,15 +140,23 @@ class EmulatedPneumaticArm:
         """
         Break or mend something, `daq open distal_chamber_1` for example; return what was done.
 
+        `object put X_M Y_M Z_M KG` lays something there for the gripper to take.
+
         Raises
         ------
         ValueError
             If there is no such fault; lists those there are.
 
         """
-        from softarm_ros.emulation.injected_faults import daq_faults, inject
+        from softarm_ros.emulation.injected_faults import InjectedFault, daq_faults, inject
 
-        return inject(daq_faults(self._daq), fault)
+        put = (('X_M', float), ('Y_M', float), ('Z_M', float), ('KG', float))
+        known = {
+            **daq_faults(self._daq),
+            'object put': InjectedFault(put, self._put_object),
+            'object remove': InjectedFault((), lambda: self._arm.place_object(None)),
+        }
+        return inject(known, fault)
 
     def report(self) -> dict[str, str]:
         """Return the truth: volts and true pressures, gripper, how evenly the clock ran."""
@@ -164,6 +173,9 @@ class EmulatedPneumaticArm:
             'clock_gap_ms': f'p50 {1e3 * gaps.p50_s:.1f} p99 {1e3 * gaps.p99_s:.1f} '
             f'max {1e3 * gaps.max_s:.1f}',
         }
+
+    def _put_object(self, x: float, y: float, z: float, mass_kg: float) -> None:
+        self._arm.place_object(GrippedObject((x, y, z), mass_kg))
 
     # -- called by the DAQ's threads
 

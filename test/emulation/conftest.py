@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-TIMED = ('test_modbus_drive.py', 'test_daq_service.py', 'test_emulated_cable_arm.py')
+TIMED = (
+    'test_modbus_drive.py',
+    'test_daq_service.py',
+    'test_emulated_cable_arm.py',
+    'test_emulated_pneumatic_arm.py',
+)
 
 
 def pytest_collection_modifyitems(config, items):

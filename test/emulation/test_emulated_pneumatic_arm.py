@@ -1,0 +1,244 @@
+"""The driver of a pneumatic arm at its emulated DAQ: the real nidaqmx between them."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
+pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+
+from softarm_ros.drivers.pressure_outputs import CATCH_UP
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.addresses import addressed
+
+pytestmark = pytest.mark.timeout(120)
+RIG = load_rig('pneumatic_arm')
+TARGET = np.array([3e4, 1e4, 0.0, 2e4, 0.0, 1.5e4])
+MAX_RATE = RIG.actuator_limits().max_speed[0]
+REPORTED_S = 0.3
+
+
+class Bench:
+    """The emulated arm in real time in a thread, and its driver."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.arm = RIG.emulated_arm(0)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.log = []  # (time, true pressures)
+
+    def __enter__(self):
+        self.arm.start(self.folder)
+        self.devices = addressed(RIG.devices, self.folder)
+        self.driver = RIG.actuator_driver(self.devices)
+        self.thread.start()
+        self.driver.start()
+        return self
+
+    def __exit__(self, *reason):
+        self.driver.close()
+        self.stop.set()
+        self.thread.join()
+        self.arm.close()
+
+    def _run(self):
+        last = time.monotonic()
+        while not self.stop.wait(0.002):
+            now = time.monotonic()
+            # A machine that is late does not make up for it: time is lost instead.
+            self.arm.advance(min(now - last, 0.05))
+            last = now
+            self.log.append((now, self.arm.plant.true_pressures()))
+
+    def pressures(self):
+        return self.arm.plant.true_pressures()
+
+    def until(self, condition, within_s=10.0, work=lambda: None):
+        """Work at 100 Hz until a condition holds; return how long it took [s]."""
+        began = time.monotonic()
+        while not condition():
+            assert time.monotonic() - began < within_s, self.driver.not_ready()
+            work()
+            time.sleep(0.01)
+        return time.monotonic() - began
+
+    def follow(self, target=TARGET, tolerance_Pa=2e3):
+        """Command a target until the pressures are near it."""
+        self.until(lambda: self.driver.not_ready() == '')
+        self.until(
+            lambda: np.all(np.abs(self.pressures() - target) < tolerance_Pa),
+            work=lambda: self.driver.follow(target),
+        )
+
+
+@pytest.fixture
+def bench(tmp_path):
+    with Bench(tmp_path) as running:
+        yield running
+
+
+def test_pressures_follow_and_are_measured_and_hold_keeps_them(bench):
+    bench.until(lambda: bench.driver.not_ready() == '')
+    bench.until(lambda: bench.driver.reading() is not None)
+    assert np.all(np.abs(bench.driver.reading().position) < 500.0)
+    bench.follow(tolerance_Pa=1.5e3)
+    time_s = time.monotonic()
+    bench.until(lambda: time.monotonic() - time_s > 0.5, work=lambda: bench.driver.follow(TARGET))
+    reading = bench.driver.reading()
+    # One per cent of gain, 0.1 % of span, and the part of the play that is not made up for.
+    assert np.all(np.abs(bench.pressures() - TARGET) < 0.01 * TARGET + 800.0)
+    assert np.all(np.abs(reading.position - bench.pressures()) < 0.01 * TARGET + 500.0)
+    assert time.monotonic() - reading.stamp_s < 0.3
+    # Emptying, and stopped on the way.
+    below = TARGET - 8e3
+    bench.until(
+        lambda: np.any(bench.pressures() < below - 1e3),
+        work=lambda: (bench.driver.follow(np.zeros(6)), bench.driver.reading()),
+    )
+    assert np.min(bench.driver.reading().velocity) < -2e4
+    bench.driver.hold()
+    kept = bench.driver.reading().position
+    held_s = time.monotonic()
+    bench.until(lambda: time.monotonic() - held_s > 0.6, work=bench.driver.hold)
+    assert np.all(np.abs(bench.driver.reading().position - kept) < 4e3)
+    assert bench.pressures()[0] > 1e4
+
+
+def test_commands_that_are_none_are_refused_and_change_nothing(bench):
+    bench.follow()
+    for wrong in (np.zeros(5), np.full(6, np.nan), np.full(6, 9.5e4), np.full(6, -1.0)):
+        with pytest.raises(ValueError, match=r'pressures|valve'):
+            bench.driver.follow(wrong)
+    assert bench.driver.follow(TARGET) is None
+
+
+def test_home_empties_the_arm_slowly(bench):
+    bench.follow()
+    bench.driver.home()
+    assert np.max(bench.pressures()) > 2e4
+    bench.until(lambda: np.max(bench.pressures()) < 500.0, work=bench.driver.hold)
+    assert bench.driver.not_ready() == ''
+
+
+CODES = {
+    'daq open distal_chamber_1': 'distal_chamber_1: open',
+    'daq stuck proximal_chamber_2': 'proximal_chamber_2: stuck',
+    'daq overrun': '-200279',
+    'daq stall': '-200284',
+    'daq unplug': '-201003',
+    'daq kill': 'grpc UNAVAILABLE',
+    'daq hang': 'grpc DEADLINE_EXCEEDED',
+}
+# The outputs of a card stand as they are where nobody reaches it (docs/drivers.md).
+OUT_OF_REACH = ('daq unplug', 'daq kill', 'daq hang')
+
+
+@pytest.mark.parametrize('fault', CODES)
+def test_a_fault_is_reported_in_time_empties_the_arm_and_stays_until_reset(bench, fault):
+    bench.follow()
+    limit = REPORTED_S + (0.1 if 'stuck' in fault else 0.0)  # 200 ms without noise, then a block
+    began = time.monotonic()
+    bench.arm.inject(fault)
+    bench.until(
+        lambda: CODES[fault] in bench.driver.not_ready(),
+        work=lambda: bench.driver.follow(TARGET),
+    )
+    since = min(p.since_s for p in bench.driver.problems() if CODES[fault] in str(p))
+    assert since - began <= limit
+    assert 'reset' in str(bench.driver.follow(TARGET))
+    if fault not in OUT_OF_REACH:
+        bench.until(lambda: np.max(bench.pressures()) < 500.0)
+    bench.arm.inject('daq revive' if fault == 'daq kill' else 'daq mend')
+    # Whoever was out of reach is told to empty the arm as soon as the link is back.
+    bench.until(lambda: np.max(bench.pressures()) < 500.0)
+    assert CODES[fault] in bench.driver.not_ready()
+    with pytest.raises(DriverError, match='reset'):
+        bench.driver.home()
+    bench.driver.reset()
+    bench.until(lambda: bench.driver.not_ready() == '', work=bench.driver.hold)
+    assert np.max(bench.pressures()) < 500.0
+    again = time.monotonic()
+    bench.follow()
+    times, pressures = (np.array(part) for part in zip(*bench.log))
+    # No jump back: faster only by what a late step is caught up with.
+    window = times > again
+    rise = np.max(pressures[window], axis=1)
+    span = times[window]
+    later = np.searchsorted(span, span + 0.1)
+    ok = later < len(span)
+    rates = (rise[later[ok]] - rise[ok]) / (span[later[ok]] - span[ok])
+    assert np.max(rates) < 1.2 * CATCH_UP * MAX_RATE
+
+
+def test_troubles_before_anything_moved_pass_by_themselves(tmp_path):
+    bench = Bench(tmp_path)
+    with bench:
+        bench.arm.inject('daq kill')
+        bench.until(lambda: 'grpc' in bench.driver.not_ready())
+        bench.arm.inject('daq revive')
+        bench.until(lambda: bench.driver.not_ready() == '')
+        bench.follow()
+        bench.arm.inject('daq kill')
+        bench.until(lambda: 'grpc' in bench.driver.not_ready())
+        bench.arm.inject('daq revive')
+        bench.until(lambda: bench.driver.values()['connected'] == 'true')
+        bench.until(lambda: np.max(bench.pressures()) < 500.0)
+        assert 'grpc' in bench.driver.not_ready()  # in use by then: not without reset
+
+
+def test_the_gripper_takes_an_object_and_puts_it_down(bench):
+    x, y, z = (float(v) for v in bench.arm.plant.fingers()[:3, 3])
+    bench.arm.inject(f'object put {x} {y} {z} 0.02')
+    bench.until(lambda: bench.driver.not_ready() == '')
+    gripper = bench.driver.gripper
+    assert gripper.set_pressure(5e4) == 'DAQ outputs not enabled'
+    rest = np.zeros(6)
+    bench.driver.follow(rest)
+    assert gripper.set_pressure(-3e4) is None
+    hold = lambda: bench.driver.follow(rest)  # noqa: E731
+    bench.until(lambda: bench.arm.plant.gripper_pressure() < -2.5e4, work=hold)
+    assert gripper.set_pressure(5e4) is None
+    bench.until(lambda: bench.arm.plant.holds_object, work=hold)
+    bench.until(lambda: gripper.state().phase.value == 'done', work=hold)
+    assert gripper.state().pressure_Pa == pytest.approx(5e4, abs=6e3)
+    bench.arm.inject('daq overrun')
+    bench.until(lambda: '-200279' in bench.driver.not_ready(), work=hold)
+    bench.until(lambda: bench.arm.report()['output_V'].startswith('0, 0, 0, 0, 0, 0'))
+    assert bench.arm.plant.holds_object  # a grasp outlives a fault of the arm
+    bench.driver.reset()
+    bench.until(lambda: bench.driver.not_ready() == '')
+    bench.driver.follow(rest)
+    assert gripper.set_pressure(-3e4) is None
+    bench.until(lambda: not bench.arm.plant.holds_object, work=hold)
+    assert gripper.state().problems == ()
+
+
+def test_the_force_sensor_measures_the_weight_on_the_base(bench):
+    bench.until(lambda: bench.driver.not_ready() == '')
+    daq = bench.driver.daq
+    time.sleep(0.3)
+    truth = bench.arm.plant.true_base_wrench()
+    blocks = daq.take_blocks()
+    measured = np.mean(np.concatenate([b.wrench for b in blocks], axis=1), axis=1)
+    assert np.linalg.norm(truth[:3]) > 2.0  # a quarter of a kilogram
+    np.testing.assert_allclose(measured[:3], truth[:3], atol=0.02)
+    np.testing.assert_allclose(measured[3:], truth[3:], atol=2e-3)
+    daq.tare()
+    bench.until(lambda: not daq.taring)
+    daq.take_blocks()
+    time.sleep(0.1)
+    after = np.concatenate([b.wrench for b in daq.take_blocks()], axis=1).mean(axis=1)
+    np.testing.assert_allclose(after, np.zeros(6), atol=0.02)
+
+
+def test_unknown_faults_are_refused_with_those_there_are():
+    arm = RIG.emulated_arm(0)
+    with pytest.raises(ValueError, match=r'daq overrun; .*object put X_M Y_M Z_M KG'):
+        arm.inject('daq explode')
+    with pytest.raises(ValueError, match='no input'):
+        arm.inject('daq open nowhere')
+    arm.close()
