@@ -149,8 +149,9 @@ class EmulatedDaq:
             self.device.clear_all()
 
     def revive(self) -> None:
-        """Start the host again on the same port."""
-        self._serve()
+        """Start the host again on the same port; one that runs goes on."""
+        if self._server is None:
+            self._serve()
 
     def _serve(self) -> None:
         server = grpc.server(

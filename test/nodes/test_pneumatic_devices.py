@@ -77,6 +77,14 @@ def inject(bench, fault):
     return time.monotonic()
 
 
+def mend(bench):
+    """Have the DAQ ready, whatever it has been through; nothing moves by that."""
+    for what in ('daq mend', 'daq revive'):
+        inject(bench, what)
+    bench.call('daq/reset')
+    bench.until(lambda: bench.health['daq'].values['ready'] == 'true', 10.0, 'ready')
+
+
 def outputs(bench):
     return [float(v) for v in bench.health['emulator'].values['output_V'].split(',')]
 
@@ -95,22 +103,26 @@ def test_it_runs_with_its_daq_and_measures_every_chamber(bench):
 
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_fault_in_motion_stops_the_arm_with_the_code_of_the_device(bench, fault):
+    mend(bench)
     bench.run()
     bench.spin(0.3)
     began = inject(bench, fault)
-    bench.until(lambda: bench.state == 'fault', 5.0, 'fault')
     for source in ('daq', 'supervisor'):
-        told = [at for at, message in bench.reasons(began, source) if FAULTS[fault] in message]
-        assert told, bench.reasons(began, source)
-        print(f'{fault}: {source} after {1e3 * min(told):.0f} ms')
-        assert min(told) <= REPORTED_S + SEEING_S
+
+        def told(source=source):
+            found = bench.reasons(began, source)
+            return [at for at, message in found if FAULTS[fault] in message]
+
+        bench.until(told, 5.0, f'the code on /diagnostics by {source}')
+        print(f'{fault}: {source} after {1e3 * min(told()):.0f} ms')
+        assert min(told()) <= REPORTED_S + SEEING_S
     assert not bench.call('supervisor/reset').success
     if fault != 'daq kill':  # the outputs of a card nobody reaches stand as they were
         bench.until(lambda: not any(outputs(bench)[:6]), 5.0, 'outputs at zero')
     inject(bench, 'daq revive' if fault == 'daq kill' else 'daq mend')
     bench.until(lambda: not any(outputs(bench)[:6]), 10.0, 'outputs at zero')
     # What has come back by itself moves nothing.
-    bench.spin(0.5)
+    bench.spin(0.6)
     assert bench.state == 'fault' and not any(outputs(bench)[:6])
     assert FAULTS[fault] in bench.health['daq'].values['not_ready']
     assert bench.call('daq/reset').success
