@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
 from softarm_ros.rigs.pneumatic_rig import PneumaticRig
 from softarm_ros.rigs.validation import validate_document
@@ -75,6 +76,64 @@ WRONG = {
     ),
 }
 
+DAQ = ['devices', 'daq']
+WRONG_DEVICES = {
+    'no monitor': (put([*DAQ, 'inputs', 2, 'name'], 'third'), 'no proximal_chamber_3'),
+    'no valve': (put([*DAQ, 'outputs', 0, 'name'], 'first'), 'expected proximal_chamber_1_valve'),
+    'valves in another order': (
+        all_of(
+            put([*DAQ, 'outputs', 0, 'name'], 'proximal_chamber_2_valve'),
+            put([*DAQ, 'outputs', 1, 'name'], 'proximal_chamber_1_valve'),
+        ),
+        'in this order',
+    ),
+    'unit': (put([*DAQ, 'inputs', 0, 'unit'], 'kPa'), 'devices.daq.inputs[0].unit'),
+    'no room for the play': (
+        put([*DAQ, 'outputs', 3, 'high'], 9e4),
+        'devices.daq.outputs[3].high',
+    ),
+    'a valve that never shuts': (
+        all_of(put([*DAQ, 'outputs', 5, 'low'], 1e3), put([*DAQ, 'outputs', 5, 'safe'], 1e3)),
+        'devices.daq.outputs[5].low',
+    ),
+    'monitor too small': (
+        put([*DAQ, 'inputs', 4, 'scale'], 4e4),
+        'devices.daq.inputs[4].scale',
+    ),
+    'limit below full pressure': (
+        put([*DAQ, 'inputs', 1, 'high'], 9e4),
+        'devices.daq.inputs[1].high',
+    ),
+    'gripper at nothing': (
+        put(['devices', 'gripper', 'vacuum_line'], 'nothing'),
+        'devices.gripper.vacuum_line',
+    ),
+    'another gripper than that of tasks': (
+        put(['devices', 'gripper', 'close_pressure_Pa'], 4e4),
+        'devices.gripper.close_pressure_Pa',
+    ),
+    'gripper beyond its regulator': (
+        all_of(
+            put(['devices', 'gripper', 'close_pressure_Pa'], 9.5e4),
+            put(['gripper', 'close_pressure_Pa'], 9.5e4),
+        ),
+        'outside [0, 90000] Pa',
+    ),
+}
+
+
+@pytest.mark.parametrize(('change', 'field'), WRONG_DEVICES.values(), ids=WRONG_DEVICES)
+def test_devices_that_do_not_fit_are_refused_by_field(shipped, change, field):
+    with pytest.raises(RigError) as caught:
+        load_changed(shipped, change)
+    assert field in str(caught.value) and 'devices' in str(caught.value)
+
+
+def test_a_rig_without_devices_runs_simulated_only(shipped):
+    rig = load_changed(shipped, lambda data: data.pop('devices'))
+    with pytest.raises(RigError, match=r"declares no devices for backend 'emulated'"):
+        graph_plan(rig, 'emulated', rig_source=SHIPPED)
+
 
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_refused_by_field(shipped, change, field):
@@ -139,7 +198,10 @@ def fields_of(model, seen):
 
 
 def test_the_page_names_every_field_of_the_kind():
-    general = (ROOT / 'docs' / 'rigs.md').read_text(encoding='utf-8')
+    pages = [
+        (ROOT / 'docs' / name).read_text(encoding='utf-8') for name in ('rigs.md', 'drivers.md')
+    ]
+    general = ''.join(pages)
     page = PAGE.read_text(encoding='utf-8')
     missing = [
         name
