@@ -107,6 +107,8 @@ class DaqTask:
         self.produced = 0
         self.read = 0
         self.buffer = np.empty((0, 0))
+        self.sources = np.empty(0, dtype=int)  # of each channel among the inputs of the device
+        self.range_V = np.empty((0, 1))
         self.overrun = False
 
     @property
@@ -212,6 +214,9 @@ class EmulatedDaqDevice:
             task.running, task.overrun = True, False
             task.began_s, task.produced, task.read = time.monotonic(), 0, 0
             task.buffer = np.zeros((len(task.channels), max(task.capacity, 1)))
+            if task.kind == 'ai':
+                task.sources = np.array([self.inputs.index(c.physical) for c in task.channels])
+                task.range_V = np.array([[c.range_V] for c in task.channels])
 
     def stop(self, number: int) -> None:
         """Stop a task."""
@@ -253,13 +258,14 @@ class EmulatedDaqDevice:
             task.overrun = True
         count = min(due, task.capacity)
         at = (task.produced + due - count + np.arange(count)) % task.capacity
+        noise = _NOISE_V * self._rng.standard_normal((len(task.channels), count))
         for row, channel in enumerate(task.channels):
-            samples = np.full(count, volts[self.inputs.index(channel.physical)])
-            if channel.physical not in self.faults.stuck:
-                samples = samples + _NOISE_V * self._rng.standard_normal(count)
-            step = 2.0 * channel.range_V / 2**_BITS
-            limits = -channel.range_V, channel.range_V - step
-            task.buffer[row, at] = np.clip(np.round(samples / step) * step, *limits)
+            if channel.physical in self.faults.stuck:
+                noise[row] = 0.0
+        step = 2.0 * task.range_V / 2**_BITS
+        samples = volts[task.sources, None] + noise
+        rounded = np.round(samples / step) * step
+        task.buffer[:, at] = np.clip(rounded, -task.range_V, task.range_V - step)
         task.produced += due
 
     def take(self, number: int, count: int, timeout_s: float) -> Array:

@@ -162,7 +162,7 @@ class EmulatedPneumaticArm:
         """Return the truth: volts and true pressures, gripper, how evenly the clock ran."""
         with self._lock:
             volts, written = self._output_V.copy(), self._written
-        gaps = self._gaps.summary()
+        gaps, place = self._gaps.summary(), self._arm.object_position()
         return {
             'daq_port': str(self._daq.port),
             'output_V': _listed(volts),
@@ -170,6 +170,7 @@ class EmulatedPneumaticArm:
             'true_pressure_Pa': _listed(self._arm.true_pressures()),
             'gripper_pressure_Pa': f'{self._arm.gripper_pressure():.0f}',
             'holds_object': str(self._arm.holds_object).lower(),
+            'object_m': 'none' if place is None else _listed(place),
             'clock_gap_ms': f'p50 {1e3 * gaps.p50_s:.1f} p99 {1e3 * gaps.p99_s:.1f} '
             f'max {1e3 * gaps.max_s:.1f}',
         }
