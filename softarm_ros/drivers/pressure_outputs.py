@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 VALVE_SUFFIX = '_valve'
 CATCH_UP = 1.5  # of the chambers' largest rate: a command that was late may be caught up with
+EMPTY_PA = 2e3  # offset and noise of a monitor without pressure, and some
 _RATE_BLOCKS = 5  # over which the rate of a pressure is measured
 _LONGEST_STEP_S = 0.05  # of the rate limit: a pause is not made up for
 
@@ -126,7 +127,8 @@ class PressureOutputs:
         """
         Let the pressures down to zero, at the rate of the chambers, in the calls of `hold`.
 
-        Nothing has to be declared: the monitors measure gauge pressure.
+        Nothing has to be declared, for the monitors measure gauge pressure; an arm that is empty
+        stays as it is, its outputs at their safe values.
 
         Raises
         ------
@@ -134,6 +136,12 @@ class PressureOutputs:
             While there are problems or the DAQ does not answer.
 
         """
+        not_ready = self.not_ready()
+        if not_ready:
+            raise DriverError(not_ready)
+        state = self.daq.state()
+        if not state.enabled and np.all(state.values[self._inputs] < EMPTY_PA):
+            return
         refusal = self._enable()
         if refusal is not None:
             raise DriverError(refusal)
