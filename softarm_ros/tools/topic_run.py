@@ -33,6 +33,7 @@ LOOK_S = 0.05
 # After the last cycle, or after a node has died: what is still on its way arrives.
 AFTERMATH_S = 0.4
 SILENCE_S = 10.0
+FIRST_WORD_S = 60.0  # a busy machine takes its time to start all nodes
 PATH_POINTS = 400
 
 
@@ -195,7 +196,7 @@ def _follow(
     def tell(level: str, source: str, message: str) -> None:
         outcome.events.append(Event(monitor.now_s(), level, source, message))  # type: ignore[arg-type]
 
-    heard = time.monotonic()
+    heard, patience_s = time.monotonic(), FIRST_WORD_S
     while True:
         monitor.spin(LOOK_S)
         view.update(monitor)
@@ -203,7 +204,7 @@ def _follow(
         state = monitor.value('supervisor', 'state')
         phase = monitor.value('tracker', 'phase')
         if monitor.fresh('supervisor'):
-            heard = time.monotonic()
+            heard, patience_s = time.monotonic(), SILENCE_S
         ended = nodes.ended()
         for node in ended:
             tell('error' if node.required else 'warning', 'run', node.describe())
@@ -225,8 +226,8 @@ def _follow(
             _, answer = monitor.call('supervisor/stop')
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
             return outcome
-        if time.monotonic() - heard > SILENCE_S:
-            tell('error', 'run', f'no word from the supervisor for {SILENCE_S:g} s')
+        if time.monotonic() - heard > patience_s:
+            tell('error', 'run', f'no word from the supervisor for {patience_s:g} s')
             return outcome
 
 
