@@ -26,14 +26,24 @@ LINE = """\
 type: line
 start: [0.08, -0.03, 0.187]
 end: [0.08, 0.03, 0.187]
-speed: 0.03
+speed: 0.015
 """
+# What is asked here is how well the arm tracks and how it ends, not how soon a late node is
+# noticed: a busy machine must not stop it.
+PATIENT = (
+    'supervisor.heartbeat_timeout_s=1.0',
+    'supervisor.feedback_timeout_s=1.0',
+    'supervisor.command_timeout_s=0.5',
+    'devices.daq.command_timeout_s=0.7',
+    'devices.daq.call_timeout_s=0.7',
+)
 
 
 def command(trajectory, *more):
     return [
         *(sys.executable, '-m', 'softarm_ros.tools.cli', 'run', RIG),
         *('--trajectory', str(trajectory), *more),
+        *(part for setting in PATIENT for part in ('--set', setting)),
     ]
 
 
