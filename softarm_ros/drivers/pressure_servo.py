@@ -15,7 +15,7 @@ from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
-from softarm_ros.drivers.servo import LINK, ServoDriver
+from softarm_ros.drivers.servo import ServoDriver
 from softarm_ros.drivers.servo_state import ServoState
 
 Array = NDArray[np.float64]
@@ -75,7 +75,6 @@ class PressureServo:
         self._stop = self._pending = False
         self._mode = _Mode.OFF
         self._homed = False
-        self._tripped = False  # switched off by a problem, not forgotten by a reset yet
         self._held = True
         self._followed_s = -np.inf
         self._command: Array | None = None  # not given to the loop yet
@@ -145,8 +144,6 @@ class PressureServo:
             with self._wake:
                 self._switched_off()
         self._problems.clear()
-        with self._wake:
-            self._tripped = False
 
     def follow(self, command: Array) -> str | None:
         """Take pressures (m,) [Pa] to keep from now on; see `ActuatorDriver.follow`."""
@@ -297,16 +294,10 @@ class PressureServo:
         state = self._servo.state()
         with self._wake:
             if self._mode is _Mode.OFF:
-                quiet = not self._tripped
-            elif state.problems or (self._mode is not _Mode.ENABLING and not state.enabled):
+                return
+            if state.problems or (self._mode is not _Mode.ENABLING and not state.enabled):
                 self._switched_off()
-                self._tripped, quiet = True, False
-            else:
-                quiet = False
-        if self._mode is _Mode.OFF:
-            if quiet:
-                self._forget_line(state)
-            return
+                return
         self._watch(now)
         duration_s, self._ticked_s = now - self._ticked_s, now
         if self._mode is _Mode.ENABLING:
@@ -316,13 +307,6 @@ class PressureServo:
             if self._mode is _Mode.HOMING:
                 self._approach(now, duration_s)
         self._send(duration_s)
-
-    def _forget_line(self, state: ServoState) -> None:
-        """Forget that a line was down with the drives switched off, once it is up."""
-        heard = float(np.max(state.age_s)) <= self.config.link_timeout_s
-        if state.problems and state.connected and heard:
-            if all(problem.source == LINK for problem in state.problems):
-                self._servo.reset()
 
     def _watch(self, now: float) -> None:
         """Look for what must freeze the torques: old pressures, a caller that is gone."""
