@@ -17,7 +17,20 @@ class PressureLoopConfig(ConfigBlock):
     """What the drives make of the measured pressures; gain 0 is torque control as in the paper."""
 
     gain: NonNegative = 0.0
-    filter_s: Positive = Field(default=0.03, description='time constant of the measured error')
+    filter_s: Positive = Field(default=0.06, description='time constant of the measured error')
+
+    def phase_margin_deg(self, delay_s: float) -> float:
+        """
+        Return what phase is left where the open loop crosses 1, after all delays and lags.
+
+        The open loop is gain / (1 + filter s) exp(-delay s): an axis whose own lags are small is
+        counted with them. 180 where it never crosses.
+        """
+        if self.gain <= 1.0:
+            return 180.0
+        crossing = math.sqrt(self.gain**2 - 1.0) / self.filter_s
+        lag = math.atan(crossing * self.filter_s) + crossing * delay_s
+        return 180.0 - math.degrees(lag)
 
 
 class PressureLoop:

@@ -308,6 +308,13 @@ class PressureServo:
                 self._approach(now, duration_s)
         self._send(duration_s)
 
+    def _forget_line(self, state: ServoState) -> None:
+        """Forget that a line was down with the drives switched off, once it is up."""
+        sources = {problem.source for problem in state.problems}
+        heard = float(np.max(state.age_s)) <= self.config.link_timeout_s
+        if sources == {LINK} and state.connected and heard:
+            self._servo.reset()
+
     def _watch(self, now: float) -> None:
         """Look for what must freeze the torques: old pressures, a caller that is gone."""
         with self._wake:

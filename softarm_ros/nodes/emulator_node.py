@@ -84,8 +84,7 @@ class EmulatorNode(LifecycleNode):
             self.rig.simulated_arm(self._seed).step(None, CHUNK_S)
             self._arm = build_emulated_arm(self.rig, self._seed)
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for stale in self._folder.iterdir():
-                stale.unlink()
+            self._forget_addresses()
             self._arm.start(self._folder)
         except (ValueError, RuntimeError, OSError) as error:
             self._heartbeat.error(f'emulated {self.rig.name}: {error}')
@@ -123,6 +122,11 @@ class EmulatorNode(LifecycleNode):
         arm, self._arm = self._arm, None
         if arm is not None:
             arm.close()
+            self._forget_addresses()
+
+    def _forget_addresses(self) -> None:
+        for stale in self._folder.iterdir():
+            stale.unlink()
 
     # -- work
 

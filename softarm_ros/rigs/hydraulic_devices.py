@@ -15,6 +15,9 @@ from softarm_ros.rigs.errors import Problem
 
 KIND = 'hydraulic'
 _ROUNDING = 1e-9
+# From the block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
+LOOP_DELAY_S = 0.012
+LEAST_MARGIN_DEG = 30.0
 
 
 class HydraulicDevices(Devices):
@@ -110,3 +113,21 @@ def _same_drives(rig: Any) -> Iterator[Problem]:
                 f'expected at most plant.drive.max_torque_N_m = {most:g}',
                 f'{axis.torque_limit_N_m:g}',
             )
+
+
+@check('pressure_loop', 'devices', kind=KIND)
+def _stable(rig: Any) -> Iterator[Problem]:
+    if rig.devices is None:
+        return
+    loop = rig.pressure_loop
+    # A block's mean is half a block old, and stands until the next.
+    delay_s = rig.devices.daq.block_s + LOOP_DELAY_S
+    margin = loop.phase_margin_deg(delay_s)
+    if margin < LEAST_MARGIN_DEG:
+        yield Problem(
+            ('pressure_loop', 'filter_s'),
+            f'leaves a phase margin of {margin:.0f} deg at gain {loop.gain:g} with the '
+            f'{1e3 * delay_s:.0f} ms from sensor to torque; expected at least '
+            f'{LEAST_MARGIN_DEG:g} deg, by a longer filter or less gain',
+            f'{loop.filter_s:g}',
+        )

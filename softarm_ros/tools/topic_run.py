@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.nodes.bag_writer import check_bag_folder
-from softarm_ros.rigs.devices import DEVICE_NAMES
+from softarm_ros.rigs.devices import DEVICE_NAMES, run_path
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
@@ -77,6 +78,8 @@ def run_topics(
         ) as monitor,
     ):
         _refuse_second(monitor, rig.name, plan)
+        # Drivers must not find the addresses of an emulation that did not end in order.
+        shutil.rmtree(run_path(rig.name, 'devices'), ignore_errors=True)
         with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
             nodes.stop(monitor.spin)
