@@ -68,20 +68,20 @@ def _axes(rig: Any) -> Iterator[Problem]:
 def _sensors(rig: Any) -> Iterator[Problem]:
     if rig.devices is None:
         return
-    inputs = [part for part in rig.devices.daq.inputs if part.unit == 'Pa']
-    found = [part.name for part in inputs if part.name in rig.actuator_names]
-    if found != list(rig.actuator_names):
+    actuators = {actuator.name: actuator for actuator in rig.actuators}
+    inputs = rig.devices.daq.inputs
+    found = [part.name for part in inputs if part.unit == 'Pa' and part.name in actuators]
+    if found != list(actuators):
         yield Problem(
             ('devices', 'daq', 'inputs'),
-            f'expected an input in Pa for each actuator, in their order: '
-            f'{", ".join(rig.actuator_names)}',
+            f'expected an input in Pa for each actuator, in their order: {", ".join(actuators)}',
             ', '.join(found) or 'none',
         )
         return
-    for i, part in enumerate(rig.devices.daq.inputs):
-        if part.name not in rig.actuator_names:
+    for i, part in enumerate(inputs):
+        actuator = actuators.get(part.name)
+        if actuator is None:
             continue
-        actuator = rig.actuators[rig.actuator_names.index(part.name)]
         ends = sorted(float(v) for v in part.value([part.min_V, part.max_V]))
         if not ends[0] <= actuator.pressure_min_Pa < actuator.pressure_max_Pa <= ends[1]:
             yield Problem(

@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
+from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
+from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, HydraulicSectionConfig
 from softarm_ros.plant.hydraulic.config import (
     FabricConfig,
+    HoldingBrakeConfig,
     HydraulicPlantConfig,
     PlantHydraulicSection,
     PressureSensorConfig,
     ServoDriveConfig,
 )
 from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.hydraulic_rig import HydraulicActuatorConfig, HydraulicRig
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
@@ -31,6 +35,11 @@ BLOCKS = {
     'sections': (HydraulicSectionConfig, set(HydraulicSectionConfig.model_fields)),
     'actuators': (HydraulicActuatorConfig, set(HydraulicActuatorConfig.model_fields)),
     'pressure_loop': (PressureLoopConfig, set(PressureLoopConfig.model_fields)),
+    'devices': (HydraulicDevices, set(HydraulicDevices.model_fields)),
+    'devices.servo': (
+        PressureServoConfig,
+        set(PressureServoConfig.model_fields) - set(ServoConfig.model_fields),
+    ),
     'plant': (HydraulicPlantConfig, set(HydraulicPlantConfig.model_fields)),
     'plant.sections': (
         PlantHydraulicSection,
@@ -38,6 +47,7 @@ BLOCKS = {
     ),
     'plant.fabric': (FabricConfig, set(FabricConfig.model_fields)),
     'plant.drive': (ServoDriveConfig, set(ServoDriveConfig.model_fields)),
+    'plant.drive.brake': (HoldingBrakeConfig, set(HoldingBrakeConfig.model_fields)),
     'plant.pressure_sensor': (PressureSensorConfig, set(PressureSensorConfig.model_fields)),
 }
 
@@ -98,6 +108,30 @@ def test_is_a_hydraulic_rig_in_pascal():
             'pretension',
             'cables',
         ),
+        (
+            'name: proximal_2, base: 2',
+            'name: proximal_9, base: 2',
+            r'servo.axes',
+            'in their order',
+        ),
+        (
+            'torque_limit_N_m: 2.5',
+            'torque_limit_N_m: 2.0',
+            r'axes\[0\].torque_limit',
+            'at least 2.5',
+        ),
+        (
+            'torque_limit_N_m: 2.5',
+            'torque_limit_N_m: 4.0',
+            r'axes\[0\].torque_limit',
+            'at most pl',
+        ),
+        ('sensor_high_Pa: 1.3e+6', 'sensor_high_Pa: 0.9e+6', 'sensor_high_Pa', 'pressure_max_Pa'),
+        ('sensor_low_Pa: -1.3e+5', 'sensor_low_Pa: 0.0', 'sensor_low_Pa', 'pressure_min_Pa'),
+        ('name: proximal_2, channel', 'name: other, channel', 'daq.inputs', 'for each actuator'),
+        ('scale: 4.0e+5', 'scale: 4.0e+4', r'inputs\[0\].scale', '0 to 1e+06'),
+        ('open_below_V: 0.5', 'open_below_V: 0.9', 'open_below_V', 'sound sensor'),
+        ('filter_s: 0.06 ', 'filter_s: 0.03 ', 'filter_s', 'phase margin of -9 deg'),
         ('medium: air ', 'medium: oil ', 'medium', 'water'),
         ('- {<<: *section, name: distal}', '- {<<: *section}', r'sections\[1\].name', 'unique'),
     ],
