@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 TIMED = (
     'test_servo.py',
     'test_servo_line.py',
+    'test_pressure_servo.py',
     'test_daq.py',
     'test_gripper.py',
     'test_cable_steppers.py',

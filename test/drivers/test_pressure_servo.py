@@ -1,0 +1,320 @@
+"""Cylinders under the pressure loop: real Modbus, emulated drives, a load that is a chamber."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from servo_cases import REGISTERS, wait_until
+
+from softarm_ros.drivers.pressure_loop import PressureLoopConfig
+from softarm_ros.drivers.pressure_servo import PressureServo
+from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
+from softarm_ros.drivers.problems import DriverError
+
+pytest.importorskip('pymodbus', reason='needs the extra hardware')
+from softarm_ros.emulation.modbus_drive import EmulatedDrives
+
+NAMES = ('one', 'two', 'three')
+RATIO = 2.5e-6
+PRELOAD = 1e5
+REPORTED_S = 0.3
+
+
+class Chambers:
+    """Pressures that follow the torque with a lag and another ratio than the nominal one."""
+
+    def __init__(self, start=0.5e5):
+        self.pressure = np.full(3, start)
+        self.lag_s = 0.01
+        self.error = np.array([0.95, 1.0, 1.05])
+        self.locked = False  # as by brakes
+
+    def step(self, torque, dt):
+        if not self.locked:
+            wanted = self.error * torque / RATIO
+            self.pressure = wanted + np.exp(-dt / self.lag_s) * (self.pressure - wanted)
+        return np.zeros(3), np.zeros(3)
+
+
+def config(port, **changes):
+    fields = {
+        'host': '127.0.0.1',
+        'port': port,
+        'registers': REGISTERS,
+        'holding_brakes': True,
+        'command_timeout_s': 0.15,
+        'sensor_high_Pa': 1.3e6,
+        'pressure_timeout_s': 0.15,
+        'axes': [
+            {
+                'name': name,
+                'base': 32 * i,
+                'torque_limit_N_m': 2.5,
+                'speed_limit_rad_s': 100.0,
+            }
+            for i, name in enumerate(NAMES)
+        ],
+    }
+    return PressureServoConfig.model_validate(fields | changes)
+
+
+AXES = CylinderAxes(
+    NAMES,
+    np.full(3, RATIO),
+    np.zeros(3),
+    np.full(3, 1e6),
+    np.full(3, 5e5),
+    np.full(3, PRELOAD),
+)
+
+
+class Rig:
+    """A driver, its drives, and sensors that report every 10 ms from a thread of their own."""
+
+    def __init__(self, gain=3.0, measured=True, **changes):
+        self.load = Chambers()
+        self.drives = EmulatedDrives(config(1), self.load, brake_close_s=0.02).start()
+        self.driver = PressureServo(
+            config(self.drives.port, **changes), PressureLoopConfig(gain=gain), AXES
+        )
+        self.measured = measured
+        self.shown = lambda pressure: pressure
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sense)
+        self._thread.start()
+        self.driver.start()
+
+    def _sense(self):
+        while not self._stop.wait(0.01):
+            if self.measured:
+                self.driver.set_pressures(self.shown(self.load.pressure.copy()), time.monotonic())
+
+    def end(self):
+        self._stop.set()
+        self._thread.join()
+        self.driver.close()
+        self.drives.close()
+
+    def home(self):
+        wait_until(self._try_home, 10.0, 'home')
+        wait_until(lambda: not self.driver.not_ready(), 10.0, 'homed')
+
+    def _try_home(self):
+        try:
+            self.driver.home()
+        except DriverError:
+            return False
+        return True
+
+    def follow_until(self, command, condition, what, within_s=10.0):
+        def step():
+            assert self.driver.follow(np.array(command)) is None
+            return condition()
+
+        wait_until(step, within_s, what)
+
+
+@pytest.fixture
+def rig():
+    made = []
+
+    def make(**changes):
+        made.append(Rig(**changes))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def test_nothing_moves_before_home_and_home_brings_all_to_the_preload_slowly(rig):
+    one = rig()
+    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'connection')
+    assert one.driver.follow(np.full(3, 2e5)) == 'servo: not homed'
+    assert set(one.drives.states) == {'disabled'}
+    one.load.locked = True  # brakes, until the drives have taken over
+    before = time.monotonic()
+    wait_until(one._try_home, 5.0, 'home')
+    wait_until(lambda: set(one.drives.states) == {'enabled'}, 5.0, 'enabled')
+    wait_until(lambda: one.drives.torque.min() > 0.1, 5.0, 'taken over')
+    one.load.locked = False
+    wait_until(lambda: not one.driver.not_ready(), 10.0, 'homed')
+    assert time.monotonic() - before > 0.5e5 / 5e5  # at the rate of the actuators
+    np.testing.assert_allclose(one.load.pressure, PRELOAD, atol=2.5e4)
+    first = one.drives.torque_writes()
+    given = np.array([value for _, axis, value in first if axis == 1 and value > 0.0])
+    assert given[0] == pytest.approx(RATIO * 0.5e5, rel=0.05)  # where the pressure was
+    assert np.abs(np.diff(given)).max() < 0.1  # and no leap from there
+
+
+def test_follows_with_a_quarter_of_the_error_and_reads_back(rig):
+    one = rig()
+    one.home()
+    target = np.array([3e5, 2e5, 4e5])
+    wanted = 4.0 * one.load.error * target / (1.0 + 3.0 * one.load.error)
+    one.follow_until(
+        target, lambda: np.abs(one.load.pressure - wanted).max() < 1e3, 'pressures reached'
+    )
+    reading = one.driver.reading()
+    np.testing.assert_allclose(reading.position, wanted, atol=3e3)
+    np.testing.assert_allclose(reading.effort, one.drives.torque, atol=0.02)
+    assert time.monotonic() - reading.stamp_s < 1.0
+    values = one.driver.values()
+    assert values['connected'] == 'true'
+    assert float(values['torque_written_after_ms_p50']) < 50.0
+
+
+def test_hold_keeps_the_torques_whatever_pressures_do_until_the_next_command(rig):
+    one = rig()
+    one.home()
+    target = np.array([3e5, 2e5, 4e5])
+    one.follow_until(target, lambda: one.load.pressure.min() > 1.9e5, 'moved')
+    for _ in range(20):
+        one.driver.hold()
+        time.sleep(0.005)
+    torque = one.drives.torque
+    one.shown = lambda pressure: pressure - 1e5
+    for _ in range(30):
+        one.driver.hold()
+        time.sleep(0.005)
+    np.testing.assert_array_equal(one.drives.torque, torque)
+    assert one.driver.not_ready() == ''
+    one.follow_until(target, lambda: one.drives.torque[0] > torque[0] + 0.3, 'followed again')
+
+
+def test_a_caller_that_is_silent_freezes_the_torques(rig):
+    one = rig()
+    one.home()
+    one.follow_until(np.full(3, 3e5), lambda: one.load.pressure.min() > 2.5e5, 'moved')
+    wait_until(lambda: 'held' in one.driver.values()['loop'], 2.0, 'held')
+    time.sleep(0.05)
+    torque = one.drives.torque
+    one.shown = lambda pressure: pressure - 1e5
+    time.sleep(0.3)
+    np.testing.assert_array_equal(one.drives.torque, torque)
+    assert set(one.drives.states) == {'enabled'}
+
+
+@pytest.mark.parametrize('how', ['silent', 'broken wire', 'not a number'])
+def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
+    one = rig()
+    one.home()
+    target = np.full(3, 3e5)
+    one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
+    torque = one.drives.torque
+    began = time.monotonic()
+    bad = np.array([1.0, -4e5 if how == 'broken wire' else np.nan, 1.0])
+    if how == 'silent':
+        one.measured = False
+    else:
+        one.shown = lambda pressure: np.where(bad == 1.0, pressure, bad)
+    while not one.driver.problems():
+        one.driver.follow(target)
+        assert time.monotonic() - began < 5.0
+        time.sleep(0.002)
+    (problem,) = one.driver.problems()
+    assert (problem.source, problem.code) == ('pressure', 'stale')
+    assert problem.since_s - began < REPORTED_S
+    assert 'pressure: stale' in one.driver.follow(target)
+    assert one.driver.not_ready().startswith('pressure: stale')
+    time.sleep(0.1)
+    # What the loop did in the last moments, and no more: a broken wire asks for 2.5 N m.
+    np.testing.assert_allclose(one.drives.torque, torque, atol=0.15)
+    assert set(one.drives.states) == {'enabled'}
+    one.measured, one.shown = True, lambda pressure: pressure
+    wait_until(lambda: float(one.driver.values()['pressure_age_ms']) < 100.0, 5.0, 'measured')
+    assert one.driver.problems()  # latched
+    one.driver.reset()
+    one.follow_until(target, lambda: not one.driver.not_ready(), 'follows again')
+
+
+def test_a_drive_fault_switches_all_off_with_the_drives_code_until_reset_and_home(rig):
+    one = rig()
+    one.home()
+    target = np.full(3, 3e5)
+    one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
+    began = time.monotonic()
+    one.drives.fail(1, 0x2310)
+    wait_until(lambda: one.driver.problems(), 5.0, 'reported')
+    problem = one.driver.problems()[0]
+    assert (problem.source, problem.code) == ('two', '0x2310')
+    assert problem.since_s - began < REPORTED_S
+    assert 'over-current' in one.driver.follow(target)
+    wait_until(lambda: 'enabled' not in one.drives.states, 2.0, 'switched off')
+    with pytest.raises(DriverError, match='0x2310'):
+        one.driver.home()
+    one.driver.reset()
+    wait_until(lambda: one.drives.states == ('disabled',) * 3, 5.0, 'reset')
+    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'not homed')
+    assert one.driver.follow(target) == 'servo: not homed'
+    one.home()
+    one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved again')
+
+
+def test_a_lost_line_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
+    one = rig()
+    one.drives.kill()
+    wait_until(lambda: 'link' in one.driver.not_ready(), 5.0, 'lost')
+    one.drives.revive()
+    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'back by itself')
+    one.home()
+    target = np.full(3, 3e5)
+    one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
+    began = time.monotonic()
+    one.drives.kill()
+    wait_until(lambda: one.driver.problems(), 5.0, 'reported')
+    assert one.driver.problems()[0].since_s - began < REPORTED_S
+    wait_until(lambda: 'enabled' not in one.drives.states, 2.0, 'watchdogs of the drives')
+    one.drives.revive()
+    wait_until(lambda: one.driver.values()['connected'] == 'true', 5.0, 'connected')
+    assert 'link' in one.driver.not_ready()  # latched: motion does not come back
+    assert 'enabled' not in one.drives.states
+
+
+def test_without_gain_pressures_are_not_needed(rig):
+    one = rig(gain=0.0, measured=False)
+    one.home()
+    target = np.array([3e5, 2e5, 4e5])
+    one.follow_until(
+        target, lambda: np.allclose(one.drives.torque, RATIO * target, atol=2e-3), 'torques'
+    )
+    assert one.driver.reading() is None
+    assert one.driver.problems() == ()
+
+
+def test_a_preload_that_is_not_reached_is_a_problem_that_names_the_chamber(rig):
+    one = rig(home_timeout_s=0.5)
+    one.load.error = np.array([1.0, 1.0, 0.0])  # a hose that is off
+    wait_until(one._try_home, 10.0, 'home')
+    wait_until(lambda: one.driver.problems(), 10.0, 'reported')
+    assert str(one.driver.problems()[0]).startswith('homing: not reached three is')
+    one.driver.reset()
+    assert one.driver.not_ready() == 'servo: not homed'
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        (np.full(2, 1e5), r'shape \(2,\)'),
+        ([1e5, np.nan, 1e5], 'two = nan'),
+        ([1e5, 1e5, 1.1e6], r'three = 1.1e\+06 Pa outside \[0, 1e\+06\] Pa'),
+        ([-1.0, 1e5, 1e5], 'one = -1 Pa'),
+    ],
+)
+def test_wrong_commands_raise_and_change_nothing(rig, command, message):
+    one = rig()
+    with pytest.raises(ValueError, match=message):
+        one.driver.follow(np.asarray(command))
+
+
+def test_closing_leaves_the_torque_for_the_brakes(rig):
+    one = rig()
+    one.home()
+    one.follow_until(np.full(3, 3e5), lambda: one.load.pressure.min() > 2.5e5, 'moved')
+    one.drives.torque_writes()
+    one.driver.close()
+    one.driver.close()
+    written = one.drives.torque_writes()
+    assert set(one.drives.states) == {'disabled'}
+    assert min(value for _, _, value in written) > 0.5
