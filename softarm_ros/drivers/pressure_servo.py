@@ -143,7 +143,11 @@ class PressureServo:
             self._servo.reset()
             with self._wake:
                 self._switched_off()
-        self._problems.clear()
+        with self._wake:
+            if self._problems and self._mode is _Mode.HOMING:
+                self._mode = _Mode.ON  # not homed: that has to be asked for again
+            self._problems.clear()
+            self._tripped = False
 
     def follow(self, command: Array) -> str | None:
         """Take pressures (m,) [Pa] to keep from now on; see `ActuatorDriver.follow`."""
