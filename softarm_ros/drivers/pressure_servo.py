@@ -15,7 +15,7 @@ from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
-from softarm_ros.drivers.servo import ServoDriver
+from softarm_ros.drivers.servo import LINK, ServoDriver
 from softarm_ros.drivers.servo_state import ServoState
 
 Array = NDArray[np.float64]
@@ -75,6 +75,7 @@ class PressureServo:
         self._stop = self._pending = False
         self._mode = _Mode.OFF
         self._homed = False
+        self._tripped = False  # switched off by a problem, not forgotten by a reset yet
         self._held = True
         self._followed_s = -np.inf
         self._command: Array | None = None  # not given to the loop yet
@@ -297,11 +298,16 @@ class PressureServo:
     def _turn(self, now: float) -> None:
         state = self._servo.state()
         with self._wake:
-            if self._mode is _Mode.OFF:
-                return
-            if state.problems or (self._mode is not _Mode.ENABLING and not state.enabled):
+            was_off, tripped = self._mode is _Mode.OFF, self._tripped
+            lost = not (state.enabled or self._mode is _Mode.ENABLING)
+            if not was_off and (state.problems or lost):
                 self._switched_off()
+                self._tripped = True
                 return
+        if was_off:
+            if not tripped:
+                self._forget_line(state)
+            return
         self._watch(now)
         duration_s, self._ticked_s = now - self._ticked_s, now
         if self._mode is _Mode.ENABLING:
