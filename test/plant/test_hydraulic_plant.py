@@ -356,3 +356,121 @@ def test_sensors_have_noise_offset_and_resolution():
     again = PressureSensors(settings, 400, 1)
     again.sample(np.full(400, 3e5))
     np.testing.assert_array_equal(again.reading, rows[0])
+
+
+# -- behind emulated drives -------------------------------------------------------------------
+
+ALL, NONE = np.ones(6, dtype=bool), np.zeros(6, dtype=bool)
+POSE = np.array([2.5e5, 1e5, 3e5, 1e5, 1e5, 4e5])
+
+
+def posed(**changes):
+    """Return an arm that drives have brought into a pose, and its torques there."""
+    arm = plant(friction=25.0, **changes)
+    arm.park()
+    for k in range(100):
+        arm.step_drives(RATIO * (PRELOAD + (POSE - PRELOAD) * (k + 1) / 100), ALL, 0.02)
+    arm.step_drives(RATIO * POSE, ALL, 1.0)
+    return arm, RATIO * POSE
+
+
+def test_torques_of_drives_do_what_the_same_torques_do_in_simulation():
+    simulated, driven = plant(friction=25.0, gain=0.0), plant(friction=25.0, gain=3.0)
+    for _ in range(50):
+        simulated.step(SWING, 0.02)
+        driven.step_drives(np.round(RATIO * SWING, 6), ALL, 0.02)
+    np.testing.assert_allclose(
+        driven.true_section_tips(), simulated.true_section_tips(), atol=1e-12
+    )
+    assert driven.time_s == simulated.time_s
+    assert len(driven.poll_poses()) == len(simulated.poll_poses()) > 30
+
+
+def test_parked_it_keeps_its_pressures_and_shafts_without_torque():
+    arm = plant(friction=25.0)
+    arm.park()
+    before, shafts = arm.true_section_tips(), arm.shaft_positions()
+    arm.step_drives(np.zeros(6), NONE, 2.0)
+    np.testing.assert_array_equal(arm.actuator_state().effort, 0.0)
+    np.testing.assert_allclose(arm.true_pressures(), PRELOAD, rtol=0.01)
+    np.testing.assert_array_equal(arm.shaft_positions(), shafts)
+    np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-4)
+
+
+def test_brakes_take_their_time_to_open_and_to_close():
+    for lifted, delay_s in ((ALL, 0.05), (NONE, 0.02)):
+        arm = plant()
+        if lifted is ALL:
+            arm.park()
+            torque = RATIO * 3e5 * np.ones(6)
+        else:
+            torque = np.zeros(6)
+        shafts = arm.shaft_positions()
+        moved_at = []
+        for k in range(40):
+            before = arm.shaft_positions()
+            arm.step_drives(torque, lifted, 0.004)
+            if np.abs(arm.shaft_positions() - before).max() > 1e-3:
+                moved_at.append(0.004 * k)
+        if lifted is ALL:
+            assert moved_at[0] == pytest.approx(delay_s, abs=0.005)
+        else:
+            assert moved_at[-1] == pytest.approx(delay_s, abs=0.009)
+        assert np.abs(arm.shaft_positions() - shafts).max() > 0.02
+
+
+def test_a_brake_slips_beyond_its_torque():
+    drive = {
+        'max_torque_N_m': 2.5,
+        'torque_step_N_m': 1e-6,
+        'lag_s': 0.002,
+        'brake': {'torque_N_m': 0.5},
+    }
+    arm = plant(drive=drive)
+    arm.park()
+    shafts = arm.shaft_positions()
+    arm.step_drives(np.full(6, 0.5), NONE, 0.2)
+    np.testing.assert_array_equal(arm.shaft_positions(), shafts)
+    arm.step_drives(np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0]), NONE, 0.2)
+    moved = arm.shaft_positions() - shafts
+    assert moved[0] > 0.1
+    np.testing.assert_array_equal(moved[1:], 0.0)
+
+
+def test_switched_off_with_torque_until_the_brakes_hold_the_arm_stays():
+    arm, torque = posed()
+    before = arm.true_section_tips()[-1, :3, 3]
+    arm.step_drives(torque, NONE, 0.02)
+    arm.step_drives(np.zeros(6), NONE, 2.0)
+    assert np.linalg.norm(arm.true_section_tips()[-1, :3, 3] - before) < 5e-4
+    np.testing.assert_array_equal(arm.boiled_s, 0.0)
+
+
+def test_torque_lost_at_once_lets_the_arm_sag_but_neither_ends_the_simulation_nor_the_arm():
+    arm, _ = posed()
+    before = arm.true_section_tips()[-1, :3, 3]
+    lowest = np.inf
+    for _ in range(200):
+        arm.step_drives(np.zeros(6), NONE, 0.01)
+        lowest = min(lowest, float(arm.true_pressures().min()))
+    assert lowest < -2e4  # chambers suck
+    moved = np.linalg.norm(arm.true_section_tips()[-1, :3, 3] - before)
+    assert 2e-3 < moved < 0.1
+    assert np.isfinite(arm.true_section_tips()).all()
+
+
+def test_boiling_behind_drives_is_noted():
+    arm = plant(preload=0.0)
+    arm.park()
+    for _ in range(50):
+        arm.step_drives(np.array([2.5, 0.0, 0.0, 0.0, 0.0, 0.0]), ALL, 0.02)
+    assert arm.boiled_s.max() > 0.0
+    assert arm.time_s == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ('torque', 'message'), [(np.zeros(5), 'shape'), (np.full(6, np.nan), 'c1')]
+)
+def test_wrong_torques_raise(torque, message):
+    with pytest.raises(ValueError, match=message):
+        plant().step_drives(torque, ALL, 0.01)
