@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ class EmulatedHydraulicArm:
         return {
             'emulator': 'pymodbus server, gRPC service of DAQmx',
             'drives': ', '.join(self._drives.states),
-            'brakes_lifted': ', '.join(str(bool(b)).lower() for b in self._drives.brakes_lifted),
+            'brakes_lifted': _which(self._names, self._drives.brakes_lifted),
             'torque_N_m': _listed(self._drives.torque, 1.0, 4),
             'pressure_kPa': _listed(self._arm.true_pressures(), 1e-3, 1),
             'boiled_s': _listed(self._arm.boiled_s, 1.0, 3),
@@ -137,3 +138,9 @@ class EmulatedHydraulicArm:
 
 def _listed(values: Array, factor: float, digits: int) -> str:
     return ' '.join(f'{factor * value:.{digits}f}' for value in values)
+
+
+def _which(names: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    if chosen.all():
+        return 'all'
+    return ', '.join(name for name, one in zip(names, chosen) if one) or 'none'

@@ -146,8 +146,9 @@ class EmulatedDrives:
         self._call(self._stop())
 
     def revive(self) -> None:
-        """Listen again on the same port."""
-        self._call(self._serve())
+        """Listen again on the same port, if killed."""
+        if self._server is None:
+            self._call(self._serve())
 
     # -- what a test or a plant looks at and does
 
