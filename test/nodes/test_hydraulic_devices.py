@@ -110,6 +110,24 @@ def ready(bench):
         bench.until(lambda name=name: bench.health[name].values['ready'] == 'true', 20.0, name)
 
 
+def track(bench):
+    """Have the arm in motion along its path, again where a busy machine has stopped it."""
+    end = time.monotonic() + 90.0
+    while True:
+        ready(bench)
+        bench.call('supervisor/reset')
+        bench.call('supervisor/start')
+        since = time.monotonic()
+        tracking = 0.0
+        while time.monotonic() - since < 20.0 and bench.state != 'fault':
+            bench.spin(0.05)
+            on_path = bench.health['tracker'].values.get('phase') == 'track'
+            tracking = tracking + 0.05 if on_path and bench.state == 'running' else 0.0
+            if tracking > 0.5:
+                return
+        assert time.monotonic() < end, bench.health['supervisor'].message
+
+
 def test_it_homes_and_runs(bench):
     from node_bench import READY_S
 
@@ -125,9 +143,7 @@ def test_it_homes_and_runs(bench):
 def test_a_fault_in_motion_stops_the_arm_with_the_code_of_the_device(
     bench, fault, node, text, off
 ):
-    ready(bench)
-    bench.run()
-    bench.spin(0.3)
+    track(bench)
     began = inject(bench, fault)
     for source in (node, 'supervisor'):
 
