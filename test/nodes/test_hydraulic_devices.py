@@ -231,7 +231,8 @@ def test_a_run_with_a_drive_fault_ends_with_its_code_and_a_whole_bag(tmp_path):
         executor.add_node(node)
         end = time.monotonic() + 150.0
         while phases[-1:] != ['track']:
-            assert time.monotonic() < end and process.poll() is None, phases[-3:]
+            assert time.monotonic() < end, phases[-3:]
+            assert process.poll() is None, result(process, tmp_path)[0]
             executor.spin_once(timeout_sec=0.1)
         publisher.publish(String(data='servo fault proximal_3 0x2310'))
         said, out = result(process, tmp_path)
