@@ -176,7 +176,9 @@ def command(tmp_path, *more):
     root = str(Path(softarm_ros.__file__).parents[1])
     return subprocess.Popen(
         [sys.executable, '-m', 'softarm_ros.tools.cli', 'run', RIG, '--trajectory', str(path),
-         '--json', str(tmp_path / 'out.json'), *more],
+         '--json', str(tmp_path / 'out.json'), *more,
+         # What is tried here is not whether a busy machine draws the arm in time.
+         '--set', 'supervisor.heartbeat_timeout_s=0.6'],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path,
         env={**os.environ, 'PYTHONPATH': root, 'ROS_DOMAIN_ID': DOMAIN},
     )  # fmt: skip
