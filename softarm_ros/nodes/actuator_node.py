@@ -126,6 +126,8 @@ class ActuatorNode(DriverNode):
         if self.driver is None:
             return
         self._move(now_s)
+        if self._folder and not self.starting_up:
+            self._homing = False  # once it has moved, only a person knows
         if self._homing and self.active and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)
@@ -162,12 +164,15 @@ class ActuatorNode(DriverNode):
         self._held = held
 
     def _home_once(self, driver: ActuatorDriver) -> None:
+        if not driver.not_ready():
+            self._homing = self.starting_up
+            return
         try:
             driver.home()
         except DriverError as error:
             self.get_logger().info(f'homing waits: {error}', throttle_duration_sec=5.0)
             return
-        self._homing = False
+        self._homing = self.starting_up  # what busy machines undo is done again
 
     def _on_home(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         reply.success = False

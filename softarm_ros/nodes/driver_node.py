@@ -6,11 +6,13 @@ import time
 from abc import abstractmethod
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import DeviceDriver
 from softarm_ros.drivers.problems import DriverError
+from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
@@ -20,11 +22,13 @@ from softarm_ros.nodes.node_base import (
     declare_time_scale,
     refuse_twin,
 )
+from softarm_ros.nodes.qos import HEARTBEAT
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import NoDevicesYetError, addressed
 
 TICK_S = 0.01
 RETRY_S = 0.1
+SETTLE_S = 1.0  # for a device that has been reset, before it is again
 
 
 class DriverNode(LifecycleNode):
@@ -32,7 +36,8 @@ class DriverNode(LifecycleNode):
     A device as a lifecycle node: configure connects, activate lets it work, cleanup disconnects.
 
     Its heartbeat says whether the device is ready; while it is not, the supervisor lets nothing
-    move. Problems are latched until `~/reset`.
+    move. Problems are latched until `~/reset`; those of emulated devices only from the first
+    motion on: they start beside everything else, on a machine that is busy with that.
 
     A subclass builds the driver (`build`), and does its own work in `tick`, a hundred times a
     second from configuration on.
@@ -51,6 +56,12 @@ class DriverNode(LifecycleNode):
         self._starting = autostart
         self._retry_s = 0.0
         self.active = False
+        self.starting_up = bool(self._folder)
+        self._next_reset_s = 0.0
+        if self.starting_up:
+            self.create_subscription(
+                DiagnosticStatus, 'heartbeat', self._look_for_motion, HEARTBEAT
+            )
         self.driver: DeviceDriver | None = None
         self._last: dict[str, str] = {}  # what a closed driver has said
         self.due = 0.0
@@ -133,8 +144,15 @@ class DriverNode(LifecycleNode):
         if self._starting:
             self._start(now)
         if self.driver is not None:
+            if self.starting_up and now >= self._next_reset_s and self.driver.problems():
+                self._next_reset_s = now + SETTLE_S
+                self.driver.reset()
             self.tick(now)
             self._tell(self.driver)
+
+    def _look_for_motion(self, message: DiagnosticStatus) -> None:
+        if conversions.health_of(message).values.get('motion_allowed') == 'true':
+            self.starting_up = False
 
     def _start(self, now_s: float) -> None:
         if now_s < self._retry_s:
