@@ -18,6 +18,7 @@ from softarm_ros.drivers.muscle_lengths import TICK_S, MuscleLengths, PulseChoic
 
 Array = NDArray[np.float64]
 _LATEST = 50  # batches from which the shortest way of the line is taken
+_JITTER_S = 0.01  # by which the next one may be faster than all of these
 
 
 class InterlockError(RuntimeError):
@@ -130,7 +131,8 @@ class PulseBook:
     def next_pulses(self, target: Array, now_s: float) -> ValveBatch | None:
         """Return a batch that leads towards lengths (m,) [m]; None if it would begin nothing."""
         # What is sent now arrives one way later, when that much more of the pulses is over.
-        idle = now_s + min(self._ways, default=0.0) >= self._free_s
+        way = max(min(self._ways, default=0.0) - _JITTER_S, 0.0)
+        idle = now_s + way >= self._free_s
         choice = self.lengths.choose(target, idle)
         if not choice.muscles.size:
             return None
@@ -222,20 +224,21 @@ class PulseBook:
 
     def _closed(self, sent_s: float, stamp_s: float) -> None:
         """Let estimates go back where a closing batch, shown by the state at `stamp_s`, cut."""
-        lost = self._overtaken
-        if lost is not None and lost.choice is not None:
-            # Whether it arrived nobody can tell; if so, then between two states.
-            most = min(max(sent_s - lost.sent_s, 0.0), stamp_s - self._stamp_s)
-            opened = np.zeros(len(self.pairs))
-            chosen = lost.choice.muscles
-            opened[chosen] = np.minimum(lost.choice.ticks[chosen] * TICK_S, most)
-            self._carry_out(lost.choice, opened, lost.sent_s, stamp_s)
-            self.pulses += chosen.size
-            self.cut += int(np.count_nonzero(opened[chosen] < lost.choice.ticks[chosen] * TICK_S))
+        before = self._overtaken
+        begun: set[int] = set()
+        if before is not None and before.choice is not None:
+            # No state has shown it. If two frames of the same delay came between two states, it
+            # was carried out until it was closed; if they were sent further apart, it was lost.
+            apart = max(sent_s - before.sent_s, 0.0)
+            if apart < stamp_s - self._stamp_s:
+                self._begun(before, stamp_s)
+                begun = set(before.choice.muscles.tolist())
+                for i in begun:
+                    self._cut(i, apart)
         self._overtaken = None
         latest = self._latest
         for i in np.flatnonzero(latest.sent_s + latest.duration_s > sent_s):
-            if lost is not None and lost.choice is not None and i in lost.choice.muscles:
+            if int(i) in begun:
                 continue
             # Both frames took the same way, unless the states say otherwise.
             output = 2 * self.pairs[i] + (not latest.inflate[i])

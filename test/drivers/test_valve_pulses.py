@@ -1,0 +1,219 @@
+"""Books of valve pulses over a line that delays and loses, by a clock of the test's own."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.drivers import messages
+from softarm_ros.drivers.muscle_lengths import MuscleLengths
+from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
+from softarm_ros.drivers.valve_pulses import InterlockError, PulseBook, ValveBatch
+
+T = np.linspace(0.0, 24.0, 25)
+DRIVE = ValveDriveConfig.model_validate(
+    {
+        'deflating': {'times_s': T, 'lengths_m': 0.05 + 0.06 * np.exp(-T / 10.0)},
+        'inflating': {
+            'times_s': 0.4 * T,
+            'lengths_m': 0.145 - (0.145 - 0.05) * np.exp(-0.4 * T / 9.6 * np.log(95.0 / 35.0)),
+        },
+        'max_pull_N': 22.7,
+        'supply_push_N': 13.5,
+        'shortest_pulse_s': 0.02,
+        'longest_pulse_s': 0.2,
+        'guard_s': 0.03,
+    }
+)
+MUSCLES = 6
+PAIRS = (3, 0, 29, 7, 8, 15)
+REST = np.full(MUSCLES, 0.1)
+
+
+def book_at_rest():
+    book = PulseBook(MuscleLengths(DRIVE, REST, np.zeros_like), PAIRS)
+    book.start(65530)  # soon over the end of the numbers
+    return book
+
+
+class Board:
+    """The outputs of a board that has what the line lets through, millisecond by millisecond."""
+
+    def __init__(self):
+        self.number = 65530
+        self.left = np.zeros(60, dtype=int)
+        self.opened_ms = np.zeros(60, dtype=int)
+        self.lengths = REST.copy()
+        self.closest_ms = 1000  # between two openings of a valve
+        self._closed_ms = np.full(60, 1000)
+
+    def take(self, batch: ValveBatch):
+        if batch.number == self.number:
+            return
+        self.number = batch.number
+        for output, ms in enumerate(batch.open_ms):
+            if ms != messages.GO_ON:
+                self.left[output] = ms
+
+    def tick(self):
+        for output in np.flatnonzero((self.left > 0) | (self.opened_ms > 0)):
+            if self.left[output] == 0:  # it closes
+                muscle = PAIRS.index(output // 2)
+                table = DRIVE.table()
+                curve = table.deflating if output % 2 else table.inflating
+                time = float(curve.inverse(self.lengths[muscle])) + 1e-3 * self.opened_ms[output]
+                self.lengths[muscle] = float(curve(time))
+                self.opened_ms[output], self._closed_ms[output] = 0, 0
+                continue
+            if self.opened_ms[output] == 0:
+                if self._closed_ms[output ^ 1] < 30 or self.opened_ms[output ^ 1]:
+                    continue  # the dead time of the firmware
+                self.closest_ms = min(self.closest_ms, self._closed_ms[output])
+            assert self.opened_ms[output ^ 1] == 0, 'interlock: both open'
+            self.left[output] -= 1
+            self.opened_ms[output] += 1
+        self._closed_ms += 1
+
+    @property
+    def mask(self) -> int:
+        return sum(1 << int(output) for output in np.flatnonzero(self.left))
+
+
+class Line:
+    """Frames in order, each with the delay of its time; some do not arrive."""
+
+    def __init__(self, rng, shortest_ms, longest_ms, loss):
+        self.rng, self.range, self.loss = rng, (shortest_ms, longest_ms), loss
+        self.frames = []
+
+    def put(self, now_ms, frame):
+        if self.rng.uniform() < self.loss:
+            return
+        due = now_ms + int(self.rng.integers(self.range[0], self.range[1] + 1))
+        self.frames.append((max(due, self.frames[-1][0] if self.frames else 0), frame))
+
+    def due(self, now_ms):
+        while self.frames and self.frames[0][0] <= now_ms:
+            yield self.frames.pop(0)[1]
+
+
+def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4):
+    """Follow random targets with holds between; return book, board and the largest error seen."""
+    rng = np.random.default_rng(seed)
+    book, board = book_at_rest(), Board()
+    down, up = Line(rng, shortest_ms, longest_ms, loss), Line(rng, shortest_ms, longest_ms, loss)
+    target, until, errors = None, 0, []
+    for ms in range(1000 * seconds):
+        now = 1e-3 * ms
+        if ms >= until:
+            hold = rng.uniform() < hold_rate
+            target = None if hold else REST + rng.uniform(-0.006, 0.006, MUSCLES)
+            until = ms + int(rng.integers(300, 1500) if hold else rng.integers(20, 1500))
+        for number, mask, stamp in up.due(ms):
+            book.seen(number, mask, stamp + 1e-3 * shortest_ms)
+        if ms % 10 == 0:
+            batch = None
+            if book.pending is None and target is not None:
+                batch = book.next_pulses(target, now)
+            elif target is None and book.anything_open(now):
+                batch = book.closing(now)
+            elif book.pending is not None and now > book.pending.sent_s + 0.15:
+                batch = book.pending
+            if batch is not None:
+                batch.payload()
+                book.sent(batch, now)
+                down.put(ms, batch)
+        for batch in down.due(ms):
+            board.take(batch)
+        board.tick()
+        if ms % 20 == 0:
+            up.put(ms, (board.number, board.mask, now))
+        if target is None and ms == until - 1:
+            assert book.pending is None
+            assert board.mask == 0
+            errors.append(np.abs(book.lengths.estimate - board.lengths).max())
+    return book, board, errors
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('delay_ms', [0, 20, 50])
+def test_on_a_steady_line_the_count_is_right_whatever_is_cut(seed, delay_ms):
+    book, board, errors = run(seed, delay_ms, delay_ms, 0.0)
+    assert book.pulses > 100
+    assert book.cut > 5
+    assert len(errors) > 3
+    assert board.closest_ms >= 30
+    # Closing batches take as long as those they close: what was cut is known to the millisecond.
+    assert max(errors) < 1e-9
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_a_line_that_jitters_and_loses_keeps_interlock_and_count(seed):
+    book, board, errors = run(seed, 15, 45, 0.05)
+    assert book.pulses > 100
+    assert board.closest_ms >= 15  # what relays of the arm need
+    assert book.cut > 5
+    # What was cut is known to the jitter, or to where states have it: 30 ms a cut, either way.
+    assert max(errors) < 1e-6 * (20 + 100 * book.cut / MUSCLES)
+
+
+def test_a_steady_line_without_holds_leaves_none_at_all():
+    book, board, _ = run(7, 20, 20, 0.05, hold_rate=0.0)
+    still = [i for i in range(MUSCLES) if board.mask >> 2 * PAIRS[i] & 3 == 0]
+    assert book.cut == 0
+    assert book.pulses > 100
+    if book.pending is None:
+        np.testing.assert_allclose(book.lengths.estimate[still], board.lengths[still], atol=1e-9)
+
+
+def test_what_a_lost_link_left_is_settled_when_the_board_is_back():
+    def begun():
+        book = book_at_rest()
+        batch = book.next_pulses(REST - 0.008, 1.0)
+        book.sent(batch, 1.0)
+        return book, batch
+
+    book, batch = begun()
+    book.found(65530, cut_s=None)  # it never arrived
+    assert np.array_equal(book.lengths.estimate, REST)
+    assert book.next_pulses(REST - 0.008, 1.5).number == batch.number
+
+    book, batch = begun()
+    book.found(batch.number, cut_s=None)  # it did, and the watchdog let it end
+    curve = DRIVE.table().deflating
+    led = float(curve(curve.inverse(0.1) + 0.2))
+    np.testing.assert_allclose(book.lengths.estimate, led, atol=1e-12)
+    assert book.cut == 0
+
+    book, batch = begun()
+    book.found(batch.number, cut_s=1.12)  # it did, and our HELLO closed it
+    led = float(curve(curve.inverse(0.1) + 0.12))
+    np.testing.assert_allclose(book.lengths.estimate, led, atol=1e-12)
+    assert book.cut == MUSCLES
+    assert book.pending is None
+
+
+def test_a_batch_that_would_open_both_valves_is_not_made():
+    open_ms = [0] * messages.VALVES
+    open_ms[58], open_ms[59] = 20, messages.GO_ON
+    with pytest.raises(InterlockError, match='pair 29: inflate 20 ms and deflate 65535 ms'):
+        ValveBatch(1, None, tuple(open_ms), 0.0).payload()
+
+
+def test_outputs_are_the_pairs_of_the_file():
+    book = book_at_rest()
+    target = REST.copy()
+    target[2], target[5] = 0.095, 0.105
+    batch = book.next_pulses(target, 0.0)
+    timed = {i: ms for i, ms in enumerate(batch.open_ms) if ms not in (0, messages.GO_ON)}
+    assert timed == {2 * 29 + 1: 200, 2 * 15: 200}
+
+
+@pytest.mark.parametrize(
+    ('pairs', 'message'),
+    [
+        ((0, 30), r'pairs\[1\] = 30: the board has 0 to 29'),
+        ((4, 2, 4), r'pairs\[2\] = 4: two muscles have it'),
+    ],
+)
+def test_pairs_that_the_board_does_not_have(pairs, message):
+    with pytest.raises(ValueError, match=message):
+        ValveBoardConfig(port='/dev/rfcomm0', pairs=pairs)
