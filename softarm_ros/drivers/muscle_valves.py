@@ -28,9 +28,11 @@ from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
 from softarm_ros.drivers.serial_board import BoardLink, RefusedError, SerialBoard
 from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 from softarm_ros.drivers.valve_pulses import PulseBook, ValveBatch
+from softarm_ros.models.arm_model import ModelError
 
 Array = NDArray[np.float64]
 BOARD = 'board'
+COMMAND = 'command'
 _ACTIVE = (State.ARMED, State.RUNNING)
 _INFLATING = sum(1 << 2 * pair for pair in range(messages.VALVES // 2))
 _RESEND_S = 0.15  # without a word of a batch; the board's watchdog waits for 0.2
@@ -255,7 +257,11 @@ class MuscleValves:
             target = self._target
         if not self._armed and (target is None or not self._arm(link)):
             return
-        batch = self._next_batch(target, now_s)
+        try:
+            batch = self._next_batch(target, now_s)
+        except ModelError as error:  # within the limits, and still no posture of this arm
+            self._log.report(COMMAND, '', f'{error}', now_s)
+            batch = self._next_batch(None, now_s)
         with self._lock:
             # Held, and perhaps homed, meanwhile: what was made for the old target is void.
             if self._target is not target and batch is not None and batch.choice is not None:

@@ -233,8 +233,8 @@ class PulseBook:
             if apart < stamp_s - self._stamp_s:
                 self._begun(before, stamp_s)
                 begun = set(before.choice.muscles.tolist())
-                for i in begun:
-                    self._cut(i, apart)
+                for muscle in begun:
+                    self._cut(muscle, apart)
         self._overtaken = None
         latest = self._latest
         for i in np.flatnonzero(latest.sent_s + latest.duration_s > sent_s):

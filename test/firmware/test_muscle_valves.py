@@ -161,11 +161,11 @@ def wave(t: float) -> np.ndarray:
 def test_pulses_counted_are_pulses_seen(board, request):
     driver, bench = board
     driver.home()
-    follow(driver, bench, wave, 5.0)
+    follow(driver, bench, wave, 3.0)
     quiet(driver, bench)
     seen = openings(bench)
     values = driver.values()
-    assert len(seen) == int(values['pulses']) > 300
+    assert len(seen) == int(values['pulses']) > 200
     assert {inflate for _, inflate, _, _ in seen} == {True, False}
     assert {muscle for muscle, _, _, _ in seen} == set(range(MUSCLES))
     check_interlock(bench)
@@ -175,19 +175,18 @@ def test_pulses_counted_are_pulses_seen(board, request):
         assert np.median(np.abs(durations_ms - np.rint(durations_ms))) < 0.3  # ticks of the board
 
 
-@pytest.mark.parametrize('delay_ms', [20, 50])
-def test_a_delayed_line_changes_no_pulse(board, delay_ms):
-    driver, bench = board
-    bench.order(f'line delay {delay_ms}')
-    time.sleep(0.2)
-    driver.home()
-    follow(driver, bench, wave, 3.0)
-    quiet(driver, bench)
-    assert driver.problems() == ()
-    seen = openings(bench)
-    assert len(seen) == int(driver.values()['pulses']) > 100
-    check_interlock(bench)
-    check_count(driver, bench)
+@pytest.mark.parametrize(('kind', 'delay_ms'), [('native', 50), ('qemu', 20)])
+def test_a_delayed_line_changes_no_pulse(tmp_path, kind, delay_ms):
+    with driven(tmp_path, kind) as (driver, bench):
+        bench.order(f'line delay {delay_ms}')
+        time.sleep(0.2)
+        driver.home()
+        follow(driver, bench, wave, 2.0)
+        quiet(driver, bench)
+        assert driver.problems() == ()
+        assert len(openings(bench)) == int(driver.values()['pulses']) > 60
+        check_interlock(bench)
+        check_count(driver, bench)
 
 
 def test_what_the_line_loses_moves_no_estimate(tmp_path):
@@ -195,7 +194,7 @@ def test_what_the_line_loses_moves_no_estimate(tmp_path):
         driver.home()
         bench.order('line loss 0.0004')  # of bytes: a twentieth of the batches
         bench.order('line noise 0.0002')
-        follow(driver, bench, wave, 4.0)
+        follow(driver, bench, wave, 3.0)
         bench.order('line loss 0')
         bench.order('line noise 0')
         wait(lambda: driver._book.pending is None, bench)
@@ -348,7 +347,7 @@ def test_commands_never_wait_for_the_line(tmp_path):
         bench.order('line delay 50')
         driver.home()
         took = []
-        for k in range(200):
+        for k in range(100):
             began = time.perf_counter()
             driver.follow(wave(0.01 * k))
             driver.reading()

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from softarm_ros import load_rig
-from softarm_ros.drivers.valve_config import ValveDriveConfig, ValveTableConfig
+from softarm_ros.drivers.valve_config import (
+    ValveBoardConfig,
+    ValveDriveConfig,
+    ValveTableConfig,
+)
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.plant.pam_arm.config import (
     PamPlantConfig,
@@ -63,6 +67,11 @@ def test_payload_reaches_model_and_plant():
     ('path', 'value', 'message'),
     [
         (('medium',), 'water', 'no model of water'),
+        (('devices', 'valves', 'pairs'), range(29), 'expected a pair of outputs for each of 30'),
+        (('devices', 'valves', 'pairs'), [*range(29), 3], 'pairs[29] = 3: two muscles have it'),
+        (('valves', 'longest_pulse_s'), 0.25, 'expected at most 0.2, the watchdog'),
+        (('valves', 'guard_s'), 0.21, 'expected at most 0.2, the longest dead time'),
+        (('valves', 'guard_s'), 0.0305, 'expected whole milliseconds'),
         (('intervals',), 45, 'multiple of modules'),
         (('plant', 'intervals'), 25, 'multiple of modules'),
         (('valves', 'guard_s'), 0.01, 'both valves of a muscle can be open together'),
@@ -87,7 +96,7 @@ def test_docs_name_every_field():
     text = (Path(__file__).parents[2] / 'docs' / 'arms_pam.md').read_text(encoding='utf-8')
     own = set(MuscleRig.model_fields) - set(Rig.model_fields)
     blocks = (BackboneConfig, ParallelModulesConfig, MuscleConfig, ValveDriveConfig)
-    blocks += (ValveTableConfig, PamPlantConfig, PneumaticsConfig, RelayConfig)
+    blocks += (ValveBoardConfig, ValveTableConfig, PamPlantConfig, PneumaticsConfig, RelayConfig)
     for field in own.union(*(block.model_fields for block in blocks)) - {'name'}:
         assert f'`{field}`' in text, field
 
