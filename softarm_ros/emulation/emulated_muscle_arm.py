@@ -73,7 +73,7 @@ class EmulatedMuscleArm:
             self._switch(mask, self._clock.simulated(stamp_s))
         step = self._arm.config.time_step_s
         while self._arm.time_s + step <= self._time_s + 1e-9:
-            self._arm.step(None, step)
+            self._arm.advance(step)
 
     def close(self) -> None:
         """End the board; may be called twice."""

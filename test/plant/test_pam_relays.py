@@ -104,7 +104,7 @@ def test_the_arm_moves_as_the_outputs_say_and_as_by_command():
             at, muscle, valve, on = changes.pop(0)
             mask[muscle, valve] = on
             switched.switch(mask, at)
-        switched.step(None, STEP_S)
+        switched.advance(STEP_S)
     assert len(told.board.log) > 30
     np.testing.assert_allclose(switched.true_lengths(), told.true_lengths(), atol=2e-5)
     with pytest.raises(ValueError, match=r'outputs have shape \(2, 2\); expected \(30, 2\)'):

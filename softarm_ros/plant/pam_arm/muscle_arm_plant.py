@@ -16,7 +16,7 @@ from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
 from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
-from softarm_ros.plant.stepped_plant import SteppedPlant
+from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 
 # What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
 _BUILD_STREAM, _VALVE_STREAM = 101, 102
@@ -107,7 +107,7 @@ class MuscleArmPlant(SteppedPlant):
 
     def switch(self, outputs: NDArray[np.bool_], at_s: float) -> None:
         """
-        Let the relays follow a valve board instead of commands; then `step(None, ...)` moves on.
+        Let the relays follow a valve board instead of commands; `advance` then moves the arm.
 
         Parameters
         ----------
@@ -127,6 +127,11 @@ class MuscleArmPlant(SteppedPlant):
                 f'outputs have shape {outputs.shape}; expected {self.relays.open_s.shape}'
             )
         self.relays.switch(outputs, at_s, self.time_s)
+
+    def advance(self, duration_s: float) -> None:
+        """Let time pass under the relays as they are switched; raises as `step` does."""
+        require_duration(duration_s)
+        self._run(duration_s)
 
     def hold(self) -> None:
         """Close all valves: the muscles keep their gas."""
