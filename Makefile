@@ -1,4 +1,4 @@
-# make demo | test | firmware | lint | bench | soak | clean : each sets up by itself.
+# make demo | test | firmware | lint | bench | bench-long | soak | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,test
 endif
 
-.PHONY: demo test firmware lint bench soak clean setup
+.PHONY: demo test firmware lint bench bench-long soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -59,6 +59,10 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/softarm bench
+
+# The stepper driver against its board for a minute: latency to the coils, and loss.
+bench-long: $(VENV)/.bench
+	$(BIN)/softarm bench steppers --long
 
 # The real graph at 100 Hz against the wall clock for a minute and more; counts missed cycles.
 soak: setup

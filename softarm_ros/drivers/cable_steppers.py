@@ -26,6 +26,7 @@ from softarm_ros.drivers.messages import (
 )
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
 from softarm_ros.drivers.serial_board import BoardLink, RefusedError, SerialBoard
+from softarm_ros.drivers.serial_counters import SerialCounts
 from softarm_ros.drivers.stepper_config import (
     CableLimits,
     SteppersConfig,
@@ -212,6 +213,10 @@ class CableSteppers:
     def problems(self) -> tuple[Problem, ...]:
         """Return what has gone wrong since the last reset."""
         return self._log.all()
+
+    def counts(self) -> SerialCounts:
+        """Return latency and loss on the line since the driver was made."""
+        return self._board.counter.summary()
 
     def values(self) -> dict[str, str]:
         """Return connection, state and counts, and losses and latencies of the line."""

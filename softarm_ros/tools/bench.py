@@ -16,6 +16,7 @@ from softarm_ros.tools import (
     bench_dynamics,
     bench_hydraulics,
     bench_minimum_energy,
+    bench_steppers,
 )
 from softarm_ros.tools.bench_rows import BenchRow
 from softarm_ros.tools.cli_errors import UsageError
@@ -29,6 +30,7 @@ TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'dynamics': bench_dynamics.rows,
     'hydraulics': bench_hydraulics.rows,
     'drivers': bench_drivers.rows,
+    'steppers': bench_steppers.rows,
 }
 
 
@@ -50,8 +52,8 @@ def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchR
     return [row for topic in topics or TOPICS for row in TOPICS[topic](repeats)]
 
 
-def main(topics: Sequence[str] = ()) -> None:
-    """Measure and print the table."""
+def main(topics: Sequence[str] = (), long: bool = False) -> None:
+    """Measure and print the table; `long` sends commands to the steppers for a minute."""
     from rich.console import Console
     from rich.table import Table
 
@@ -77,6 +79,10 @@ def main(topics: Sequence[str] = ()) -> None:
         for line in bench_dynamics.accuracy_lines(
             bench_dynamics.accuracy([(20, bench_dynamics.TOLERANCE)], [(20, 2e-4), (80, 5e-5)])
         ):
+            console.print(line, highlight=False, soft_wrap=True)
+    if not topics or 'steppers' in topics:
+        why = bench_steppers.missing()
+        for line in [f'steppers: not measured, {why}'] if why else bench_steppers.lines(long):
             console.print(line, highlight=False, soft_wrap=True)
 
 

@@ -258,11 +258,14 @@ def bench(
     topics: Annotated[
         list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All without one.')
     ] = None,
+    long: Annotated[
+        bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
+    ] = False,
 ) -> None:
-    """Time the compiled models beside references in the same run."""
+    """Time the compiled models and drivers beside references in the same run."""
     from softarm_ros.tools.bench import main as run_benchmark
 
-    run_benchmark(topics or ())
+    run_benchmark(topics or (), long)
 
 
 @app.command(
