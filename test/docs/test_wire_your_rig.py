@@ -1,0 +1,261 @@
+"""docs/wire_your_rig.md: commands, services, files, fields and messages exist; tables are true."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import BaseModel
+
+from softarm_ros.drivers import port_list
+from softarm_ros.rigs import loader
+from softarm_ros.rigs.loader import list_rigs
+from softarm_ros.tools.cli import app
+
+REPOSITORY = Path(__file__).parents[2]
+PAGE = (REPOSITORY / 'docs' / 'wire_your_rig.md').read_text(encoding='utf-8')
+RULES = (REPOSITORY / 'udev' / '70-softarm.rules').read_text(encoding='utf-8')
+
+load_rig = cache(loader.load_rig)
+
+
+@cache
+def sources():
+    return '\n'.join(
+        path.read_text(encoding='utf-8')
+        for path in sorted((REPOSITORY / 'softarm_ros').rglob('*.py'))
+    )
+
+
+def section(title):
+    return PAGE.split(f'\n## {title}', 1)[1].split('\n## ', 1)[0]
+
+
+def table(text, heading):
+    """Return the rows of the table whose first heading is this one, as lists of cells."""
+    lines = text[text.index(f'| {heading} |') :].splitlines()
+    rows = []
+    for line in lines[2:]:
+        if not line.startswith('|'):
+            break
+        rows.append([cell.strip() for cell in line.strip('|').split('|')])
+    assert rows
+    return rows
+
+
+# -- what is typed
+
+
+def typed():
+    return [
+        line
+        for line in re.findall(r'^ {4,}(\S.*)$|`((?:softarm|make) [^`]*)`', PAGE, re.MULTILINE)
+        for line in line
+        if line
+    ]
+
+
+def test_commands_of_softarm_exist_with_their_options():
+    commands = typer.main.get_command(app).commands
+    seen = set()
+    for line in typed():
+        words = line.split()
+        if words[0] != 'softarm':
+            continue
+        command = commands[words[1]]
+        known = {option for parameter in command.params for option in parameter.opts}
+        used = {word for word in words[2:] if word.startswith('--')}
+        assert used <= known, line
+        seen.add(words[1])
+        rigs = [word for word in words[2:] if word in {rig.name for rig in list_rigs()}]
+        if '--trajectory' in words:
+            name = words[words.index('--trajectory') + 1]
+            assert name in load_rig(rigs[0]).trajectories, line
+        if words[1] == 'jog':
+            assert words[3] in load_rig(rigs[0]).actuator_names, line
+    assert seen == {'check', 'ports', 'jog', 'run'}
+
+
+def test_options_named_alone_exist():
+    commands = typer.main.get_command(app).commands
+    known = {
+        option
+        for name in ('ports', 'jog', 'run')
+        for parameter in commands[name].params
+        for option in parameter.opts
+    }
+    found = re.findall(r'`(--[a-z-]+)[^`]*`', PAGE)
+    assert len(found) > 5
+    assert set(found) <= known
+
+
+def test_targets_of_make_exist():
+    top = (REPOSITORY / 'Makefile').read_text()
+    firmware = (REPOSITORY / 'firmware' / 'Makefile').read_text()
+    targets = {words.split()[1] for words in typed() if words.startswith('make ')}
+    assert targets == {'firmware', 'sketch', 'valves'}
+    for target in targets:
+        assert re.search(rf'^{target}:', top if target == 'firmware' else firmware, re.MULTILINE)
+
+
+def test_services_exist():
+    found = set(re.findall(r'/([a-z_]+_arm)/([a-z]+)/([a-z]+)\b', PAGE))
+    found.remove(('cable_arm', 'tip', 'pose'))
+    assert {name for _, _, name in found} == {'home', 'reset', 'start', 'tare'}
+    nodes = REPOSITORY / 'softarm_ros' / 'nodes'
+    for rig, node, service in found:
+        if node == 'supervisor':
+            assert f"'{service}'" in (nodes / 'supervisor_node.py').read_text()
+            continue
+        assert node in load_rig(rig).devices.names
+        shared = ['driver_node.py', 'actuator_node.py']
+        shared += ['daq_node.py', 'daq_topics.py'] if node == 'daq' else []
+        assert any(f"'~/{service}'" in (nodes / name).read_text() for name in shared)
+    assert f'/cable_arm/{load_rig("cable_arm").feedback.pose_topic}' in PAGE
+
+
+def test_files_exist():
+    for link in re.findall(r'\]\(([^)#]+)(?:#[^)]*)?\)', PAGE):
+        assert (REPOSITORY / 'docs' / link).exists(), link
+    headings = {
+        re.sub(r'[^\w -]', '', line.lower()).replace(' ', '-')
+        for line in re.findall(r'^## (.*)$', PAGE, re.MULTILINE)
+    }
+    assert set(re.findall(r'\]\(#([^)]*)\)', PAGE)) <= headings
+    assert 'udev/70-softarm.rules' in PAGE
+    assert "installed('udev', '*.rules')" in (REPOSITORY / 'setup.py').read_text()
+
+
+# -- what is named
+
+
+def fields(model, seen=None):
+    """Return the names of all fields of a model's values, and of those within."""
+    seen = set() if seen is None else seen
+    for name, field in type(model).model_fields.items():
+        seen.add(field.alias or name)
+        value = getattr(model, name)
+        for part in value if isinstance(value, tuple) else [value]:
+            if isinstance(part, BaseModel):
+                fields(part, seen)
+    return seen
+
+
+def test_fields_exist():
+    rigs = [load_rig(f'{name}_arm') for name in ('cable', 'hydraulic', 'pneumatic', 'pam')]
+    known = set.union(*(fields(rig) for rig in rigs))
+    known |= {rig.name for rig in rigs} | {'states_lost', 'ni_grpc_device_server'}
+    found = set(re.findall(r'`([a-z]+(?:_[a-zA-Z]+)+)(?::[^`]*)?`', PAGE))
+    assert len(found) > 15
+    assert found <= known, found - known
+
+
+@pytest.mark.parametrize(
+    'phrase',
+    sorted(
+        {
+            part.strip()
+            for row in table(section('When it does not work'), 'symptom')
+            for quoted in re.findall(r'\*([^*]+)\*', row[0])
+            for part in quoted.split('...')
+            if part.strip(' :')
+        }
+    ),
+)
+def test_messages_are_those_that_are_printed(phrase):
+    text = re.sub(r"'\s*\n\s*f?'", '', sources())  # strings that go on in the next line
+    assert phrase.removesuffix(':502').strip(' ,') in text
+
+
+def test_codes_are_those_that_are_printed():
+    from softarm_ros.drivers.cia402 import FAULT_NAMES
+    from softarm_ros.drivers.messages import Cause
+
+    assert (Cause.WATCHDOG, Cause.COIL_BUS) == (2, 4)
+    assert "f'{state.state.name} cause {state.cause.value}'" in sources()
+    assert FAULT_NAMES[0x8130] == 'communication watchdog'
+
+
+# -- what is wired
+
+
+def test_motors():
+    motors = load_rig('cable_arm').devices.steppers.motors
+    rows = table(section('cable_arm'), 'actuator')
+    assert [row[0] for row in rows] == [motor.name for motor in motors]
+    for row, motor in zip(rows, motors):
+        assert int(row[1]) == motor.motor
+        assert int(row[2], 16) == 0x60 + motor.motor // 2
+        assert row[3] == ('M1, M2', 'M3, M4')[motor.motor % 2]
+        assert motor.pulley_radius_m == 0.015
+
+
+def test_registers():
+    servo = load_rig('hydraulic_arm').devices.servo
+    text = section('hydraulic_arm')
+    headings = text[text.index('| axis |') :].splitlines()[0].strip('|').split('|')[1:]
+    rows = table(text, 'axis')
+    assert [row[0] for row in rows] == list(servo.names)
+    for row, axis in zip(rows, servo.axes):
+        for name, cell in zip(headings, row[1:]):
+            register = getattr(servo.registers, name.strip())
+            assert int(cell) == axis.base + register.address
+    for name, scale in (('torque', 0.0025), ('speed', 0.001), ('position', 0.001)):
+        register = getattr(servo.registers, name)
+        assert (register.words, register.word_order, register.scale) == (2, 'high_first', scale)
+    assert servo.registers.torque_command.scale == 0.0025
+    assert servo.setup == ()
+
+
+def test_pressure_sensors_of_the_hydraulic_arm():
+    inputs = load_rig('hydraulic_arm').devices.daq.inputs
+    rows = table(section('hydraulic_arm'), 'sensor of')
+    assert rows == [[part.name, part.channel, part.terminal] for part in inputs]
+
+
+def test_regulators():
+    rig = load_rig('pneumatic_arm')
+    daq = rig.devices.daq
+    rows = table(section('pneumatic_arm'), 'regulator of')
+    assert [row[0] for row in rows] == [*rig.actuator_names, 'gripper']
+    assert [row[1] for row in rows] == [output.channel for output in daq.outputs]
+    assert [row[2].split()[0] for row in rows] == [part.channel for part in daq.inputs]
+    assert {part.terminal for part in daq.inputs} == {'rse'}
+    others = table(section('pneumatic_arm'), 'what')
+    assert daq.lines[0].line in others[0][1]
+    assert daq.force_sensor.channels[0] in others[1][1]
+    assert [int(c.rpartition('ai')[2]) for c in daq.force_sensor.channels] == [*range(16, 22)]
+    assert daq.outputs[0].scale * 10.0 == 0.5e6
+
+
+def test_pins_of_the_valve_board():
+    firmware = (REPOSITORY / 'firmware' / 'README.md').read_text()
+    ours = table(section('pam_arm'), 'outputs')[:-1]
+    theirs = table(firmware, 'outputs')[:-1]
+    assert [row[0] for row in ours] == [row[0] for row in theirs]
+    assert [row[1] for row in ours] == [row[1].split(' (')[0] for row in theirs]
+    assert load_rig('pam_arm').devices.valves.pairs == tuple(range(30))
+    assert load_rig('pam_arm').devices.valves.baud == 115200
+
+
+# -- udev
+
+
+def test_rules_are_well_formed_and_name_the_port_of_the_rig():
+    rules = [line.lstrip('#') for line in RULES.splitlines() if 'SUBSYSTEM' in line]
+    part = re.compile(r'[A-Z_]+(\{\w+\})?(==|\+=|=)"[^"]*"')
+    for rule in rules:
+        assert all(part.fullmatch(word.strip()) for word in rule.split(', ')), rule
+        assert 'ENV{ID_MM_DEVICE_IGNORE}="1"' in rule
+    active = [line for line in RULES.splitlines() if line.startswith('SUBSYSTEM')]
+    ids = {
+        (int(vendor, 16), int(product, 16))
+        for vendor, products in re.findall(r'idVendor\}=="(\w+)".*idProduct\}=="([\w|]+)"', RULES)
+        for product in products.split('|')
+    }
+    assert len(active) == 2
+    assert ids == port_list._MEGA
+    links = set(re.findall(r'SYMLINK\+="(\w+)"', RULES))
+    assert all(link.startswith(port_list.OURS) for link in links)
+    assert load_rig('cable_arm').devices.steppers.port.removeprefix('/dev/') in links
