@@ -19,7 +19,7 @@ from softarm_ros.runtime.assembly import build_emulated_arm
 
 _CHUNK_S = 0.002
 _BACKLOG_S = 0.1  # more is not made up for: the arm would race
-_READY_S = 180.0  # the first time kernels and firmware are compiled
+_READY_S = 600.0  # the first time kernels and firmware are compiled
 _ANSWER_S = 5.0
 
 
