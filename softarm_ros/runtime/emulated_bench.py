@@ -135,6 +135,8 @@ def _run(arm: EmulatedArm, pipe: Connection) -> None:
                     pipe.send(arm.inject(order[1]))
                 except ValueError as error:
                     pipe.send(error)
+                except RuntimeError as error:
+                    pipe.send(EmulationError(str(error)))
         behind = time.monotonic() - offset - arm.time_s
         if behind > _BACKLOG_S:
             offset += behind

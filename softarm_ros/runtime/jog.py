@@ -192,8 +192,9 @@ class Jog:
 
     def _reading(self) -> ActuatorReading:
         reading = self._driver.reading()
-        if reading is None:
-            raise JogError('nothing is measured')
+        if reading is None:  # a device that is lost measures nothing
+            why = '; '.join(map(str, self._driver.problems())) or self._driver.not_ready()
+            raise JogError(why or 'nothing is measured')
         return reading
 
     def _poll(self) -> None:

@@ -24,7 +24,14 @@ from softarm_ros.runtime.pressure_feed import PressureFeed
 from softarm_ros.tools.ports_command import show_rig
 
 REPOSITORY = Path(__file__).parents[2]
-# Rig, a fault of a device without which it is not well, and what is said of that.
+# How to cut the line of the device that moves the arm, and how to mend it.
+LINES = {
+    'cable_arm': ('steppers unplug', 'steppers plug'),
+    'hydraulic_arm': ('servo kill', 'servo revive'),
+    'pneumatic_arm': ('daq kill', 'daq revive'),
+    'pam_arm': ('valves unplug', 'valves plug'),
+}
+# A fault of a device, and what is said of it.
 ARMS = {
     'cable_arm': ('steppers unplug', 'is not there'),
     'hydraulic_arm': ('servo fault distal_2 0x2310', '0x2310 continuous over-current'),
@@ -126,6 +133,31 @@ def test_beyond_its_limit_nothing_moves(bench):
         assert steps == []
     finally:
         jog.close()
+
+
+def test_the_line_is_cut_in_mid_motion(bench):
+    rig, running = bench
+    cut, mend = LINES[rig.name]
+    _, jog = jogging(rig, running.folder)
+    steps, cut_s = [], []
+
+    def progress(step):
+        steps.append(step)
+        if len(steps) == 30:
+            running.inject(cut)
+            cut_s.append(time.monotonic())
+
+    try:
+        jog.start()
+        jog.make_ready(home=True)
+        move = move_of(rig, 3.0 * WAY, 6.0)
+        with pytest.raises(JogError, match=r'link|lost|daq|outputs|inputs|grpc'):
+            jog.move(move, progress)
+        assert time.monotonic() - cut_s[0] < 2.0
+        assert abs(steps[-1].command - steps[0].command) < 0.9 * abs(move.amount)
+    finally:
+        jog.close()
+        running.inject(mend)
 
 
 def test_what_is_wrong_is_named(bench):  # the last: it breaks the device
