@@ -51,7 +51,7 @@ def test_steps_commanded_are_steps_executed(rig):
     def wave(t):
         return 0.006 * (np.cos(phases) - np.cos(2.0 * t + phases))
 
-    assert rig.drive(wave, 2.0) is None
+    assert rig.drive(wave, 1.5) is None
     rig.arrive(0.00731)
     target = [round(0.00731 / step) for step in np.where(phases == 2, -STEP_M, STEP_M)]
     until(lambda: np.all(rig.driver.reading().velocity == 0.0))
@@ -148,9 +148,9 @@ def test_a_silent_shield_is_a_fault_with_the_boards_own_code(rig):
 
 def test_a_bad_line_costs_frames_and_the_arm_still_follows(rig):
     rig.home()
-    rig.inject('noise 0.0005')
-    rig.inject('loss 0.0002')
-    assert rig.drive(lambda t: np.minimum(0.005 * t, 0.015) * ONE, 4.0) is None
+    rig.inject('noise 0.001')
+    rig.inject('loss 0.0004')
+    assert rig.drive(lambda t: np.minimum(0.008 * t, 0.015) * ONE, 2.5) is None
     rig.inject('noise 0')
     rig.inject('loss 0')
     rig.arrive(0.015)

@@ -1,0 +1,105 @@
+"""A serial port never makes its thread wait: pseudo-terminals and a URL of pyserial."""
+
+import os
+import socket
+import threading
+import time
+import tty
+
+import pytest
+from stepper_cases import until
+
+from softarm_ros.drivers.serial_port import PortError, SerialPort
+
+
+@pytest.fixture
+def line():
+    """Return a port and the other end of its line."""
+    far, near = os.openpty()
+    tty.setraw(near)
+    port = SerialPort(os.ttyname(near), 250_000)
+    os.close(near)
+    yield port, far
+    port.close()
+    os.close(far)
+
+
+def test_bytes_go_both_ways(line):
+    port, far = line
+    assert port.write(b'\1\2\0')
+    assert os.read(far, 100) == b'\1\2\0'
+    os.write(far, b'\3\0\4')
+    assert port.read(time.monotonic() + 5.0) == b'\3\0\4'
+    assert port.read(0.0) == b''
+
+
+def test_a_line_that_stands_still_takes_no_more_and_does_not_block(line):
+    port, far = line
+    frame = bytes(range(1, 101))
+    sent, began = 0, time.thread_time()
+    while port.write(frame):
+        sent += 1
+        assert sent < 10_000
+    for _ in range(100):
+        assert not port.write(frame)
+    assert time.thread_time() - began < 2.0
+    taken = b''
+    while len(taken) < sent * len(frame):  # nothing is lost, nothing cut in the middle
+        taken += os.read(far, 65536)
+        port.read(0.0)
+    assert taken == sent * frame
+    assert port.write(frame)
+
+
+def test_waiting_ends_when_woken(line):
+    port, _ = line
+    began = time.monotonic()
+    threading.Timer(0.05, port.wake).start()
+    assert port.read(began + 30.0) == b''
+    assert time.monotonic() - began < 20.0
+
+
+def test_a_port_belongs_to_one(line):
+    port, _ = line
+    with pytest.raises(PortError, match='exclusively lock'):
+        SerialPort(port._port.port, 250_000)
+
+
+def test_a_port_that_is_gone_is_an_error():
+    far, near = os.openpty()
+    port = SerialPort(os.ttyname(near), 250_000)
+    os.close(near)
+    os.close(far)
+    with pytest.raises(PortError):
+        port.read(time.monotonic() + 5.0)
+    with pytest.raises(PortError):
+        for _ in range(10):
+            port.write(b'\1\0')
+    port.close()
+
+
+@pytest.mark.parametrize('name', ['/dev/missing-board', 'nothing://at/all'])
+def test_a_port_that_cannot_be_opened_is_named(name):
+    with pytest.raises(PortError, match=r'missing-board|nothing'):
+        SerialPort(name, 250_000)
+
+
+def test_a_port_may_be_a_url():
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        port = SerialPort(f'socket://127.0.0.1:{server.getsockname()[1]}', 115_200)
+        far, _ = server.accept()
+        assert port.write(b'\1\0')
+        assert far.recv(10) == b'\1\0'
+        far.sendall(b'\2\0')
+        assert port.read(time.monotonic() + 5.0) == b'\2\0'
+        far.close()
+
+        def gone():
+            try:
+                port.read(time.monotonic() + 0.1)
+            except PortError:
+                return True
+            return False
+
+        until(gone)
+        port.close()
