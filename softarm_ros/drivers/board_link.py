@@ -198,6 +198,8 @@ class BoardLink:
         """
         self._hello = self._reply = None
         self._receiver.reset()
+        received = self._counter.received
+        before = (received.lost, received.malformed, received.corrupt)
         next_s = -1.0
         while (now := time.monotonic()) < give_up_s and not stopped.is_set():
             if now >= next_s:
@@ -219,6 +221,8 @@ class BoardLink:
                     f'a board of {reply.kind.name.lower()} is there, expected {kind.name.lower()}'
                 )
             self._hello = reply
+            # The port was opened in the middle of a frame, or the board was starting.
+            received.lost, received.malformed, received.corrupt = before
             self._heard_s = time.monotonic()
             self._clock.restart()
             return reply
