@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import threading
 import time
 
@@ -114,6 +116,7 @@ class SerialBoard:
         return self._trouble
 
     def _run(self) -> None:
+        _go_first()
         while not self._stop.is_set():
             try:
                 port = SerialPort(self.config.port, self.config.baud)
@@ -193,3 +196,15 @@ class SerialBoard:
             elif now >= counters_s:
                 link.send(Type.GET_COUNTERS)
                 counters_s = now + _COUNTERS_S
+
+
+def _go_first() -> None:
+    """
+    Let this thread go before the others, where they have real-time priority (Linux).
+
+    The board stops by itself if it does not hear from this thread in time, whatever the others do.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        policy, others = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+        if policy in (os.SCHED_FIFO, os.SCHED_RR):
+            os.sched_setscheduler(0, policy, os.sched_param(others + 1))
