@@ -60,6 +60,7 @@ def test_a_line_is_tracked_as_well_as_in_simulation(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=180.0,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     emulated = json.loads(result.read_text())['tracking_error_m']['mean']
