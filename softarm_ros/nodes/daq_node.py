@@ -30,8 +30,8 @@ class DaqSensorsNode(DriverNode):
     driver: DaqSensors | None
 
     def __init__(self, **options: Any) -> None:
-        self._topics: DaqTopics | None = None
         super().__init__(NAME, **options)
+        self._topics = DaqTopics(self)
 
     def build(self, devices: Devices) -> DaqSensors:
         """Return the driver of the inputs."""
@@ -39,19 +39,12 @@ class DaqSensorsNode(DriverNode):
         if not isinstance(config, DaqConfig):
             raise ValueError(f'rig {self.rig.name!r} declares no {NAME}')
         driver = DaqSensors(DaqDriver(config))
-        self._topics = DaqTopics(self, driver.daq, None)
+        self._topics.attach(driver.daq, None)
         return driver
 
     def tick(self, now_s: float) -> None:
         """Publish what is new."""
-        if self._topics is not None:
-            self._topics.publish()
-
-    def _release(self) -> None:
-        if self._topics is not None:
-            self._topics.close()
-            self._topics = None
-        super()._release()
+        self._topics.publish()
 
 
 class DaqActuatorNode(ActuatorNode):
@@ -65,8 +58,8 @@ class DaqActuatorNode(ActuatorNode):
     driver: PressureOutputs | None
 
     def __init__(self, **options: Any) -> None:
-        self._topics: DaqTopics | None = None
         super().__init__(NAME, **options)
+        self._topics = DaqTopics(self)
         self._gripper_refused = ''
         self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
 
@@ -76,7 +69,7 @@ class DaqActuatorNode(ActuatorNode):
         if not isinstance(driver, PressureOutputs):
             raise ValueError(f'rig {self.rig.name!r} is not driven by a DAQ')
         gripper = driver.gripper.config.pressure_input if driver.gripper is not None else None
-        self._topics = DaqTopics(self, driver.daq, gripper)
+        self._topics.attach(driver.daq, gripper)
         return driver
 
     def values(self) -> dict[str, str]:
@@ -86,14 +79,7 @@ class DaqActuatorNode(ActuatorNode):
     def tick(self, now_s: float) -> None:
         """Follow or hold, publish what is new."""
         super().tick(now_s)
-        if self._topics is not None:
-            self._topics.publish()
-
-    def _release(self) -> None:
-        if self._topics is not None:
-            self._topics.close()
-            self._topics = None
-        super()._release()
+        self._topics.publish()
 
     def _on_gripper(self, message: FluidPressure) -> None:
         gripper = self.driver.gripper if self.driver is not None else None

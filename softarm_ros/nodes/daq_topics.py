@@ -24,22 +24,20 @@ class DaqTopics:
     Every input in Pa is the pressure of the chamber of its name, except the gripper's. Offers
     `~/tare`, which takes the present load of the force sensor for zero.
 
+    The publishers live as long as the node; what is read may come and go.
+
     Parameters
     ----------
     node
         With lifecycle; publishes while active.
-    daq
-        What is read.
-    gripper_input
-        Name of the gripper's pressure among the inputs; None without it.
 
     """
 
-    def __init__(self, node: LifecycleNode, daq: DaqDriver, gripper_input: str | None) -> None:
-        self._node, self._daq = node, daq
-        inputs = [(i, part) for i, part in enumerate(daq.config.inputs) if part.unit == PASCAL]
-        self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
-        self._chambers = [(i, part.name) for i, part in inputs if i != self._gripper]
+    def __init__(self, node: LifecycleNode) -> None:
+        self._node = node
+        self._daq: DaqDriver | None = None
+        self._gripper: int | None = None
+        self._chambers: list[tuple[int, str]] = []
         self._pressures = node.create_lifecycle_publisher(
             FluidPressure, 'chambers/pressure', PER_CHAMBER
         )
@@ -47,17 +45,18 @@ class DaqTopics:
             FluidPressure, 'gripper/pressure', MEASUREMENT
         )
         self._wrench = node.create_lifecycle_publisher(WrenchStamped, 'wrench', MEASUREMENT)
-        self._tare = node.create_service(Trigger, '~/tare', self._on_tare)
+        node.create_service(Trigger, '~/tare', self._on_tare)
 
-    def close(self) -> None:
-        """Publish no more."""
-        for publisher in (self._pressures, self._gripper_pressure, self._wrench):
-            self._node.destroy_publisher(publisher)
-        self._node.destroy_service(self._tare)
+    def attach(self, daq: DaqDriver, gripper_input: str | None) -> None:
+        """Publish what a DAQ reads; `gripper_input` names the gripper's pressure, if any."""
+        inputs = [(i, part) for i, part in enumerate(daq.config.inputs) if part.unit == PASCAL]
+        self._daq = daq
+        self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
+        self._chambers = [(i, part.name) for i, part in inputs if i != self._gripper]
 
     def publish(self) -> None:
         """Publish what has been read since the last call."""
-        blocks = self._daq.take_blocks()
+        blocks = [] if self._daq is None else self._daq.take_blocks()
         if not blocks:
             return
         origin_ns = self._node.get_clock().now().nanoseconds - round(1e9 * time.monotonic())
@@ -74,6 +73,9 @@ class DaqTopics:
                 self._wrench.publish(conversions.wrench_message(block.wrench.mean(axis=1), stamp))
 
     def _on_tare(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
+        if self._daq is None:
+            reply.success, reply.message = False, 'not configured'
+            return reply
         try:
             self._daq.tare()
         except DriverError as error:
