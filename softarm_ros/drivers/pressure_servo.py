@@ -190,6 +190,7 @@ class PressureServo:
             if not sound.all():  # NaN is not sound
                 self._rejected += 1
                 return
+            stamp_s = min(stamp_s, time.monotonic())  # another clock may be ahead
             if stamp_s <= self._pressure_s:
                 return
             self._samples += 1
