@@ -38,6 +38,18 @@ points: [[0.06, -0.06, 0.776], [0.06, 0.06, 0.776]]
 speed: 0.02
 closed: false
 """
+# Whole runs try tracking and the end of a run, not whether a busy machine is in time.
+PATIENT = (
+    'supervisor.heartbeat_timeout_s=1.0',
+    'supervisor.feedback_timeout_s=1.0',
+    'supervisor.command_timeout_s=0.4',
+    'devices.servo.pressure_timeout_s=0.4',
+    'devices.servo.link_timeout_s=0.4',
+    'devices.servo.response_timeout_s=0.2',
+    'devices.servo.command_timeout_s=0.4',
+    'devices.daq.call_timeout_s=0.4',
+    'devices.daq.read_margin_s=0.3',
+)
 # Fault, node that reports it, what it says, whether the drives go off.
 FAULTS = [
     ('servo fault distal_2 0x4210', 'servo', 'distal_2: 0x4210 drive over-temperature', True),
@@ -177,8 +189,7 @@ def command(tmp_path, *more):
     return subprocess.Popen(
         [sys.executable, '-m', 'softarm_ros.tools.cli', 'run', RIG, '--trajectory', str(path),
          '--json', str(tmp_path / 'out.json'), *more,
-         # What is tried here is not whether a busy machine draws the arm in time.
-         '--set', 'supervisor.heartbeat_timeout_s=0.6'],
+         *(word for setting in PATIENT for word in ('--set', setting))],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path,
         env={**os.environ, 'PYTHONPATH': root, 'ROS_DOMAIN_ID': DOMAIN},
     )  # fmt: skip
