@@ -188,9 +188,8 @@ def running(folder: Path, *command: str | Path) -> Iterator[tuple[Path, Bench]]:
     assert process.stdout is not None
     try:
         assert 'ready\n' in iter(process.stdout.readline, ''), 'the runner did not start'
-        bench = Bench(control)
-        yield port, bench
-        bench.close()
+        with contextlib.closing(Bench(control)) as bench:
+            yield port, bench
         assert process.poll() is None, 'the runner has ended by itself'
     finally:
         process.terminate()
