@@ -70,6 +70,17 @@ static void tick(sa_valves_t *valves) {
   }
 }
 
+/* Bring the timers up to now. A late loop makes up for all of the time: a valve must not stay open
+ * for longer. */
+static void catch_up(sa_valves_t *valves) {
+  const sa_board_t *board = &valves->link.board;
+  while (board->now_us(board->context) - valves->tick_us >= TICK_US) {
+    valves->tick_us += TICK_US;
+    tick(valves);
+    update(valves);
+  }
+}
+
 static void close_all(sa_valves_t *valves) {
   for (uint8_t i = 0; i < SA_VALVES; i++) {
     valves->left_ms[i] = 0;
@@ -114,6 +125,7 @@ static void open(sa_valves_t *valves, const sa_frame_t *frame) {
   }
   const uint16_t batch = sa_get_u16(frame->payload);
   if (!valves->has_batch || batch != valves->batch) {
+    catch_up(valves); /* what was told before had its time before: the new times begin now */
     for (uint8_t i = 0; i < SA_VALVES; i++) {
       const uint16_t time_ms = sa_get_u16(times + 2u * i);
       if (time_ms != SA_GO_ON) {
@@ -179,17 +191,11 @@ static void send_state(sa_valves_t *valves) {
 }
 
 void sa_valves_poll(sa_valves_t *valves) {
-  const sa_board_t *board = &valves->link.board;
   sa_link_watchdog(&valves->link);
   if (!sa_link_active(&valves->link)) {
     close_all(valves);
   }
-  /* A late loop makes up for all of the time: a valve must not stay open for longer. */
-  while (board->now_us(board->context) - valves->tick_us >= TICK_US) {
-    valves->tick_us += TICK_US;
-    tick(valves);
-    update(valves);
-  }
+  catch_up(valves);
   if (sa_link_state_due(&valves->link, SA_VALVE_STATE_US)) {
     send_state(valves);
   }

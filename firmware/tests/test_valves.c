@@ -175,6 +175,23 @@ static void a_late_loop_does_not_lengthen_an_opening(void) {
   CHECK(none_open(&bench));
 }
 
+static void a_late_loop_does_not_take_from_a_new_opening(void) {
+  bench_t bench;
+  uint16_t open_ms[SA_VALVES] = {30};
+  bench_armed_valves(&bench, 500, 0);
+  bench_open(&bench, 1, open_ms);
+  bench_run(&bench, 5000);
+  bench.now_us += 100000u; /* the loop was held up; a frame has come meanwhile */
+  open_ms[0] = SA_GO_ON;
+  open_ms[2] = 40;
+  bench_open(&bench, 2, open_ms);
+  bench_run(&bench, 20000);
+  CHECK_EQUAL(bench.open[0], 4); /* the first one is over, the second one is not */
+  bench_run(&bench, 40000);
+  CHECK_EQUAL(bench.open_us[2], 40000);
+  CHECK(none_open(&bench));
+}
+
 static void arming_needs_limits(void) {
   bench_t bench;
   uint8_t payload[4];
@@ -218,6 +235,7 @@ void run_valve_tests(void) {
   RUN(silence_closes_all);
   RUN(a_stop_frame_closes_all_before_the_next_poll);
   RUN(a_late_loop_does_not_lengthen_an_opening);
+  RUN(a_late_loop_does_not_take_from_a_new_opening);
   RUN(arming_needs_limits);
   RUN(states_say_what_is_open);
 }
