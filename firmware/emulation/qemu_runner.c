@@ -182,6 +182,18 @@ static void carry(machine_t *machine) {
   }
 }
 
+/* It logs into a pipe: once that is full, nothing else but reading lets QEMU end. */
+static void stop(machine_t *machine) {
+  (void)kill(machine->qemu, SIGTERM);
+  for (int ms = 0; waitpid(machine->qemu, NULL, WNOHANG) == 0; ms++) {
+    if (ms == 1000) {
+      (void)kill(machine->qemu, SIGKILL);
+    }
+    take_log(machine);
+    sleep_us(1000);
+  }
+}
+
 int main(int argc, char **argv) {
   static machine_t machine;
   const char *elf = option(argc, argv, "--elf", NULL);
@@ -214,8 +226,7 @@ int main(int argc, char **argv) {
     runs = waitpid(machine.qemu, &status, WNOHANG) == 0;
   }
   if (runs) {
-    (void)kill(machine.qemu, SIGTERM);
-    (void)waitpid(machine.qemu, &status, 0);
+    stop(&machine);
   }
   port_remove(&machine.port);
   control_remove(&machine.control);
