@@ -92,10 +92,13 @@ def lines(long: bool) -> Iterator[str]:
         f"steppers: {1e3 * first_s:.1f} ms of the latency are the ramp's: at "
         f'{config.acceleration_m_s2:g} m/s^2 a motor at rest is half a microstep away then'
     )
-    try:
-        yield from endure(LONG_S if long else SHORT_S).lines()
-    except InterruptedError as error:
-        yield f'steppers at 100 Hz: not measured, {error}'
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            yield from endure(LONG_S if long else SHORT_S).lines()
+            return
+        except InterruptedError as error:
+            again = ', again' if tries_left else ''
+            yield f'steppers at 100 Hz: interrupted, {error}{again}'
 
 
 @dataclass(frozen=True)
