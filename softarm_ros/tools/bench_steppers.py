@@ -110,8 +110,8 @@ class Endurance:
     ----------
     emulator :
         What ran the firmware.
-    duration_s :
-        Of the commands.
+    duration_s, counted_s :
+        Of the commands; between the two looks at the counters.
     commands, refused :
         Given to the driver, and not taken by it.
     frames_sent, frames_accepted :
@@ -131,6 +131,7 @@ class Endurance:
 
     emulator: str
     duration_s: float
+    counted_s: float
     commands: int
     refused: int
     frames_sent: int
@@ -149,7 +150,7 @@ class Endurance:
     def pace(self) -> float:
         """Speed of the emulated board; one below 1 had not enough of the processor."""
         told = self.states + self.states_lost + self.states_skipped
-        return told / _STATES_HZ / (self.duration_s + _SETTLE_S)
+        return told / _STATES_HZ / self.counted_s
 
     @property
     def lossless(self) -> bool:
@@ -199,6 +200,7 @@ def endure(duration_s: float) -> Endurance:
     with _board() as (port, board), _driver(rig, port) as driver:
         driven = _Driven(rig, driver)
         before = _settled_counts(driver)
+        counting = time.monotonic()
         began = due = time.monotonic()
         commands = refused = 0
         while (now := time.monotonic()) < began + duration_s:
@@ -218,6 +220,7 @@ def endure(duration_s: float) -> Endurance:
             time.sleep(_PERIOD_S)
         driver.hold()
         after = _settled_counts(driver)
+        counted_s = time.monotonic() - counting
         status = board.wait_for_status()
         wanted = np.rint(command / driven.steps).astype(int)
         had, has = before.board, after.board
@@ -226,6 +229,7 @@ def endure(duration_s: float) -> Endurance:
         return Endurance(
             emulator=board.emulator,
             duration_s=elapsed,
+            counted_s=counted_s,
             commands=commands,
             refused=refused,
             frames_sent=after.sent - before.sent,
