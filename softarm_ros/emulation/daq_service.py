@@ -41,6 +41,7 @@ _CHANNEL_TYPES = {'ai': 10100, 'ao': 10102, 'do': 10153}
 _VERSION = {0x1272: 24, 0x1923: 5, 0x2F22: 0}  # of the driver: major, minor, update
 _ATTACH = 2
 _TICK_S = 0.002
+_BIND_S = 3.0
 
 
 @dataclass
@@ -158,7 +159,7 @@ class EmulatedDaq:
             ThreadPoolExecutor(max_workers=16), options=(('grpc.so_reuseport', 0),)
         )
         services.add_NiDAQmxServicer_to_server(_Service(self.device, self.host_faults), server)
-        self.port = server.add_insecure_port(f'127.0.0.1:{self.port}')
+        self.port = _bound(server, self.port)
         server.start()
         self._server = server
 
@@ -170,6 +171,18 @@ class EmulatedDaq:
                 self.errors.append(repr(error))
                 _log.exception('emulated DAQ stopped')
                 return
+
+
+def _bound(server: grpc.Server, port: int) -> int:
+    """Return the port the server listens on; one that was just left may still be taken."""
+    give_up_s = time.monotonic() + _BIND_S
+    while True:
+        try:
+            return int(server.add_insecure_port(f'127.0.0.1:{port}'))
+        except RuntimeError:
+            if port == 0 or time.monotonic() > give_up_s:
+                raise
+            time.sleep(0.05)
 
 
 def _answered(call: Call) -> Call:

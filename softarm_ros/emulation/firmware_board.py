@@ -30,7 +30,8 @@ _END_S = 3.0
 _LINE_FAULTS = {'unplug': 0, 'plug': 0, 'delay': 1, 'loss': 1, 'noise': 1}
 _SHIELD_ORDERS = ('off', 'on', 'power')
 _SHIELDS = 3
-_PRIORITY = 25  # above the nodes'
+# Just below the nodes': an emulator that cannot keep pace never sleeps, and must not keep them out.
+_PRIORITY = 19
 LINE_HELP = 'unplug, plug, delay MS, loss P, noise P, reset'
 STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
 
@@ -292,7 +293,7 @@ def _real_time() -> Iterator[None]:
     """
     Start what a process starts under SCHED_FIFO, where permitted (Linux).
 
-    A board has a processor of its own: nodes with real-time priority must not keep it waiting.
+    A board has a processor of its own: whatever else runs here must not keep it waiting.
     """
     try:
         before = os.sched_getscheduler(0), os.sched_getparam(0)

@@ -165,7 +165,7 @@ class EmulatorNode(LifecycleNode):
             return
         try:
             self._injected = self._arm.inject(message.data)
-        except ValueError as error:
+        except (ValueError, RuntimeError, OSError) as error:
             self.get_logger().error(f'inject {message.data!r}: {error}')
             return
         self.get_logger().warning(f'injected: {self._injected}')
