@@ -30,7 +30,7 @@ _END_S = 3.0
 _LINE_FAULTS = {'unplug': 0, 'plug': 0, 'delay': 1, 'loss': 1, 'noise': 1}
 _SHIELD_ORDERS = ('off', 'on', 'power')
 _SHIELDS = 3
-# Just below the nodes': an emulator that cannot keep pace never sleeps, and must not keep them out.
+# Just below the nodes': an emulator that cannot keep pace never sleeps, and would keep them out.
 _PRIORITY = 19
 LINE_HELP = 'unplug, plug, delay MS, loss P, noise P, reset'
 STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
