@@ -27,7 +27,7 @@ from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import NoDevicesYetError, addressed
 
 TICK_S = 0.01
-RETRY_S = 0.1
+RETRY_S = 0.25
 SETTLE_S = 1.0  # for a device that has been reset, before it is again
 
 

@@ -82,6 +82,12 @@ def run_topics(
         shutil.rmtree(run_path(rig.name, 'devices'), ignore_errors=True)
         with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
+            # Before they end: what a driver says last is that it has let its device go.
+            devices = {
+                spec.name: monitor.health[spec.name].values
+                for spec in plan
+                if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
+            }
             nodes.stop(monitor.spin)
         origin, now = monitor.origin_s(), monitor.now_s()
         told = [
@@ -97,11 +103,7 @@ def run_topics(
             float(samples.time_s[-1]) if len(samples.time_s) else max(now - origin, 0.0),
             outcome.completed,
             path,
-            {
-                spec.name: monitor.health[spec.name].values
-                for spec in plan
-                if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
-            },
+            devices,
         )
 
 

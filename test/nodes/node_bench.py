@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,7 @@ class Bench:
         self.node.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
         self.node.create_subscription(PoseStamped, 'tip/pose', self._on_pose, MEASUREMENT)
         self.tip = self.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        self._injector = None
         self.pose_at = -np.inf
 
     def __enter__(self):
@@ -143,6 +145,20 @@ class Bench:
         self.until(future.done, 5.0, f'answer of {service}')
         return future.result()
 
+    def inject(self, fault):
+        """Break or mend something of the emulated devices; return when."""
+        from std_msgs.msg import String
+
+        if self._injector is None:
+            self._injector = self.node.create_publisher(String, 'emulator/inject', 10)
+        self.until(self._injector.get_subscription_count, 10.0, 'the emulator listens')
+        self._injector.publish(String(data=fault))
+        return time.monotonic()
+
+    def values(self, node):
+        """Return what a node said last, by name."""
+        return self.health[node].values if node in self.health else {}
+
     def run(self):
         """Have the arm track its circle, from whatever state it is in."""
         self.until(lambda: self.state not in ('', 'waiting'), READY_S, 'ready')
@@ -168,3 +184,13 @@ class Bench:
             for at, who, level, message in self.diagnosed
             if who.endswith('/' + name) and level == 2 and at >= since
         ]
+
+
+def emulated_plan(rig, trajectory):
+    """Return the nodes of a rig with emulated devices; they are alone and need not look."""
+    from softarm_ros.rigs.graph import graph_plan
+
+    return [
+        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
+        for spec in graph_plan(rig, 'emulated', trajectory=str(trajectory))
+    ]

@@ -1,14 +1,11 @@
 """pneumatic_arm with its DAQ emulated: the whole graph over real topics, and what breaks it."""
 
-import time
-
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
-from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.rigs.loader import load_rig
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(240)]
@@ -38,28 +35,15 @@ def compiled_here():
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import Bench
+    from node_bench import Bench, emulated_plan
     from sensor_msgs.msg import FluidPressure
-    from std_msgs.msg import String
 
     from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
 
     circle = tmp_path_factory.mktemp('pneumatic') / 'circle.yaml'
     circle.write_text(CIRCLE)
     rig = load_rig(RIG)
-    plan = [
-        NodeSpec(
-            s.executable,
-            s.module,
-            s.name,
-            s.namespace,
-            {**s.parameters, 'twin_check_s': 0.0},
-            s.required,
-        )
-        for s in graph_plan(rig, 'emulated', trajectory=str(circle), autostart=True)
-    ]
-    with Bench(rig, plan) as running:
-        running.inject = running.node.create_publisher(String, 'emulator/inject', 10)
+    with Bench(rig, emulated_plan(rig, circle)) as running:
         running.pressures, running.gripper = [], []
         running.node.create_subscription(
             FluidPressure, 'chambers/pressure', running.pressures.append, PER_CHAMBER
@@ -70,17 +54,10 @@ def bench(tmp_path_factory):
         yield running
 
 
-def inject(bench, fault):
-    from std_msgs.msg import String
-
-    bench.inject.publish(String(data=fault))
-    return time.monotonic()
-
-
 def mend(bench):
     """Have the DAQ ready, whatever it has been through; nothing moves by that."""
     for what in ('daq mend', 'daq revive'):
-        inject(bench, what)
+        bench.inject(what)
     bench.call('daq/reset')
     bench.until(lambda: bench.health['daq'].values['ready'] == 'true', 10.0, 'ready')
 
@@ -106,7 +83,7 @@ def test_a_fault_in_motion_stops_the_arm_with_the_code_of_the_device(bench, faul
     mend(bench)
     bench.run()
     bench.spin(0.3)
-    began = inject(bench, fault)
+    began = bench.inject(fault)
     for source in ('daq', 'supervisor'):
 
         def told(source=source):
@@ -119,7 +96,7 @@ def test_a_fault_in_motion_stops_the_arm_with_the_code_of_the_device(bench, faul
     assert not bench.call('supervisor/reset').success
     if fault != 'daq kill':  # the outputs of a card nobody reaches stand as they were
         bench.until(lambda: not any(outputs(bench)[:6]), 5.0, 'outputs at zero')
-    inject(bench, 'daq revive' if fault == 'daq kill' else 'daq mend')
+    bench.inject('daq revive' if fault == 'daq kill' else 'daq mend')
     bench.until(lambda: not any(outputs(bench)[:6]), 10.0, 'outputs at zero')
     # What has come back by itself moves nothing.
     bench.spin(0.6)
