@@ -63,7 +63,6 @@ class DriverNode(LifecycleNode):
                 DiagnosticStatus, 'heartbeat', self._look_for_motion, HEARTBEAT
             )
         self.driver: DeviceDriver | None = None
-        self._last: dict[str, str] = {}  # what a closed driver has said
         self.due = 0.0
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self.heartbeat.warn('unconfigured')
@@ -131,7 +130,6 @@ class DriverNode(LifecycleNode):
         self.active = False
         driver, self.driver = self.driver, None
         if driver is not None:
-            self._last = driver.values()
             driver.close()
             self.heartbeat.warn('unconfigured')
 
@@ -189,7 +187,7 @@ class DriverNode(LifecycleNode):
     def _values(self) -> dict[str, str]:
         driver = self.driver
         if driver is None:
-            return {**self._last, 'ready': 'false', 'not_ready': self.heartbeat.message}
+            return {'ready': 'false', 'not_ready': self.heartbeat.message}
         not_ready = driver.not_ready() or ('' if self.active else 'inactive')
         return {
             'ready': str(not not_ready).lower(),
