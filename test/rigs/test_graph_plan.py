@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY, SUPERVISED_NODES, graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -66,6 +67,29 @@ def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
     assert watched == [*SUPERVISED_NODES, 'plant']
     assert all(plan[name].required for name in watched)
     assert plan['supervisor'].required
+
+
+@pytest.mark.parametrize(
+    ('backend', 'arm'),
+    [('emulated', ['emulator', 'daq', 'servo']), ('hardware', ['daq', 'servo'])],
+)
+def test_devices_stand_in_place_of_the_plant(backend, arm):
+    rig = load_rig('hydraulic_arm')
+    plan = by_name(graph_plan(rig, backend))
+    assert set(plan) == {*arm, 'inverse_kinematics', 'tracker', 'markers', 'supervisor'}
+    watched = plan['supervisor'].parameters['required_nodes']
+    assert watched == ['tracker', 'inverse_kinematics', *arm]
+    folders = {plan[name].parameters['devices_folder'] for name in arm}
+    assert len(folders) == 1 and folders.pop() == (
+        str(run_path(rig.name, 'devices')) if backend == 'emulated' else ''
+    )
+    for name in ('daq', 'servo'):
+        assert plan[name].parameters['home'] is (backend == 'emulated')
+        assert by_name(graph_plan(rig, backend, home=True))[name].parameters['home'] is True
+    with pytest.raises(RigError, match='real time'):
+        graph_plan(rig, backend, rate=2.0)
+    with pytest.raises(RigError, match='home'):
+        graph_plan(rig, 'sim', home=True)
 
 
 def test_options_arrive_where_they_belong(rig, tmp_path):
