@@ -205,7 +205,9 @@ def test_registers():
         register = getattr(servo.registers, name)
         assert (register.words, register.word_order, register.scale) == (2, 'high_first', scale)
     assert servo.registers.torque_command.scale == 0.0025
-    assert servo.setup == ()
+    written = {write.register_.address: write.value for write in servo.setup}
+    assert written[201] == 100.0  # ms, of the watchdog
+    assert set(written) == {200, 201}
 
 
 def test_pressure_sensors_of_the_hydraulic_arm():
