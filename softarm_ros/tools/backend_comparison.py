@@ -100,7 +100,8 @@ def comparison_table(pairs: Sequence[BackendPair]) -> Table:
     """
     table = Table(box=box.SIMPLE, title='error of the tip, mm: simulated, with emulated devices')
     table.add_column('', no_wrap=True)
-    for column in ('sim mean', 'max', 'emul. mean', 'max', 'ratio', 'missed', 'pose to command, ms'):
+    headings = ('sim mean', 'max', 'emul. mean', 'max', 'ratio', 'missed', 'pose to command, ms')
+    for column in headings:
         table.add_column(column, justify='right')
     for pair in pairs:
         cells = [f'{pair.rig} {pair.trajectory}']
