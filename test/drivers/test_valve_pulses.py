@@ -2,27 +2,14 @@
 
 import numpy as np
 import pytest
+import valve_drive
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.muscle_lengths import MuscleLengths
 from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 from softarm_ros.drivers.valve_pulses import InterlockError, PulseBook, ValveBatch
 
-T = np.linspace(0.0, 24.0, 25)
-DRIVE = ValveDriveConfig.model_validate(
-    {
-        'deflating': {'times_s': T, 'lengths_m': 0.05 + 0.06 * np.exp(-T / 10.0)},
-        'inflating': {
-            'times_s': 0.4 * T,
-            'lengths_m': 0.145 - (0.145 - 0.05) * np.exp(-0.4 * T / 9.6 * np.log(95.0 / 35.0)),
-        },
-        'max_pull_N': 22.7,
-        'supply_push_N': 13.5,
-        'shortest_pulse_s': 0.02,
-        'longest_pulse_s': 0.2,
-        'guard_s': 0.03,
-    }
-)
+DRIVE = ValveDriveConfig.model_validate(valve_drive.DRIVE)
 MUSCLES = 6
 PAIRS = (3, 0, 29, 7, 8, 15)
 REST = np.full(MUSCLES, 0.1)

@@ -12,6 +12,7 @@ from statistics import median
 
 import numpy as np
 import pytest
+import valve_drive
 from boards import Bench, running
 from firmware_build import build, need
 
@@ -22,21 +23,7 @@ from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 # The emulators run against the wall clock; a busy machine may hold them up.
 pytestmark = pytest.mark.flaky(reruns=4)
 
-T = np.linspace(0.0, 24.0, 25)
-DRIVE = ValveDriveConfig.model_validate(
-    {
-        'deflating': {'times_s': T, 'lengths_m': 0.05 + 0.06 * np.exp(-T / 10.0)},
-        'inflating': {
-            'times_s': 0.4 * T,
-            'lengths_m': 0.145 - (0.145 - 0.05) * np.exp(-0.4 * T / 9.6 * np.log(95.0 / 35.0)),
-        },
-        'max_pull_N': 22.7,
-        'supply_push_N': 13.5,
-        'shortest_pulse_s': 0.02,
-        'longest_pulse_s': 0.2,
-        'guard_s': 0.03,
-    }
-)
+DRIVE = ValveDriveConfig.model_validate(valve_drive.DRIVE)
 MUSCLES = 30
 REST = np.full(MUSCLES, 0.1)
 # Not in order, as a laboratory may have wired them.
