@@ -31,6 +31,7 @@ ARGUMENTS = (
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
     ('seed', '0', 'of every random number of the simulation', None),
     ('home', '', 'drivers: the arm is at rest when they start; empty: emulated ones only', None),
+    ('strict', 'false', 'end a simulated run when the computer is late', BOOLEAN),
     ('bag', '', 'new folder for a rosbag2 recording (MCAP); empty: none', None),
     ('autostart', 'true', 'start the motion once all is ready; false: call ~/start', BOOLEAN),
     ('rviz', 'false', 'show the arm in rviz2', BOOLEAN),
@@ -88,6 +89,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         rate=rate,
         seed=int(text['seed']),
         home=text['home'] == 'true' if text['home'] else None,
+        strict=text['strict'] == 'true',
         bag=text['bag'] or None,
         autostart=text['autostart'] == 'true',
     )

@@ -16,8 +16,9 @@ class CommandGate:
     """
     Lets a command through only while it is valid, fresh and permitted by a live supervisor.
 
-    Every driver has one. Times are seconds of one monotonic clock; the gate never trusts that
-    somebody else will stop the arm.
+    Every driver has one; the gate never trusts that somebody else will stop the arm. Times are
+    seconds of one monotonic clock. A simulation off real time measures commands by its own clock
+    and the supervisor's permission, the word of another process, by the wall clock.
     """
 
     def __init__(
@@ -43,16 +44,17 @@ class CommandGate:
         self._command, self._command_time = command, now_s
         return None
 
-    def on_permit(self, now_s: float, allowed: bool) -> None:
+    def on_permit(self, wall_s: float, allowed: bool) -> None:
         """Take the supervisor's word that motion is allowed (or not)."""
-        self._permit, self._permit_time = bool(allowed), now_s
+        self._permit, self._permit_time = bool(allowed), wall_s
 
-    def target(self, now_s: float) -> tuple[Array | None, str]:
+    def target(self, now_s: float, wall_s: float | None = None) -> tuple[Array | None, str]:
         """Return the command (m,) to follow and '', or None (hold) and the reason."""
-        if now_s - self._permit_time > self.permit_timeout_s:
+        silent_s = (now_s if wall_s is None else wall_s) - self._permit_time
+        if silent_s > self.permit_timeout_s:
             if np.isinf(self._permit_time):
                 return None, 'no supervisor heard yet'
-            silent_ms = 1e3 * (now_s - self._permit_time)
+            silent_ms = 1e3 * silent_s
             limit_ms = 1e3 * self.permit_timeout_s
             return None, f'supervisor silent for {silent_ms:.0f} ms (limit {limit_ms:.0f} ms)'
         if not self._permit:

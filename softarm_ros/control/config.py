@@ -34,6 +34,14 @@ class SupervisorConfig(ConfigBlock):
 
     feedback_timeout_s: Positive = 0.1
     command_timeout_s: Positive = 0.1
-    heartbeat_timeout_s: Positive = 0.15
-    start_timeout_s: Positive = 120.0
+    state_timeout_s: Positive = Field(default=0.25, description='of the actuators; once seen')
+    permit_timeout_s: Positive = Field(
+        default=0.1, description="drivers hold the arm without the supervisor's word"
+    )
+    heartbeat_timeout_s: Positive = Field(
+        default=1.0, description='wall clock; a process that is silent for longer is not alive'
+    )
+    hold_timeout_s: Positive = Field(
+        default=5.0, description='wall clock; a simulation that is held for longer has a fault'
+    )
     max_pose_jump_m: Positive = Field(default=0.05, description='between consecutive poses')

@@ -13,6 +13,10 @@ from softarm_ros.control.config import SupervisorConfig
 from softarm_ros.control.limits import ActuatorLimits
 
 Array = NDArray[np.float64]
+# After a pause of its own the supervisor hears what has arrived meanwhile before it judges.
+OWN_PAUSE_S = 0.05
+# A hold for lateness is left when nothing has been late for so long.
+CALM_S = 0.2
 
 
 class SafetyState(str, Enum):
@@ -21,6 +25,7 @@ class SafetyState(str, Enum):
     WAITING = 'waiting'
     READY = 'ready'
     RUNNING = 'running'
+    HELD = 'held'
     STOPPED = 'stopped'
     FAULT = 'fault'
 
@@ -37,9 +42,16 @@ class SupervisorStatus:
 
 class Supervisor:
     """
-    Watches heartbeats, feedback and commands; a fault is latched until reset.
+    Watches processes, feedback, commands and actuator states.
 
-    All times are seconds of one monotonic clock, passed in by the caller.
+    Two clocks are passed in by the caller. `now_s` is the one the loop lives by: monotonic, or
+    simulated; what the loop passes on must be fresh on it. `wall_s` is always monotonic: a process
+    lives while its heartbeats come on it. Where the loop runs in real time both are the same.
+
+    Something late is a fault, latched until reset. A simulation (`strict` false) is only HELD for
+    it and goes on by itself; there a lateness that lasts becomes a fault. Something wrong (a value
+    that is not finite, a device that is not ready) is a fault at once. Its own silence is late
+    when drivers have held the arm for it: after `permit_timeout_s` (None: as the config says).
     """
 
     def __init__(
@@ -49,38 +61,47 @@ class Supervisor:
         required_nodes: Sequence[str],
         *,
         feedback_required: bool = True,
-        time_scale: float = 1.0,
+        strict: bool = True,
+        permit_timeout_s: float | None = None,
     ) -> None:
-        if not 0.0 < time_scale < np.inf:
-            raise ValueError(f'time_scale = {time_scale}: expected a positive number')
         self.limits = limits
         self.required_nodes = tuple(required_nodes)
         self.feedback_required = feedback_required
+        self.strict = strict
         self.max_pose_jump_m = config.max_pose_jump_m
+        self.holds = 0
         self._timeouts = {
-            'feedback': config.feedback_timeout_s * time_scale,
-            'command': config.command_timeout_s * time_scale,
-            'heartbeat': config.heartbeat_timeout_s * time_scale,
+            'feedback': config.feedback_timeout_s,
+            'command': config.command_timeout_s,
+            'actuator state': config.state_timeout_s,
         }
-        self._start_timeout_s = config.start_timeout_s
+        self._heartbeat_timeout_s = config.heartbeat_timeout_s
+        self._permit_timeout_s = (
+            config.permit_timeout_s if permit_timeout_s is None else permit_timeout_s
+        )
+        self._hold_timeout_s = config.hold_timeout_s
         self._state = SafetyState.WAITING
         self._reason = 'waiting for ' + ', '.join(self.required_nodes)
-        self._first_update: float | None = None
-        self._running_since = -np.inf
+        self._alive: dict[str, float] = {}
         self._seen: dict[str, float] = {}
+        self._wall_s = -np.inf
+        self._listens = False  # whether this turn is for hearing, not for judging
+        self._held_since = self._late_at = -np.inf
         self._last_position: Array | None = None
         # Why the newest message of a kind is bad; cleared by the next good one.
         self._bad: dict[str, str] = {}
         self._not_ready: dict[str, str] = {}
 
-    def on_heartbeat(self, name: str, now_s: float, not_ready: str = '') -> None:
+    # -- what is heard
+
+    def on_heartbeat(self, name: str, wall_s: float, not_ready: str = '') -> None:
         """A node is alive; a driver also says why its device is not ready, if it is not."""
-        self._seen[f'heartbeat {name}'] = now_s
         if name not in self.required_nodes:
             return
+        self._alive[name] = wall_s
         if not_ready:
             self._not_ready[name] = f'{name}: {not_ready}'
-            self._fault_if_running(self._not_ready[name])
+            self._fault_if_moving(self._not_ready[name])
         else:
             self._not_ready.pop(name, None)
 
@@ -89,13 +110,13 @@ class Supervisor:
         tip = np.asarray(position, dtype=float)
         if tip.shape != (3,) or not np.all(np.isfinite(tip)):
             self._bad['feedback'] = f'feedback is not finite: tip position {tip.tolist()}'
-            self._fault_if_running(self._bad['feedback'])
+            self._fault_if_moving(self._bad['feedback'])
             return
         if self._last_position is not None:
             fresh = now_s - self._seen.get('feedback', -np.inf) <= self._timeouts['feedback']
             jump = float(np.linalg.norm(tip - self._last_position))
             if fresh and jump > self.max_pose_jump_m:
-                self._fault_if_running(
+                self._fault_if_moving(
                     f'feedback jumped by {1e3 * jump:.1f} mm between two poses '
                     f'(limit {1e3 * self.max_pose_jump_m:.1f} mm)'
                 )
@@ -109,7 +130,7 @@ class Supervisor:
             self.limits.check(values)
         except ValueError as error:
             self._bad['command'] = f'command refused: {error}'
-            self._fault_if_running(self._bad['command'])
+            self._fault_if_moving(self._bad['command'])
             return
         self._bad.pop('command', None)
         self._seen['command'] = now_s
@@ -123,21 +144,23 @@ class Supervisor:
             array = np.asarray(values, dtype=float)
             if not np.all(np.isfinite(array)):
                 self._bad['actuator state'] = f'actuator {kind} is not finite: {array.tolist()}'
-                self._fault_if_running(self._bad['actuator state'])
+                self._fault_if_moving(self._bad['actuator state'])
                 return
         self._bad.pop('actuator state', None)
 
-    def request_start(self, now_s: float) -> tuple[bool, str]:
+    # -- what is asked
+
+    def request_start(self, now_s: float, wall_s: float | None = None) -> tuple[bool, str]:
         """Allow motion if everything is in order."""
-        self._refresh_waiting(now_s)
-        if self._state is SafetyState.RUNNING:
-            return True, 'already running'
+        wall = now_s if wall_s is None else wall_s
+        self._refresh_waiting(now_s, wall)
+        if self._state in (SafetyState.RUNNING, SafetyState.HELD):
+            return True, f'already {self._state.value}'
         if self._state is SafetyState.FAULT:
             return False, f'fault: {self._reason}; call reset first'
-        causes = self._causes(now_s)
+        causes = self._causes(now_s, wall)
         if causes or self._state is SafetyState.WAITING:
             return False, 'not ready: ' + '; '.join(causes or [self._reason])
-        self._running_since = now_s
         self._set(SafetyState.RUNNING, '')
         return True, 'running'
 
@@ -153,83 +176,142 @@ class Supervisor:
         self._set(SafetyState.FAULT, reason)
         return True, f'{reason}: the arm is held until reset'
 
-    def request_reset(self, now_s: float) -> tuple[bool, str]:
+    def request_reset(self, now_s: float, wall_s: float | None = None) -> tuple[bool, str]:
         """Leave the fault if its causes are gone."""
         if self._state is not SafetyState.FAULT:
             return True, f'nothing to reset: {self._state.value}'
-        causes = self._causes(now_s)
+        causes = self._causes(now_s, now_s if wall_s is None else wall_s)
         if causes:
             return False, 'still faulty: ' + '; '.join(causes)
         self._set(SafetyState.READY, 'reset')
         return True, 'ready: call start to move'
 
-    def update(self, now_s: float) -> SupervisorStatus:
-        """Look at all ages; call at a rate well above the time-outs."""
-        if self._first_update is None:
-            self._first_update = now_s
-        self._refresh_waiting(now_s)
-        if self._state is SafetyState.RUNNING:
-            causes = self._causes(now_s)
-            if causes:
-                self._set(SafetyState.FAULT, '; '.join(causes))
-        elif self._state in (SafetyState.READY, SafetyState.STOPPED):
-            missing = self._silent_nodes(now_s)
-            if missing:
-                self._set(SafetyState.FAULT, '; '.join(missing))
-            elif self._not_ready:
-                # Drivers latch their problems; nothing moves, so nothing else has to.
-                self._first_update = now_s
-                self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(self._not_ready.values()))
+    # -- verdict
+
+    def update(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
+        """Look at all ages; call at a rate well above the time-outs, after hearing messages."""
+        wall = now_s if wall_s is None else wall_s
+        pause, self._wall_s = wall - self._wall_s, wall
+        # Twice in a row would be never, on a computer that is always late.
+        self._listens = OWN_PAUSE_S < pause < np.inf and not self._listens
+        if self._listens:
+            self._judge_own_pause(pause, wall)
+        else:
+            self._judge(now_s, wall)
+        return self.status(now_s, wall)
+
+    def status(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
+        """Return the state as it is, without looking at ages anew."""
+        wall = now_s if wall_s is None else wall_s
+        ages = {f'heartbeat {n}': wall - t for n, t in self._alive.items()}
+        ages |= {kind: now_s - t for kind, t in self._seen.items()}
         return SupervisorStatus(
             self._state,
             self._reason,
             self._state is SafetyState.RUNNING,
-            {f'{k} age ms': f'{1e3 * (now_s - t):.0f}' for k, t in sorted(self._seen.items())},
+            {
+                'holds': str(self.holds),
+                **{f'{kind} age ms': f'{1e3 * age:.0f}' for kind, age in sorted(ages.items())},
+            },
         )
+
+    def _judge_own_pause(self, pause_s: float, wall_s: float) -> None:
+        """Nobody watched for longer than drivers wait for permission: they held the arm."""
+        if self._state is SafetyState.RUNNING and pause_s > self._permit_timeout_s:
+            limit_ms = 1e3 * self._permit_timeout_s
+            self._late(
+                f'supervisor late by {1e3 * pause_s:.0f} ms (limit {limit_ms:.0f} ms)', wall_s
+            )
+
+    def _judge(self, now_s: float, wall_s: float) -> None:
+        self._refresh_waiting(now_s, wall_s)
+        if self._state is SafetyState.RUNNING:
+            late = self._late_causes(now_s, wall_s)
+            if wrong := self._wrong():
+                self._set(SafetyState.FAULT, '; '.join([*wrong, *late]))
+            elif late:
+                self._late('; '.join(late), wall_s)
+        elif self._state is SafetyState.HELD:
+            self._judge_hold(now_s, wall_s)
+        elif self._state in (SafetyState.READY, SafetyState.STOPPED):
+            # Nothing moves: whoever is missing is waited for.
+            missing = [*self._silent_nodes(wall_s), *self._not_ready.values()]
+            if missing:
+                self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(missing))
+
+    def _late(self, reason: str, wall_s: float) -> None:
+        if self.strict:
+            self._set(SafetyState.FAULT, reason)
+            return
+        self.holds += 1
+        self._held_since = self._late_at = wall_s
+        self._set(SafetyState.HELD, reason)
+
+    def _judge_hold(self, now_s: float, wall_s: float) -> None:
+        late = self._late_causes(now_s, wall_s)
+        if wrong := self._wrong():
+            self._set(SafetyState.FAULT, '; '.join([*wrong, *late]))
+        elif late:
+            self._late_at = wall_s
+            if wall_s - self._held_since > self._hold_timeout_s:
+                self._set(
+                    SafetyState.FAULT, f'{"; ".join(late)}: held for {self._hold_timeout_s:g} s'
+                )
+        elif wall_s - self._late_at >= CALM_S:
+            self._set(SafetyState.RUNNING, '')
 
     def _set(self, state: SafetyState, reason: str) -> None:
         self._state, self._reason = state, reason
 
-    def _fault_if_running(self, reason: str) -> None:
-        if self._state is SafetyState.RUNNING:
+    def _fault_if_moving(self, reason: str) -> None:
+        if self._state in (SafetyState.RUNNING, SafetyState.HELD):
             self._set(SafetyState.FAULT, reason)
 
-    def _refresh_waiting(self, now_s: float) -> None:
+    def _refresh_waiting(self, now_s: float, wall_s: float) -> None:
         if self._state is not SafetyState.WAITING:
             return
-        missing = [n for n in self.required_nodes if f'heartbeat {n}' not in self._seen]
-        causes = self._causes(now_s) if not missing else []
+        missing = [n for n in self.required_nodes if n not in self._alive]
+        causes = self._causes(now_s, wall_s) if not missing else []
         if missing:
             self._reason = 'waiting for ' + ', '.join(missing)
         elif causes:
             self._reason = 'waiting: ' + '; '.join(causes)
         else:
             self._set(SafetyState.READY, 'all nodes alive')
-            return
-        started = self._first_update if self._first_update is not None else now_s
-        if now_s - started > self._start_timeout_s:
-            self._set(
-                SafetyState.FAULT, f'not ready after {self._start_timeout_s:.0f} s: {self._reason}'
-            )
 
-    def _silent_nodes(self, now_s: float) -> list[str]:
-        limit = self._timeouts['heartbeat']
+    # -- causes
+
+    def _causes(self, now_s: float, wall_s: float) -> list[str]:
+        return [*self._wrong(), *self._missing(), *self._late_causes(now_s, wall_s)]
+
+    def _wrong(self) -> list[str]:
+        return [*self._bad.values(), *self._not_ready.values()]
+
+    def _missing(self) -> list[str]:
         return [
-            f'node {name} silent for {1e3 * age:.0f} ms (limit {1e3 * limit:.0f} ms)'
-            for name in self.required_nodes
-            if (age := now_s - self._seen.get(f'heartbeat {name}', -np.inf)) > limit
+            f'no {kind} yet'
+            for kind in self._required_kinds()
+            if kind not in self._seen and kind not in self._bad
         ]
 
-    def _causes(self, now_s: float) -> list[str]:
-        causes = [*self._bad.values(), *self._not_ready.values(), *self._silent_nodes(now_s)]
-        watched = ['command'] + (['feedback'] if self.feedback_required else [])
-        for kind in watched:
-            if kind in self._bad:
-                continue
-            if kind not in self._seen:
-                causes.append(f'no {kind} yet')
+    def _required_kinds(self) -> list[str]:
+        return ['command'] + (['feedback'] if self.feedback_required else [])
+
+    def _late_causes(self, now_s: float, wall_s: float) -> list[str]:
+        """Return what is late: silent processes, and old messages that were fresh once."""
+        late = self._silent_nodes(wall_s)
+        for kind in [*self._required_kinds(), 'actuator state']:
+            if kind in self._bad or kind not in self._seen:
                 continue
             age, limit = now_s - self._seen[kind], self._timeouts[kind]
             if age > limit:
-                causes.append(f'{kind} stale: {1e3 * age:.0f} ms old (limit {1e3 * limit:.0f} ms)')
-        return causes
+                late.append(f'{kind} stale: {1e3 * age:.0f} ms old (limit {1e3 * limit:.0f} ms)')
+        return late
+
+    def _silent_nodes(self, wall_s: float) -> list[str]:
+        limit = self._heartbeat_timeout_s
+        return [
+            f'node {name} silent for {1e3 * age:.0f} ms (limit {1e3 * limit:.0f} ms)'
+            for name in self.required_nodes
+            if (age := wall_s - self._alive.get(name, -np.inf)) > limit
+        ]

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import FluidPressure, JointState
 from std_srvs.srv import Trigger
@@ -16,7 +15,8 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
 from softarm_ros.nodes.node_base import declare
-from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, command_qos
+from softarm_ros.nodes.permit import listen_to_permit
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.assembly import build_command_gate
 
@@ -37,7 +37,6 @@ class ActuatorNode(DriverNode):
         self._homing = declare(
             self, 'home', False, 'take the arm to be at rest when the device is first reached'
         )
-        self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
         self._gate = build_command_gate(self.rig)
         self._held = 'not active'
         self._received = self._refused = 0
@@ -51,7 +50,7 @@ class ActuatorNode(DriverNode):
             self._on_command,
             command_qos(self.rig.supervisor.command_timeout_s),
         )
-        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        listen_to_permit(self, self._on_permit)
         self.create_service(Trigger, '~/home', self._on_home)
 
     def build(self, devices: Devices) -> ActuatorDriver:
@@ -100,10 +99,10 @@ class ActuatorNode(DriverNode):
             self.get_logger().error(refusal, throttle_duration_sec=1.0)
         self._move(now)  # at once: a tick later is a tick more of latency
 
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        if message.name == self._supervisor:
-            allowed = conversions.health_of(message).values.get('motion_allowed') == 'true'
-            self._gate.on_permit(time.monotonic(), allowed)
+    def _on_permit(self, allowed: bool) -> None:
+        if allowed:
+            self.starting_up = False
+        self._gate.on_permit(time.monotonic(), allowed)
 
     def _on_pressure(self, message: FluidPressure) -> None:
         if not isinstance(self.driver, FedByPressures):

@@ -6,13 +6,11 @@ import time
 from abc import abstractmethod
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import DeviceDriver
 from softarm_ros.drivers.problems import DriverError
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
@@ -22,7 +20,6 @@ from softarm_ros.nodes.node_base import (
     declare_time_scale,
     refuse_twin,
 )
-from softarm_ros.nodes.qos import HEARTBEAT
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import NoDevicesYetError, addressed
 
@@ -58,10 +55,6 @@ class DriverNode(LifecycleNode):
         self.active = False
         self.starting_up = bool(self._folder)
         self._next_reset_s = 0.0
-        if self.starting_up:
-            self.create_subscription(
-                DiagnosticStatus, 'heartbeat', self._look_for_motion, HEARTBEAT
-            )
         self.driver: DeviceDriver | None = None
         self.due = 0.0
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
@@ -138,6 +131,8 @@ class DriverNode(LifecycleNode):
     def work(self) -> None:
         """Start if that is still to be done, then tick."""
         now = time.monotonic()
+        if self.due > 0.0:
+            self.heartbeat.late(now - self.due)
         self.due = max(self.due + TICK_S, now)
         if self._starting:
             self._start(now)
@@ -147,10 +142,6 @@ class DriverNode(LifecycleNode):
                 self.driver.reset()
             self.tick(now)
             self._tell(self.driver)
-
-    def _look_for_motion(self, message: DiagnosticStatus) -> None:
-        if conversions.health_of(message).values.get('motion_allowed') == 'true':
-            self.starting_up = False
 
     def _start(self, now_s: float) -> None:
         if now_s < self._retry_s:

@@ -12,13 +12,13 @@ from sensor_msgs.msg import JointState
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
+    command_deadline_s,
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
     run_node,
-    timeout_factor,
 )
 from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
@@ -41,7 +41,7 @@ class InverseKinematicsNode(Node):
         self._names = self._stage.model.configuration_names
         # Compiled code is loaded now.
         self._stage.model.actuation_of(self._stage.model.rest_configuration)
-        deadline = rig.supervisor.command_timeout_s * timeout_factor(declare_time_scale(self))
+        deadline = command_deadline_s(rig, declare_time_scale(self))
         self._answered = self._refused = self._late = 0
         self._compute = DurationHistogram()
         self._publisher = self.create_publisher(

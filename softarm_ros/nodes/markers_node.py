@@ -20,7 +20,6 @@ from softarm_ros.nodes.arm_drawing import drawing_of
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
-    declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
@@ -45,7 +44,6 @@ class MarkersNode(Node):
         refuse_twin(self)
         self.rig = declare_rig(self)
         declare_time_scale(self)
-        declare_priority(self)
         rate = declare(self, 'rate_hz', 20.0, 'drawings per second', low=0.1, high=100.0)
         trail = declare(self, 'trail_points', 200, 'length of the trail', low=2, high=10000)
         model = self.rig.model()

@@ -26,6 +26,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import raise_priority
+from softarm_ros.nodes.timing import Lateness
 from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
@@ -117,23 +118,18 @@ def declare_priority(node: Node) -> None:
         node,
         PRIORITY_PARAMETER,
         REAL_TIME_PRIORITY,
-        'of all threads under SCHED_FIFO, where permitted; 0: ordinary scheduling',
+        'of all threads of the node under SCHED_FIFO, where permitted; 0: ordinary scheduling',
         low=0,
         high=90,
     )
 
 
-_UNHURRIED = 3.0
-
-
-def timeout_factor(time_scale: float) -> float:
-    """
-    Return by how much wall-clock time-outs stretch.
-
-    A slow simulation sends less often. Off real time the plant waits for its commands and no arm
-    moves on unwatched, so a busy machine is given more time.
-    """
-    return 1.0 if time_scale == 1.0 else max(_UNHURRIED, 1.0 / time_scale)
+def command_deadline_s(rig: Rig, time_scale: float) -> float:
+    """Return within how long [wall s] the next command is due, for the QoS of command topics."""
+    if time_scale == 1.0:
+        return rig.supervisor.command_timeout_s
+    # Off real time the plant waits for each command; only a process that does not live is late.
+    return max(rig.supervisor.heartbeat_timeout_s, rig.supervisor.command_timeout_s / time_scale)
 
 
 def steady_clock() -> Clock:
@@ -174,9 +170,12 @@ class Heartbeat:
     """
     Says at a steady rate that a node is alive and how it is, on `heartbeat` and /diagnostics.
 
-    A change of level or message goes out at once; /diagnostics gets it at 1 Hz otherwise.
-    `fill` is asked for the values each time. The longest pause between two beats tells whether
-    the process was ever kept from its work.
+    Nothing is sent before the node's executor has begun to turn: a node that is still loading is
+    not there yet. Then a change of level or message goes out at once; /diagnostics gets it at 1 Hz
+    otherwise. `fill` is asked for the values each time.
+
+    Whether the process was ever kept from its work is told by `longest_pause_ms`, since the start,
+    and `late_ms`, of the last one to two seconds; a node with work at set times tells `late`.
     """
 
     def __init__(
@@ -193,14 +192,15 @@ class Heartbeat:
         self.level = OK
         self.message = 'starting'
         self._beats = 0
+        self._period_s = 1.0 / rate_hz
         self._last_beat: float | None = None
-        self._longest_pause_ms = 0.0
+        self._lateness = Lateness()
         self._per_diagnostics = max(round(rate_hz), 1)
         self._heartbeat = node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
         self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', DIAGNOSTICS)
         # The first message of a process takes rclpy a tenth of a second: not in mid-work.
         node.get_logger().info(self.message)
-        self._timer = node.create_timer(1.0 / rate_hz, self._beat, clock=steady_clock())
+        self._timer = node.create_timer(self._period_s, self._beat, clock=steady_clock())
 
     def set(self, level: int, message: str, *, tell: bool = False) -> None:
         """Set how the node is; what differs by more than numbers (or `tell`) is told at once."""
@@ -224,9 +224,20 @@ class Heartbeat:
         """The node does not do its work."""
         self.set(ERROR, message)
 
+    def late(self, seconds: float) -> None:
+        """Work was done so much later [s] than it was due."""
+        self._lateness.note(time.monotonic(), seconds)
+
+    @property
+    def late_s(self) -> float:
+        """How late [s] work was at worst in the last one to two seconds."""
+        return self._lateness.recent_s(time.monotonic())
+
     def publish(self, *, diagnostics: bool = True) -> None:
-        """Send now."""
-        values = self._fill() | {'longest_pause_ms': f'{self._longest_pause_ms:.0f}'}
+        """Send now, if the node turns."""
+        if self._last_beat is None:
+            return
+        values = self._fill() | self._lateness.values(time.monotonic())
         health = Health(self._node.get_name(), self.level, self.message, values)
         self._heartbeat.publish(conversions.status_message(health, self._hardware_id))
         if diagnostics:
@@ -237,11 +248,12 @@ class Heartbeat:
 
     def _beat(self) -> None:
         now = time.monotonic()
+        first = self._last_beat is None
         if self._last_beat is not None:
-            self._longest_pause_ms = max(self._longest_pause_ms, 1e3 * (now - self._last_beat))
+            self.late(now - self._last_beat - self._period_s)
         self._last_beat = now
         self._beats += 1
-        self.publish(diagnostics=self._beats % self._per_diagnostics == 0)
+        self.publish(diagnostics=first or self._beats % self._per_diagnostics == 0)
 
     def _log(self) -> None:
         logger = self._node.get_logger()
@@ -315,27 +327,27 @@ def _spin(node: Node, stop: _StopSignals) -> int:
         refusal = raise_priority(int(node.get_parameter(PRIORITY_PARAMETER).value))
         if refusal is not None:
             node.get_logger().info(refusal)
+    paced = node if isinstance(node, SelfPaced) else None
     try:
         # spin() of the events executor does not return on a signal.
         while rclpy.ok() and not stop.seen:
-            _spin_some(executor, node)
+            if paced is None:
+                executor.spin_once(timeout_sec=_SPIN_S)
+            else:
+                _spin_until_due(executor, paced)
     finally:
         executor.remove_node(node)
         executor.shutdown()
     return 0
 
 
-def _spin_some(executor: Executor, node: Node) -> None:
+def _spin_until_due(executor: Executor, node: SelfPaced) -> None:
     """
     Handle events until the node's own work is due, then let it work.
 
-    A node that paces itself has `due` (monotonic time [s]) and `work`. Timers would do, but the
-    events executor starves subscriptions when a timer is overdue each time it returns; here
-    events get their turn of at least `_EVENTS_S` after each piece of work.
+    Timers would do, but the events executor starves subscriptions when a timer is overdue each
+    time it returns; here events get their turn of at least `_EVENTS_S` after each piece of work.
     """
-    if not isinstance(node, SelfPaced):
-        executor.spin_once(timeout_sec=_SPIN_S)
-        return
     end = time.monotonic() + _EVENTS_S
     while (left := max(node.due, end) - time.monotonic()) > 0.0:
         executor.spin_once(timeout_sec=min(left, _SPIN_S))

@@ -1,4 +1,4 @@
-"""Keeps simulated time in pace with the wall clock, and says when that fails."""
+"""Keeps simulated time in pace with the wall clock, or with the controller."""
 
 from __future__ import annotations
 
@@ -41,70 +41,60 @@ class Pacer:
         return True
 
 
+def control_tick(now_ns: int, period_ns: int) -> int:
+    """Return the number of control periods that have passed at a simulated time [ns]."""
+    return (now_ns + period_ns // 1000) // period_ns
+
+
 class Lockstep:
     """
-    Off real time, lets the plant wait for the controller, so that both see the same periods.
+    Off real time, plant and controller take turns: a period of the plant, a cycle of the loop.
 
-    A controller paced by poses answers each pose with a command of the same time stamp: soon after
-    a pose the plant waits for that. Otherwise it waits when more than a period has passed since
-    the command was computed. No wait is longer than `patience_s` [wall s]; watchdogs do the rest.
-    Times are simulated, in ns, if not said otherwise.
+    At the beginning of each control period the plant publishes its poses and /clock, and waits
+    for the command of the cycle that this sets off. So the loop sees the same periods at any
+    speed, and no limit on simulated time passes because a process was slow. A command answers a
+    period if it has the time stamp of its beginning, or of a pose published since the last one.
+
+    A wait is no longer than `patience_s` [wall s]: where nobody answers, simulated time goes on
+    until somebody does, and the limits of the arm tell. Simulated times are in ns.
     """
 
-    _AFTER_POSE = 0.25  # periods
-    _AFTER_COMMAND = 1.35  # later than the tracker's own patience with poses
-    _SOON = 0.75
-
-    def __init__(self, period_s: float, patience_s: float) -> None:
-        self._after_pose = round(1e9 * period_s * self._AFTER_POSE)
-        self._after_command = round(1e9 * period_s * self._AFTER_COMMAND)
-        self._soon = round(1e9 * period_s * self._SOON)
+    def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
-        self._pose: tuple[int, int] | None = None  # newest: when published, stamp
+        self._stamps: set[int] = set()
+        self._poses: set[int] = set()
         self._answered = True
-        self._pose_paced = False
-        self._command: int | None = None
+        self._controlled = False  # whether somebody answers at all
         self._waiting_since: float | None = None  # wall s
 
-    def on_pose(self, now: int, stamp: int) -> None:
+    def on_pose(self, stamp: int) -> None:
         """A pose was published."""
-        self._pose = (now, stamp)
-        # One that comes soon after a command may have to wait for the next cycle.
-        self._answered = self._command is not None and now - self._command < self._soon
+        self._poses.add(stamp)
 
-    def on_command(self, now: int, stamp: int) -> bool:
-        """A command has come; return whether the plant was waiting."""
-        if self._pose is not None and stamp >= self._pose[1]:
-            self._pose_paced = stamp == self._pose[1]
-            self._answered = True
-        # A stamp newer than any pose is the time the command was computed at.
-        if self._pose is None or stamp > self._pose[1]:
-            self._command = stamp
-        else:
-            self._command = min(now, self._pose[0])
-        waiting, self._waiting_since = self._waiting_since is not None, None
-        return waiting
+    def on_tick(self, now: int) -> None:
+        """A control period begins; its poses were published."""
+        self._stamps, self._poses = {now, *self._poses}, set()
+        self._answered, self._waiting_since = False, None
 
-    def must_wait(self, now: int, wall_s: float) -> bool:
+    def on_command(self, stamp: int) -> bool:
+        """A command has come; return whether the plant may go on now."""
+        waited = self.waiting
+        self._controlled = True
+        self._answered = self._answered or stamp in self._stamps
+        return waited and self._answered
+
+    @property
+    def waiting(self) -> bool:
+        """Whether simulated time stands still for an answer."""
+        return self._controlled and not self._answered
+
+    def must_wait(self, wall_s: float) -> bool:
         """Return whether simulated time has to stand still for now."""
-        if not self._is_due(now):
-            self._waiting_since = None
+        if not self.waiting:
             return False
         if self._waiting_since is None:
             self._waiting_since = wall_s
         if wall_s - self._waiting_since <= self._patience_s:
             return True
-        self._answered = True  # do not wait again for the same
+        self._controlled = False
         return False
-
-    @property
-    def for_answer(self) -> bool:
-        """Whether what is waited for is the answer to a pose, not the next tick of a timer."""
-        return self._pose_paced and self._pose is not None and not self._answered
-
-    def _is_due(self, now: int) -> bool:
-        if self._command is None:
-            return False
-        if self._pose is not None and self.for_answer:
-            return now - self._pose[0] >= self._after_pose
-        return now - self._command >= self._after_command

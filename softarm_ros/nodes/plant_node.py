@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -19,17 +18,18 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
+    command_deadline_s,
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
     refuse_twin,
     run_node,
-    timeout_factor,
 )
-from softarm_ros.nodes.pacing import Lockstep, Pacer
+from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
+from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
-from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
@@ -46,9 +46,9 @@ class PlantNode(LifecycleNode):
     """
     Steps a simulated arm in pace with the wall clock, times `time_scale`.
 
-    Faster or slower than real time it publishes /clock, and waits for the command of each control
-    period, so that the loop sees the same periods at any speed. Nothing moves unless the
-    supervisor allows it and commands are fresh.
+    Faster or slower than real time it publishes /clock at the beginning of each control period and
+    waits for the command that answers it (`Lockstep`); limits act on simulated time. Nothing
+    moves unless the supervisor allows it and commands are fresh.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -60,21 +60,18 @@ class PlantNode(LifecycleNode):
         self._seed = declare(
             self, 'seed', 0, 'of every random number of the plant', low=0, high=2**31 - 1
         )
-        self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
         declare(
             self, 'mocap_enabled', True, 'off: as if the cameras lost the arm', read_only=False
         )
         autostart = declare(self, 'autostart', True, 'configure and activate by itself')
-        self._gate = build_command_gate(self.rig, time_scale=timeout_factor(self._rate))
+        self._gate = build_command_gate(self.rig, real_time=self._rate == 1.0)
         self._plant: Plant | None = None
         self._pacer: Pacer | None = None
         self._held = 'not active'
-        self._received = self._refused = 0
-        self._lockstep = Lockstep(
-            1.0 / self.rig.tracker.rate_hz, 0.5 * self._gate.command_timeout_s
-        )
-        self._next_state_s = self._next_clock_s = 0.0
-        self._clock_s = -np.inf
+        self._received = self._refused = self._holds = 0
+        self._lockstep = Lockstep(self.rig.supervisor.heartbeat_timeout_s)
+        self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
+        self._tick = -1
         self.due = 0.0
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -83,7 +80,7 @@ class PlantNode(LifecycleNode):
             self._autostart()
 
     def _connect(self) -> None:
-        deadline = self.rig.supervisor.command_timeout_s * timeout_factor(self._rate)
+        deadline = command_deadline_s(self.rig, self._rate)
         self._poses = PosePublisher(self, self.rig.feedback)
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         # Of sensors that only some arms have; nothing is published without them.
@@ -102,7 +99,7 @@ class PlantNode(LifecycleNode):
         self.create_subscription(
             JointState, 'actuators/command', self._on_command, command_qos(deadline)
         )
-        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        listen_to_permit(self, lambda allowed: self._gate.on_permit(time.monotonic(), allowed))
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -130,7 +127,7 @@ class PlantNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         now = self._plant.time_s
         self._pacer = Pacer(self._rate, now, time.monotonic())
-        self._next_state_s = self._next_clock_s = now
+        self._tick = -1
         self._heartbeat.ok('active')
         return super().on_activate(state)
 
@@ -153,22 +150,27 @@ class PlantNode(LifecycleNode):
 
     def _on_command(self, message: JointState) -> None:
         self._received += 1
+        now = self._loop_now_s()
         try:
             values = conversions.positions_of(message, self._gate.limits.names)
         except ValueError as error:
             # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
-            self._gate.on_command(time.monotonic(), np.full(len(self._gate.limits.names), np.nan))
+            self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
             refusal: str | None = f'command refused: {error}'
         else:
-            refusal = self._gate.on_command(time.monotonic(), values)
+            refusal = self._gate.on_command(now, values)
         if refusal is not None:
             self._refused += 1
             self._heartbeat.error(refusal)
             return
-        if self._plant is not None and self._rate != 1.0:
-            stamp = conversions.nanoseconds_of(message.header.stamp)
-            if self._lockstep.on_command(round(1e9 * self._plant.time_s), stamp):
-                self.due = 0.0  # go on at once
+        if self._lockstep.on_command(conversions.nanoseconds_of(message.header.stamp)):
+            self.due = 0.0  # go on at once
+
+    def _loop_now_s(self) -> float:
+        """Return the time [s] that limits of the loop act on: simulated, off real time."""
+        if self._rate == 1.0:
+            return time.monotonic()
+        return self._plant.time_s if self._plant is not None else 0.0
 
     def _on_gripper(self, message: FluidPressure) -> None:
         if not isinstance(self._plant, Gripping) or self._held:
@@ -178,11 +180,6 @@ class PlantNode(LifecycleNode):
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'gripper command refused: {error}')
-
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        if message.name == self._supervisor:
-            allowed = conversions.health_of(message).values.get('motion_allowed') == 'true'
-            self._gate.on_permit(time.monotonic(), allowed)
 
     def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
@@ -195,6 +192,8 @@ class PlantNode(LifecycleNode):
     def work(self) -> None:
         """Let the simulated time catch up with the wall clock."""
         began = time.monotonic()
+        if self._rate == 1.0 and self.due > 0.0:
+            self._heartbeat.late(began - self.due)
         self.due = began + TICK_S
         plant, pacer = self._plant, self._pacer
         if plant is None or pacer is None:
@@ -203,7 +202,7 @@ class PlantNode(LifecycleNode):
         # The instant of ROS time that belongs to the simulated time `target`.
         origin = 1e-9 * self.get_clock().now().nanoseconds - target if self._rate == 1.0 else 0.0
         while plant.time_s + 0.5 * CHUNK_S < target:
-            if self._rate != 1.0 and self._must_wait(plant):
+            if self._rate != 1.0 and self._lockstep.must_wait(time.monotonic()):
                 break
             self._advance(plant, origin)
             if time.monotonic() - began > TICK_BUDGET_S:
@@ -211,39 +210,25 @@ class PlantNode(LifecycleNode):
         if pacer.measure(time.monotonic(), plant.time_s):
             self._tell()
 
-    def _must_wait(self, plant: Plant) -> bool:
-        now = round(1e9 * plant.time_s)
-        if not self._lockstep.must_wait(now, time.monotonic()):
-            return False
-        if not self._lockstep.for_answer:
-            self._publish_clock(plant.time_s)  # what is waited for is waiting for this
-        return True
-
-    def _publish_clock(self, now: float) -> None:
-        if self._clock_publisher is None or now <= self._clock_s:
-            return
-        self._clock_publisher.publish(conversions.clock_message(now))
-        self._clock_s = now
-
     def _advance(self, plant: Plant, origin: float) -> None:
-        command, held = self._gate.target(time.monotonic())
+        command, held = self._gate.target(self._loop_now_s(), time.monotonic())
         self._note_held(held)
         try:
             plant.step(command, CHUNK_S)
         except (ValueError, RuntimeError, ArithmeticError) as error:
             self._heartbeat.error(f'plant: {error}')
             raise NodeFailedError(f'plant: {error}') from error
-        now = plant.time_s
-        measured = plant.poll_poses()
-        if measured or now + 1e-9 >= self._next_clock_s:
-            self._publish_clock(now)
-            while self._next_clock_s <= now + 1e-9:
-                self._next_clock_s += 0.5 / self.rig.tracker.rate_hz
-        for stamp in self._poses.publish(measured, origin):
-            self._lockstep.on_pose(round(1e9 * now), conversions.nanoseconds_of(stamp))
-        if now >= self._next_state_s:
-            self._next_state_s += 1.0 / self.rig.tracker.rate_hz
-            self._publish_state(plant, conversions.time_message(round((origin + now) * 1e9)))
+        for stamp in self._poses.publish(plant.poll_poses(), origin):
+            self._lockstep.on_pose(conversions.nanoseconds_of(stamp))
+        now_ns = round(1e9 * plant.time_s)
+        tick = control_tick(now_ns, self._period_ns)
+        if tick == self._tick:
+            return
+        self._tick = tick
+        self._publish_state(plant, conversions.time_message(round(origin * 1e9) + now_ns))
+        if self._clock_publisher is not None:
+            self._lockstep.on_tick(now_ns)
+            self._clock_publisher.publish(conversions.clock_message(plant.time_s))
 
     def _publish_state(self, plant: Plant, stamp: Any) -> None:
         state = plant.actuator_state()
@@ -270,6 +255,7 @@ class PlantNode(LifecycleNode):
     def _note_held(self, held: str) -> None:
         changed, self._held = bool(held) != bool(self._held), held
         if changed:
+            self._holds += bool(held)
             self._tell()
 
     def _tell(self) -> None:
@@ -287,6 +273,7 @@ class PlantNode(LifecycleNode):
         plant, pacer = self._plant, self._pacer
         return {
             'held': self._held,
+            'holds': str(self._holds),
             'commands': str(self._received),
             'refused': str(self._refused),
             'poses': str(self._poses.count),

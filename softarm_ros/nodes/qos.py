@@ -20,6 +20,7 @@ __all__ = [
     'HEARTBEAT',
     'LATCHED',
     'MEASUREMENT',
+    'PERMIT',
     'PER_CHAMBER',
     'VISUAL',
     'PublisherEventCallbacks',
@@ -48,6 +49,8 @@ VISUAL = _profile(1, reliable=True)
 PER_CHAMBER = _profile(64, reliable=False)
 # All nodes of an arm share the topic: room for one message of each and some.
 HEARTBEAT = _profile(20, reliable=True)
+# The newest word counts; one that is late must not be followed by older ones.
+PERMIT = _profile(1, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
 
 

@@ -266,6 +266,7 @@ class RunMonitor:
             rate_hz=rate_hz,
             cycles=int(self.value('tracker', 'cycles', '0')),
             missed=int(self.value('tracker', 'missed', '0')),
+            holds=int(self.value('supervisor', 'holds', '0')),
             latency_p50_ms=p50,
             latency_p99_ms=p99,
             compute_p50_ms=float(compute[0]) if compute else None,

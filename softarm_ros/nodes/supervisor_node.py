@@ -10,12 +10,16 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.conversions import ERROR, OK, WARN
+from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
+from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
@@ -25,31 +29,38 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
     steady_clock,
-    timeout_factor,
 )
-from softarm_ros.nodes.qos import HEARTBEAT, listening
+from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening
+from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_supervisor
+from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
-HEARTBEAT_HZ = 50.0
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,
     SafetyState.RUNNING: OK,
+    SafetyState.HELD: WARN,
     SafetyState.STOPPED: WARN,
     SafetyState.FAULT: ERROR,
 }
 
 
 class SupervisorNode(Node):
-    """Feeds a Supervisor with what happens on the topics and tells everybody its verdict."""
+    """
+    Feeds a Supervisor with what happens on the topics and tells everybody its verdict.
+
+    Drivers and tracker obey `~/permit`, sent at a steady rate and at once on a change; people and
+    programs read state and reason from its heartbeat.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__('supervisor', **options)
         refuse_twin(self)
         rig = declare_rig(self)
-        factor = timeout_factor(declare_time_scale(self))
+        time_scale = declare_time_scale(self)
         declare_priority(self)
         required = declare(
             self, 'required_nodes', ['tracker'], 'names of the nodes that must be alive'
@@ -57,20 +68,32 @@ class SupervisorNode(Node):
         feedback_required = declare(
             self, 'feedback_required', True, 'missing feedback stops the arm'
         )
+        strict = declare(
+            self, 'strict', True, 'lateness is a fault; false: a simulation is held and goes on'
+        )
         self._autostart = declare(self, 'autostart', False, 'start once everything is ready')
+        self._simulated = bool(self.get_parameter('use_sim_time').value)
+        self._clock_s = 0.0
         self._me = self.get_name()
         self._supervisor = build_supervisor(
             rig,
             [name for name in required if name != self._me],
             feedback_required=feedback_required,
-            time_scale=factor,
+            strict=strict,
+            real_time=time_scale == 1.0,
         )
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
-        self._troubles: dict[str, str] = {}
-        self._heartbeat = Heartbeat(self, rig.name, rate_hz=HEARTBEAT_HZ, fill=self._values)
+        self._permitted: bool | None = None
+        self._next_permit = self._due = 0.0
+        self._healths: dict[str, Health] = {}
+        self._load = MachineLoad()
+        self._events = EventLog()
+        self._held_at = 0.0
+        self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
+        self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         self._subscribe(rig)
         self._offer_services()
-        self.create_timer(UPDATE_S, self._update, clock=steady_clock())
+        self.create_timer(UPDATE_S, self._on_timer, clock=steady_clock())
 
     def _subscribe(self, rig: Rig) -> None:
         # Queues, so that a single bad message is not overwritten by the next good one.
@@ -80,23 +103,33 @@ class SupervisorNode(Node):
         self.create_subscription(PoseStamped, pose_topic, self._on_pose, measurements)
         self.create_subscription(JointState, 'actuators/command', self._on_command, commands)
         self.create_subscription(JointState, 'actuators/state', self._on_state, measurements)
+        if self._simulated:
+            self.create_subscription(Clock, '/clock', self._on_clock, VISUAL)
 
     def _offer_services(self) -> None:
         watch = self._supervisor
-        self._offer('estop', lambda now: watch.request_estop(now))
+        self._offer('estop', lambda now, wall: watch.request_estop(now))
         self._offer('reset', watch.request_reset)
         self._offer('start', watch.request_start)
-        self._offer('stop', watch.request_stop)
+        self._offer('stop', lambda now, wall: watch.request_stop(now))
 
-    def _offer(self, name: str, request: Callable[[float], tuple[bool, str]]) -> None:
+    def _offer(self, name: str, request: Callable[[float, float], tuple[bool, str]]) -> None:
         def answer(asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
-            reply.success, reply.message = request(time.monotonic())
-            self._update()
+            wall = time.monotonic()
+            reply.success, reply.message = request(self._now_s(wall), wall)
+            self._tell(self._supervisor.status(self._now_s(wall), wall), wall)
             return reply
 
         self.create_service(Trigger, f'~/{name}', answer)
 
     # -- inputs
+
+    def _now_s(self, wall_s: float) -> float:
+        """Return the time [s] that limits of the loop act on: simulated, off real time."""
+        return self._clock_s if self._simulated else wall_s
+
+    def _on_clock(self, message: Clock) -> None:
+        self._clock_s = conversions.seconds_of(message.clock)
 
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         if message.name == self._me:
@@ -106,47 +139,93 @@ class SupervisorNode(Node):
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
         self._supervisor.on_heartbeat(message.name, time.monotonic(), not_ready)
-        if health.level == ERROR:
-            self._troubles[health.name] = health.message
-        else:
-            self._troubles.pop(health.name, None)
+        self._healths[health.name] = health
 
     def _on_pose(self, message: PoseStamped) -> None:
-        self._supervisor.on_feedback(time.monotonic(), conversions.position_of(message))
+        now = self._now_s(time.monotonic())
+        self._supervisor.on_feedback(now, conversions.position_of(message))
 
     def _on_command(self, message: JointState) -> None:
-        self._supervisor.on_command(time.monotonic(), message.position)
+        self._supervisor.on_command(self._now_s(time.monotonic()), message.position)
 
     def _on_state(self, message: JointState) -> None:
-        self._supervisor.on_actuator_state(time.monotonic(), message.position, message.effort)
+        now = self._now_s(time.monotonic())
+        self._supervisor.on_actuator_state(now, message.position, message.effort)
 
     # -- verdict
 
-    def _update(self) -> None:
-        now = time.monotonic()
-        before = self._status
-        self._status = status = self._supervisor.update(now)
+    def _on_timer(self) -> None:
+        wall = time.monotonic()
+        if self._due > 0.0:
+            self._heartbeat.late(wall - self._due)
+        self._due = wall + UPDATE_S
+        status = self._supervisor.update(self._now_s(wall), wall)
         if self._autostart and status.state is SafetyState.READY:
             self._autostart = False
-            self._supervisor.request_start(now)
-            self._status = status = self._supervisor.update(now)
+            self._supervisor.request_start(self._now_s(wall), wall)
+            status = self._supervisor.status(self._now_s(wall), wall)
+        self._tell(status, wall)
+
+    def _tell(self, status: SupervisorStatus, wall_s: float) -> None:
+        before, self._status = self._status, status
+        if status.motion_allowed is not self._permitted or wall_s >= self._next_permit:
+            self._permitted = status.motion_allowed
+            self._next_permit = wall_s + 1.0 / PERMIT_RATE_HZ - 0.5 * UPDATE_S
+            self._permit.publish(Bool(data=status.motion_allowed))
         if status.state is before.state:
             if status.state is SafetyState.WAITING:
                 self._heartbeat.warn(status.reason)
             return
-        message = status.reason or status.state.value
-        if status.state is SafetyState.FAULT:
-            # What a node says about itself is often the cause of what was noticed here.
-            message += ''.join(f'; {name}: {text}' for name, text in self._troubles.items())
+        message = self._message(status)
+        self._note_hold(before.state, status.state, message, wall_s)
         self._heartbeat.set(LEVELS[status.state], message, tell=True)
 
+    def _note_hold(
+        self, before: SafetyState, after: SafetyState, message: str, wall_s: float
+    ) -> None:
+        now = 1e-9 * self.get_clock().now().nanoseconds
+        if after is SafetyState.HELD:
+            self._held_at = wall_s
+            self._events.add(Event(now, 'warning', 'supervisor', f'held: {message}'))
+        elif before is SafetyState.HELD and after is SafetyState.RUNNING:
+            held = f'goes on after a hold of {1e3 * (wall_s - self._held_at):.0f} ms'
+            self._events.add(Event(now, 'info', 'supervisor', held))
+
+    def _message(self, status: SupervisorStatus) -> str:
+        message = status.reason or status.state.value
+        if status.state not in (SafetyState.FAULT, SafetyState.HELD):
+            return message
+        # What a node says about itself is often the cause of what was noticed here.
+        troubles = [
+            f'{name}: {health.message}'
+            for name, health in self._healths.items()
+            if health.level == ERROR and health.message not in message
+        ]
+        return '; '.join(filter(None, [message, *troubles, self._slowness()]))
+
+    def _slowness(self) -> str:
+        late_s = {
+            name: 1e-3 * float(health.values.get('late_ms', '0'))
+            for name, health in self._healths.items()
+        }
+        late_s[self._me] = self._heartbeat.late_s
+        loop = self._healths['tracker'].values if 'tracker' in self._healths else {}
+        return describe_slowness(
+            late_s,
+            int(loop.get('cycles', '0')),
+            int(loop.get('missed', '0')),
+            self._load.percent(),
+        )
+
     def _values(self) -> dict[str, str]:
-        status = self._status
+        status, load = self._status, self._load.percent()
         return {
             'state': status.state.value,
             'motion_allowed': str(status.motion_allowed).lower(),
             'reason': status.reason,
+            **({} if load is None else {'processors_percent': f'{load:.0f}'}),
             **status.details,
+            **self._events.values(),
         }
 
 

@@ -44,3 +44,38 @@ class DurationHistogram:
         if self.count == 0:
             return ''
         return f'{self.percentile(50):.3f} {self.percentile(99):.3f} {self.max:.3f}'
+
+
+class Lateness:
+    """The longest delay since the start, and that of the last one to two seconds."""
+
+    _WINDOW_S = 1.0
+
+    def __init__(self) -> None:
+        self._longest_s = self._now_s = self._before_s = 0.0
+        self._window_s = 0.0  # when it began
+
+    def note(self, at_s: float, late_s: float) -> None:
+        """Something was so late [s] at a monotonic time [s]."""
+        self._turn(at_s)
+        self._now_s = max(self._now_s, late_s)
+        self._longest_s = max(self._longest_s, late_s)
+
+    def recent_s(self, at_s: float) -> float:
+        """Return the longest delay [s] of the last one to two seconds."""
+        self._turn(at_s)
+        return max(self._now_s, self._before_s)
+
+    def values(self, at_s: float) -> dict[str, str]:
+        """Return both [ms], for diagnostics."""
+        return {
+            'late_ms': f'{1e3 * self.recent_s(at_s):.0f}',
+            'longest_pause_ms': f'{1e3 * self._longest_s:.0f}',
+        }
+
+    def _turn(self, at_s: float) -> None:
+        if at_s - self._window_s < self._WINDOW_S:
+            return
+        recent = at_s - self._window_s < 2.0 * self._WINDOW_S
+        self._before_s, self._now_s = self._now_s if recent else 0.0, 0.0
+        self._window_s = at_s

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import deque
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from nav_msgs.msg import Path
 from numpy.typing import NDArray
@@ -19,8 +17,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.node_base import (
     Heartbeat,
+    command_deadline_s,
     declare,
     declare_priority,
     declare_rig,
@@ -28,16 +28,16 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
     steady_clock,
-    timeout_factor,
 )
-from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, MEASUREMENT, VISUAL, command_qos
+from softarm_ros.nodes.pacing import control_tick
+from softarm_ros.nodes.permit import listen_to_permit
+from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
-from softarm_ros.runtime.assembly import build_loop, describe_reach
+from softarm_ros.runtime.assembly import build_loop, describe_reach, permit_timeout_s
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 PATH_POINTS = 400
-EVENTS_KEPT = 10
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
 # after the second; a longer gap than the third is a missed cycle.
 EARLY, LATE, MISSED = 0.75, 1.3, 1.5
@@ -57,7 +57,6 @@ class TrackerNode(Node):
         self.rig = declare_rig(self)
         self._time_scale = declare_time_scale(self)
         declare_priority(self)
-        self._supervisor = declare(self, 'supervisor', 'supervisor', 'name of the supervisor node')
         self.loop = self._build_loop()
         self._period = self.loop.period_s
         self._pose_paced = (
@@ -69,6 +68,7 @@ class TrackerNode(Node):
         self._early = EARLY * self._period if faster else 0.0
         self._simulated = bool(self.get_parameter('use_sim_time').value)
         self._clock_ns = 0
+        self._tick = -1
         self._wait = self._period * (LATE if self._pose_paced else 1.0)
         self.due = float('inf') if self._simulated else 0.0
         self._newest: PoseStamped | None = None
@@ -83,8 +83,7 @@ class TrackerNode(Node):
         self._output: CycleOutput | None = None
         self._phase: tuple[str, int] = (Phase.IDLE.value, 0)
         self._phase_since = 0.0
-        self._events: deque[tuple[int, Event]] = deque(maxlen=EVENTS_KEPT)
-        self._event_count = 0
+        self._events = EventLog()
         self._connect()
         reach = describe_reach(self.loop.reach)
         if reach is not None:
@@ -118,7 +117,7 @@ class TrackerNode(Node):
         return loop
 
     def _connect(self) -> None:
-        deadline = self.rig.supervisor.command_timeout_s * timeout_factor(self._time_scale)
+        deadline = command_deadline_s(self.rig, self._time_scale)
         self._command = self.create_publisher(
             JointState, 'configuration/command', command_qos(deadline)
         )
@@ -139,12 +138,12 @@ class TrackerNode(Node):
         )
         self.create_subscription(PoseArray, 'sections/poses', self._on_sections, MEASUREMENT)
         self.create_subscription(JointState, 'actuators/state', self._on_actuators, MEASUREMENT)
-        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        listen_to_permit(self, self._on_permit)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, VISUAL)
         self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())
 
-    # -- pacing: by poses; else by the wall clock, or by /clock, which is exact at any speed
+    # -- pacing: by poses, else by the wall clock; off real time by the control periods of /clock
 
     def work(self) -> None:
         """Run a cycle that no pose has triggered in time."""
@@ -152,7 +151,9 @@ class TrackerNode(Node):
 
     def _on_clock(self, message: Clock) -> None:
         self._clock_ns = conversions.nanoseconds_of(message.clock)
-        if self._since_cycle() >= self._wait - 1e-9:
+        tick = control_tick(self._clock_ns, round(1e9 * self._period))
+        if tick != self._tick:
+            self._tick = tick
             self._cycle()
 
     def _now_ns(self) -> int:
@@ -175,7 +176,7 @@ class TrackerNode(Node):
 
     def _on_pose(self, message: PoseStamped) -> None:
         self._newest = message
-        if self._pose_paced and self._since_cycle() >= self._early:
+        if self._pose_paced and not self._simulated and self._since_cycle() >= self._early:
             self._cycle()
 
     def _on_sections(self, message: PoseArray) -> None:
@@ -199,15 +200,14 @@ class TrackerNode(Node):
                 self._jumped = self._jumped or self._far_from(position)
                 self._actuators = position
 
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        if message.name != self._supervisor:
-            return
+    def _on_permit(self, allowed: bool) -> None:
         self._permit_time = time.monotonic()
-        self._follow(conversions.health_of(message).values.get('motion_allowed') == 'true')
+        if allowed != self._allowed:
+            self._follow(allowed)
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
-        limit = self.rig.supervisor.heartbeat_timeout_s * timeout_factor(self._time_scale)
+        limit = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
         if self._allowed and silent > limit:
             self._tell(
                 Event(
@@ -313,6 +313,8 @@ class TrackerNode(Node):
         self._cycles += 1
         if np.isfinite(gap) and gap > MISSED * self._period:
             self._missed += 1
+        if np.isfinite(gap) and not self._simulated:
+            self._heartbeat.late(gap - self._wait)
         if measured is not None:
             self._latency.add(1e3 * (self._now_s() - measured.stamp_s))
 
@@ -329,11 +331,8 @@ class TrackerNode(Node):
     # -- what is told
 
     def _tell(self, event: Event) -> None:
-        last = self._events[-1][1] if self._events else None
-        if last and last.message == event.message and event.time_s - last.time_s < 1.0:
+        if not self._events.add(event):
             return
-        self._event_count += 1
-        self._events.append((self._event_count, event))
         logger = self.get_logger()
         if event.level == 'info':
             logger.info(event.message)
@@ -354,7 +353,7 @@ class TrackerNode(Node):
             'compute_ms': self._compute.text(),
             'latency_ms': self._latency.text(),
         }
-        return values | conversions.event_values(dict(self._events))
+        return values | self._events.values()
 
 
 def main(args: list[str] | None = None) -> int:

@@ -9,8 +9,9 @@ from typing import Any
 
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
 
-# Nodes send heartbeats at this rate; control runs on their absence.
-HEARTBEAT_RATE_HZ = 40.0
+# Nodes say at this rate that they live, the supervisor at the second whether motion is allowed.
+HEARTBEAT_RATE_HZ = 10.0
+PERMIT_RATE_HZ = 50.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
 STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
 
@@ -220,6 +221,16 @@ def _heartbeat_timeout(rig: Any) -> Iterator[Problem]:
     why = f'two heartbeats, which nodes send at {HEARTBEAT_RATE_HZ:g} Hz'
     timeout = rig.supervisor.heartbeat_timeout_s
     yield from _timeout('heartbeat_timeout_s', timeout, 2.0 / HEARTBEAT_RATE_HZ, why)
+    why = f'two permissions, which the supervisor sends at {PERMIT_RATE_HZ:g} Hz'
+    timeout = rig.supervisor.permit_timeout_s
+    yield from _timeout('permit_timeout_s', timeout, 2.0 / PERMIT_RATE_HZ, why)
+
+
+@check('supervisor', 'tracker')
+def _state_timeout(rig: Any) -> Iterator[Problem]:
+    rate = rig.tracker.rate_hz
+    why = f'two periods of tracker.rate_hz = {rate:g}, at which simulated actuators report'
+    yield from _timeout('state_timeout_s', rig.supervisor.state_timeout_s, 2.0 / rate, why)
 
 
 @check('supervisor', 'plant')

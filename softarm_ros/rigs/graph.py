@@ -17,7 +17,7 @@ BACKENDS = ('sim', 'emulated', 'hardware')
 # Of the nodes in the loop, below what kernel threads and audio servers use.
 REAL_TIME_PRIORITY = 20
 # Nodes without which the arm must not move, beside those that stand for the arm itself.
-SUPERVISED_NODES = ('tracker', 'inverse_kinematics', 'markers')
+SUPERVISED_NODES = ('tracker', 'inverse_kinematics')
 
 ParameterValue = bool | int | float | str | list[str]
 
@@ -62,6 +62,7 @@ def graph_plan(
     bag: str | Path | None = None,
     autostart: bool = True,
     home: bool | None = None,
+    strict: bool = False,
     rig_source: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
@@ -92,6 +93,9 @@ def graph_plan(
     home : bool, optional
         Whether the drivers take the arm to be at rest when they start, once; None: emulated ones
         do, for real ones a person has to say so.
+    strict : bool
+        Whether lateness ends a simulated run as it ends one with devices; otherwise the simulated
+        arm is held for it and goes on.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
 
@@ -158,11 +162,12 @@ def graph_plan(
             laps=config.laps if laps is None else laps,
             real_time_priority=priority,
         ),
-        # Its silence stops the arm as well; drawing must not keep the loop waiting.
-        node('markers', real_time_priority=priority // 2),
+        # Who only looks on can be late or end without stopping anything.
+        node('markers', required=False),
         node(
             'supervisor',
-            required_nodes=_watched(backend, arm),
+            required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in arm)],
+            strict=strict or backend != 'sim',
             autostart=autostart,
             feedback_required=not open_loop,
             real_time_priority=priority,
@@ -171,14 +176,6 @@ def graph_plan(
     if bag is not None:
         plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
     return plan
-
-
-def _watched(backend: str, arm: list[NodeSpec]) -> list[str]:
-    """Return the nodes whose silence stops the arm."""
-    names = [*SUPERVISED_NODES, *(spec.name for spec in arm)]
-    # Drivers and devices keep a small computer busy, and drawing comes last: late pictures are no
-    # reason to stop an arm. A drawing node that ends still ends the run.
-    return names if backend == 'sim' else [name for name in names if name != 'markers']
 
 
 def _check_backend(backend: str) -> None:

@@ -182,27 +182,35 @@ def build_supervisor(
     required_nodes: Sequence[str],
     *,
     feedback_required: bool = True,
-    time_scale: float = 1.0,
+    strict: bool = True,
+    real_time: bool = True,
 ) -> Supervisor:
-    """Return the supervisor; `time_scale` stretches all time-outs, for simulations."""
+    """Return the supervisor; `strict`: lateness is a fault, as it is with devices."""
     return Supervisor(
         rig.supervisor,
         rig.actuator_limits(),
         required_nodes,
         feedback_required=feedback_required,
-        time_scale=time_scale,
+        strict=strict,
+        permit_timeout_s=permit_timeout_s(rig, real_time=real_time),
     )
 
 
-def build_command_gate(rig: Rig, *, time_scale: float = 1.0) -> CommandGate:
+def permit_timeout_s(rig: Rig, *, real_time: bool) -> float:
     """
-    Return the driver-side watchdog.
+    Return how long [wall s] drivers and tracker wait for the supervisor's word.
 
-    Its permit time-out is shorter than that of the nodes' heartbeats: nobody but the driver can
-    hold the arm when the supervisor is gone, and it has to brake after that.
+    Off real time no arm moves on unwatched, since the plant waits for its commands: the word is
+    late only where the supervisor's process does not live.
     """
+    watch = rig.supervisor
+    return watch.permit_timeout_s if real_time else watch.heartbeat_timeout_s
+
+
+def build_command_gate(rig: Rig, *, real_time: bool = True) -> CommandGate:
+    """Return the driver-side watchdog."""
     return CommandGate(
         rig.actuator_limits(),
-        rig.supervisor.command_timeout_s * time_scale,
-        0.7 * rig.supervisor.heartbeat_timeout_s * time_scale,
+        rig.supervisor.command_timeout_s,
+        permit_timeout_s(rig, real_time=real_time),
     )

@@ -46,7 +46,8 @@ class LoopTiming:
     Timing of the control loop.
 
     `latency_ms` runs from the time stamp of a pose to the actuator command computed from it; it is
-    None where nothing passed between processes.
+    None where nothing passed between processes. `holds`: how often a simulated arm was held since
+    something was late.
     """
 
     rate_hz: float
@@ -56,6 +57,7 @@ class LoopTiming:
     latency_p99_ms: float | None = None
     compute_p50_ms: float | None = None
     compute_p99_ms: float | None = None
+    holds: int = 0
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ class RunRecord:
                 'rate_hz': t.rate_hz,
                 'cycles': t.cycles,
                 'missed': t.missed,
+                'holds': t.holds,
                 'latency_ms': {'p50': t.latency_p50_ms, 'p99': t.latency_p99_ms},
                 'compute_ms': {'p50': t.compute_p50_ms, 'p99': t.compute_p99_ms},
             },

@@ -159,11 +159,11 @@ def control_text(record: RunRecord) -> str:
 
 
 def missed_text(record: RunRecord) -> str:
-    """Return the missed cycles and their share."""
+    """Return the missed cycles and their share, and holds where there were any."""
     timing = record.timing
-    if timing.cycles <= 0:
-        return f'{timing.missed} of {timing.cycles}'
-    return f'{timing.missed} of {timing.cycles} ({100.0 * timing.missed / timing.cycles:.2f} %)'
+    held = f', held {timing.holds} times' if timing.holds else ''
+    share = f' ({100.0 * timing.missed / timing.cycles:.2f} %)' if timing.cycles > 0 else ''
+    return f'{timing.missed} of {timing.cycles}{share}{held}'
 
 
 def pair_text(p50: float | None, p99: float | None) -> str:

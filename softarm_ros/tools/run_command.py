@@ -41,6 +41,7 @@ class RunOptions:
     rate: float = 1.0
     seed: int = 0
     home: bool | None = None
+    strict: bool = False
     bag: Path | None = None
     report: Path | None = None
     json_file: Path | None = None

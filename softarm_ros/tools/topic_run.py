@@ -18,7 +18,7 @@ from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import RunInfo, RunRecord
 from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
-from softarm_ros.tools.node_processes import NodeProcesses
+from softarm_ros.tools.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.tools.run_view import RunView
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         rate=options.rate,
         seed=options.seed,
         home=options.home,
+        strict=options.strict,
         bag=options.bag,
         autostart=False,  # started from here, once this process hears everything
     )
@@ -179,7 +180,8 @@ def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec]) -> None:
 
 def _starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
     """Return what starts the motion when the arm is ready and this process hears all of it."""
-    names = [spec.name for spec in plan]
+    # Drawing may be late; a bag is to be complete.
+    names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
 
     def start_when_ready() -> None:
         if monitor.value('supervisor', 'state') == 'ready' and monitor.hears_all(names):

@@ -25,6 +25,7 @@ class Rig:
         self.now = 100.0
         self.position = np.array([0.0, 0.0, 0.2])
         self.command = np.zeros(2)
+        self.actuators = np.zeros(2)  # None: no states
         self.alive = set(NODES)
         self.not_ready = {}
         self.feedback = True
@@ -40,6 +41,8 @@ class Rig:
                 self.supervisor.on_feedback(self.now, self.position)
             if self.commanding:
                 self.supervisor.on_command(self.now, self.command)
+            if self.actuators is not None:
+                self.supervisor.on_actuator_state(self.now, self.actuators, np.zeros(2))
             status = self.supervisor.update(self.now)
         return status
 
@@ -64,18 +67,19 @@ def test_waits_for_every_node_then_runs_on_request():
     assert rig.run(1.0).motion_allowed
 
 
-def test_gives_up_waiting_and_says_for_whom():
+def test_waits_however_long_and_says_for_whom():
     rig = Rig()
     rig.alive = {'tracker'}
-    status = rig.run(121.0)
-    assert status.state is SafetyState.FAULT
-    assert 'not ready after 120 s: waiting for plant' in status.reason
+    status = rig.run(600.0)
+    assert status.state is SafetyState.WAITING
+    assert status.reason == 'waiting for plant'
+    rig.alive = set(NODES)
+    assert rig.run(0.05).state is SafetyState.READY
 
 
 @pytest.mark.parametrize(
     ('breakage', 'reason'),
     [
-        (lambda r: r.alive.discard('tracker'), 'node tracker silent for'),
         (lambda r: setattr(r, 'feedback', False), 'feedback stale'),
         (lambda r: setattr(r, 'commanding', False), 'command stale'),
         (lambda r: setattr(r, 'position', np.array([0, np.nan, 0])), 'not finite'),
@@ -83,10 +87,7 @@ def test_gives_up_waiting_and_says_for_whom():
         (lambda r: setattr(r, 'command', np.array([0.0, 0.05])), 'b = 0.05 m outside'),
         (lambda r: setattr(r, 'command', np.array([np.inf, 0.0])), 'a = inf'),
         (lambda r: setattr(r, 'command', np.zeros(3)), 'shape (3,)'),
-        (
-            lambda r: r.supervisor.on_actuator_state(r.now, [np.nan, 0], [0, 0]),
-            'actuator position',
-        ),
+        (lambda r: setattr(r, 'actuators', np.array([np.nan, 0])), 'actuator position'),
         (lambda r: r.supervisor.request_estop(r.now), 'emergency stop'),
     ],
 )
@@ -101,7 +102,7 @@ def test_every_fault_holds_within_200_ms_latches_and_is_named(breakage, reason):
     # Latched: good data again does not clear it, start is refused.
     rig.alive, rig.feedback, rig.commanding = set(NODES), True, True
     rig.position, rig.command = np.array([0.0, 0.0, 0.2]), np.zeros(2)
-    rig.supervisor.on_actuator_state(rig.now, [0, 0], [0, 0])
+    rig.actuators = np.zeros(2)
     assert rig.run(0.5).reason == first
     ok, message = rig.supervisor.request_start(rig.now)
     assert not ok
@@ -134,18 +135,102 @@ def test_a_rig_without_feedback_runs_without_it():
     assert rig.running().run(1.0).motion_allowed
 
 
-def test_slow_motion_stretches_the_data_time_outs():
-    rig = Rig(time_scale=10.0).running()
+def test_actuator_states_that_stop_are_late():
+    rig = Rig().running()
+    rig.actuators = None
+    assert 'actuator state stale' in rig.run(0.3).reason
+
+
+def test_a_process_that_does_not_live_is_told_apart_from_a_loop_that_stands():
+    rig = Rig().running()
+    rig.alive.discard('plant')
+    assert rig.run(0.9).motion_allowed
+    status = rig.run(0.2)
+    assert status.state is SafetyState.FAULT
+    assert 'node plant silent for' in status.reason
+    assert 'stale' not in status.reason
+
+
+def test_limits_of_the_loop_act_on_its_own_clock_and_life_on_the_wall_clock():
+    rig = Rig().running()
+    at = rig.now
+    for i in range(500):  # the simulation stands still for five seconds
+        for name in NODES:
+            rig.supervisor.on_heartbeat(name, at + 0.01 * i)
+        assert rig.supervisor.update(at, at + 0.01 * i).motion_allowed
+    status = rig.supervisor.update(at + 0.11, at + 5.0)
+    assert 'feedback stale: 110 ms old (limit 100 ms)' in status.reason
+
+
+def test_a_simulation_is_held_for_lateness_counts_it_and_goes_on():
+    rig = Rig(strict=False).running()
+    rig.commanding = False
+    status = rig.run(0.2)
+    assert (status.state, status.motion_allowed) == (SafetyState.HELD, False)
+    assert 'command stale' in status.reason
+    rig.commanding = True
+    assert not rig.run(0.1).motion_allowed  # calm for a while first
+    status = rig.run(0.2)
+    assert status.state is SafetyState.RUNNING
+    assert status.details['holds'] == '1'
+
+
+def test_a_hold_that_lasts_is_a_fault_and_so_is_anything_wrong_during_one():
+    rig = Rig(strict=False).running()
     rig.feedback = False
-    assert rig.run(0.5).motion_allowed
-    assert not rig.run(0.6).motion_allowed
+    assert rig.run(4.9).state is SafetyState.HELD
+    status = rig.run(0.3)
+    assert status.state is SafetyState.FAULT
+    assert 'feedback stale' in status.reason
+    assert 'held for 5 s' in status.reason
+    rig = Rig(strict=False).running()
+    rig.commanding = False
+    assert rig.run(0.2).state is SafetyState.HELD
+    rig.supervisor.on_feedback(rig.now, [np.nan, 0.0, 0.0])
+    assert rig.run(0.01).state is SafetyState.FAULT
 
 
-def test_a_node_that_dies_while_ready_is_a_fault():
+def test_a_stop_ends_a_hold():
+    rig = Rig(strict=False).running()
+    rig.commanding = False
+    rig.run(0.2)
+    rig.supervisor.request_stop(rig.now)
+    rig.commanding = True
+    assert rig.run(1.0).state is SafetyState.STOPPED
+
+
+def test_a_late_supervisor_hears_before_it_judges():
+    rig = Rig().running()
+    rig.now += 0.09  # late itself, but not for long enough that drivers held the arm
+    assert rig.supervisor.update(rig.now).motion_allowed
+    assert rig.run(0.05).motion_allowed
+    # Twice in a row is no excuse.
+    rig.now += 0.09
+    rig.supervisor.update(rig.now)
+    rig.now += 0.09
+    assert not rig.supervisor.update(rig.now).motion_allowed
+
+
+@pytest.mark.parametrize(
+    ('strict', 'state'), [(True, SafetyState.FAULT), (False, SafetyState.HELD)]
+)
+def test_a_supervisor_that_was_silent_for_too_long_says_so(strict, state):
+    rig = Rig(strict=strict).running()
+    rig.now += 0.3
+    status = rig.supervisor.update(rig.now)
+    assert status.state is state
+    assert status.reason == 'supervisor late by 300 ms (limit 100 ms)'
+
+
+def test_a_node_that_dies_while_ready_is_waited_for():
     rig = Rig()
     rig.run(0.1)
     rig.alive.discard('plant')
-    assert 'node plant silent' in rig.run(0.3).reason
+    status = rig.run(1.2)
+    assert status.state is SafetyState.WAITING
+    assert 'node plant silent' in status.reason
+    rig.alive.add('plant')
+    assert rig.run(0.1).state is SafetyState.READY
 
 
 def test_a_device_that_is_not_ready_stops_the_arm_at_once():

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from softarm_ros.nodes.pacing import Lockstep, Pacer
-from softarm_ros.nodes.timing import DurationHistogram
+from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
+from softarm_ros.nodes.timing import DurationHistogram, Lateness
 
 MS = 1_000_000
-PERIOD_S = 0.01
 
 
 def test_pacer_follows_the_wall_clock_times_its_rate():
@@ -30,41 +29,49 @@ def test_pacer_measures_the_speed_of_the_last_second():
 
 
 def test_nothing_waits_before_the_first_command():
-    lockstep = Lockstep(PERIOD_S, patience_s=0.05)
-    lockstep.on_pose(10 * MS, 0)
-    assert not lockstep.must_wait(500 * MS, wall_s=0.0)
+    lockstep = Lockstep(patience_s=1.0)
+    lockstep.on_tick(10 * MS)
+    assert not lockstep.must_wait(wall_s=0.0)
 
 
-def test_a_pose_is_waited_for_until_its_own_answer_comes():
-    lockstep = Lockstep(PERIOD_S, patience_s=0.05)
-    lockstep.on_pose(10 * MS, 0 * MS)
-    lockstep.on_command(11 * MS, 0 * MS)
-    lockstep.on_pose(20 * MS, 10 * MS)
-    assert not lockstep.must_wait(22 * MS, wall_s=0.0)
-    assert lockstep.must_wait(23 * MS, wall_s=0.0)
-    assert lockstep.for_answer
-    lockstep.on_command(23 * MS, 0 * MS)  # a late answer to the pose before
-    assert lockstep.must_wait(23 * MS, wall_s=0.001)
-    assert lockstep.on_command(23 * MS, 10 * MS)
-    assert not lockstep.must_wait(24 * MS, wall_s=0.002)
+def test_a_period_is_waited_for_until_its_own_answer_comes():
+    lockstep = Lockstep(patience_s=1.0)
+    lockstep.on_tick(10 * MS)
+    lockstep.on_command(10 * MS)
+    lockstep.on_pose(12 * MS)
+    lockstep.on_tick(20 * MS)
+    assert lockstep.must_wait(wall_s=0.0)
+    assert not lockstep.on_command(10 * MS)  # late, of the period before
+    assert lockstep.must_wait(wall_s=0.1)
+    assert lockstep.on_command(12 * MS)
+    assert not lockstep.must_wait(wall_s=0.2)
+    lockstep.on_tick(30 * MS)  # without a pose: answered with its own time
+    assert lockstep.must_wait(wall_s=0.3)
+    assert lockstep.on_command(30 * MS)
 
 
-def test_a_timer_paced_loop_is_given_a_period_and_a_third():
-    lockstep = Lockstep(PERIOD_S, patience_s=0.05)
-    lockstep.on_pose(10 * MS, 0)
-    lockstep.on_command(12 * MS, 11 * MS)  # computed at 11 ms, answers no pose
-    assert not lockstep.must_wait(24 * MS, wall_s=0.0)
-    assert lockstep.must_wait(25 * MS, wall_s=0.0)
-    assert not lockstep.for_answer
+def test_patience_ends_and_a_command_brings_it_back():
+    lockstep = Lockstep(patience_s=1.0)
+    lockstep.on_tick(0)
+    lockstep.on_command(0)
+    lockstep.on_tick(10 * MS)
+    assert lockstep.must_wait(wall_s=5.0)
+    assert lockstep.must_wait(wall_s=5.9)
+    assert not lockstep.must_wait(wall_s=6.1)
+    lockstep.on_tick(20 * MS)
+    assert not lockstep.must_wait(wall_s=6.2)
+    lockstep.on_command(20 * MS)
+    lockstep.on_tick(30 * MS)
+    assert lockstep.must_wait(wall_s=6.3)
 
 
-def test_patience_ends():
-    lockstep = Lockstep(PERIOD_S, patience_s=0.05)
-    lockstep.on_command(0, 0)
-    assert lockstep.must_wait(20 * MS, wall_s=1.0)
-    assert lockstep.must_wait(20 * MS, wall_s=1.04)
-    assert not lockstep.must_wait(20 * MS, wall_s=1.06)
-    assert not lockstep.must_wait(22 * MS, wall_s=1.07)
+def test_plant_and_tracker_count_the_same_periods():
+    period = round(1e9 / 60.0)  # no multiple of the plant's steps
+    ticks = [control_tick(round(1e9 * 0.002 * i), period) for i in range(500)]
+    changes = [i for i in range(1, 500) if ticks[i] != ticks[i - 1]]
+    assert all(ticks[i] == ticks[i - 1] + 1 for i in changes)
+    assert len(changes) == 59
+    assert control_tick(9_999_999, 10 * MS) == 1  # a rounded time stamp is no period short
 
 
 @pytest.mark.parametrize('percent', [1, 50, 90, 99, 99.9])
@@ -88,3 +95,15 @@ def test_histogram_takes_anything():
         histogram.add(duration)
     assert histogram.count == 3
     assert histogram.max == 1e9
+
+
+def test_lateness_forgets_but_keeps_the_longest():
+    lateness = Lateness()
+    lateness.note(10.0, 0.2)
+    lateness.note(10.5, 0.1)
+    assert lateness.recent_s(10.9) == 0.2
+    assert lateness.recent_s(11.5) == 0.2  # of the window before
+    lateness.note(11.6, 0.05)
+    assert lateness.recent_s(12.6) == 0.05
+    assert lateness.recent_s(20.0) == 0.0
+    assert lateness.values(20.0) == {'late_ms': '0', 'longest_pause_ms': '200'}

@@ -101,10 +101,10 @@ SINGLE = [
     ),
     (
         'truth value for a number',
-        'start_timeout_s: 120.0',
-        'start_timeout_s: true',
-        'start_timeout_s: true',
-        'supervisor.start_timeout_s = true: expected a number > 0',
+        'hold_timeout_s: 5.0',
+        'hold_timeout_s: true',
+        'hold_timeout_s: true',
+        'supervisor.hold_timeout_s = true: expected a number > 0',
     ),
     (
         'fraction for a whole number',
@@ -275,11 +275,11 @@ SINGLE = [
     ),
     (
         'heartbeat time-out below the heartbeat',
-        'heartbeat_timeout_s: 0.15',
-        'heartbeat_timeout_s: 0.04',
-        'heartbeat_timeout_s: 0.04',
-        'supervisor.heartbeat_timeout_s = 0.04: expected more than 0.05: two heartbeats, which '
-        'nodes send at 40 Hz',
+        'heartbeat_timeout_s: 1.0',
+        'heartbeat_timeout_s: 0.1',
+        'heartbeat_timeout_s: 0.1',
+        'supervisor.heartbeat_timeout_s = 0.1: expected more than 0.2: two heartbeats, which '
+        'nodes send at 10 Hz',
     ),
     (
         'pose jump within the noise',

@@ -1,0 +1,35 @@
+"""Says that the computer was too slow for the loop, and by how much, where that is the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# A node that is kept from its work for so long is no ordinary jitter.
+LATE_S = 0.04
+ADVICE = 'end other programs, or allow real-time priority (docs/topics.md)'
+
+
+def describe_slowness(
+    late_s: Mapping[str, float], cycles: int, missed: int, load_percent: float | None
+) -> str:
+    """
+    Return one sentence with the evidence, or '' where nothing was late.
+
+    Parameters
+    ----------
+    late_s : mapping of str to float
+        How late [s] the work of each node was at worst in the last second or two.
+    cycles, missed : int
+        Cycles of the control loop while in motion, and missed ones.
+    load_percent : float or None
+        Use of all processors; None if not known.
+
+    """
+    name, worst = max(late_s.items(), key=lambda item: item[1], default=('', 0.0))
+    if worst < LATE_S:
+        return ''
+    load = '' if load_percent is None else f', processors {load_percent:.0f} % busy'
+    return (
+        f'the computer is too slow: {name} was late by {1e3 * worst:.0f} ms, '
+        f'{missed} of {cycles} cycles missed{load}; {ADVICE}'
+    )
