@@ -64,9 +64,13 @@ bench: $(VENV)/.bench
 bench-long: $(VENV)/.bench
 	$(BIN)/softarm bench steppers --long
 
-# The real graph at 100 Hz against the wall clock for a minute and more; counts missed cycles.
+# The real graph against the wall clock: 100 Hz for a minute and more, then 40 starts of every rig,
+# quiet and beside two busy loops. About three hours; counts holds and missed cycles.
 soak: setup
 	$(BIN)/softarm run cable_arm --trajectory line_small --laps 6 --json soak.json
+	$(BIN)/softarm soak
+	$(BIN)/softarm soak --busy 2
+	$(BIN)/softarm soak --busy 2 --rate 2
 
 clean:
 	rm -rf $(VENV) build install log demo-report *.egg-info firmware/build

@@ -20,10 +20,10 @@ from rich.table import Table
 
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_trajectory
 from softarm_ros.runtime.direct import run_direct
+from softarm_ros.tools.beginning import beginning
 
-_POINTS = 11
+TABLE_WIDTH = 110
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 
 
@@ -64,7 +64,11 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
     ):
         task = progress.add_task('soak', total=options.starts * len(rigs))
         for rig in rigs:
-            path = None if options.length_m is None else _beginning(rig, options, Path(folder))
+            path = (
+                None
+                if options.length_m is None
+                else beginning(rig, options.length_m, Path(folder))
+            )
             direct = run_direct(rig, path, laps=1, seed=options.seed).error()
             runs = []
             for i in range(options.starts):
@@ -88,21 +92,6 @@ def busy_loops(count: int) -> Iterator[None]:
         for loop in loops:
             loop.kill()
             loop.wait()
-
-
-def _beginning(rig: Rig, options: SoakOptions, folder: Path) -> str:
-    """Write the first stretch of the rig's default trajectory as a file."""
-    trajectory = build_trajectory(rig, None, 1)
-    path = trajectory.path.sample(2000)
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
-    length = min(options.length_m or along[-1], along[-1])
-    wanted = np.linspace(0.0, length, _POINTS)
-    points = np.array([np.interp(wanted, along, path[:, i]) for i in range(3)]).T
-    file = folder / f'{rig.name}.yaml'
-    speed = rig.trajectories[rig.default_trajectory].speed
-    document = {'type': 'waypoints', 'points': points.tolist(), 'speed': speed, 'laps': 1}
-    file.write_text(json.dumps(document))  # JSON is YAML
-    return str(file)
 
 
 def _run(
@@ -155,18 +144,22 @@ def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
     """Return completion, holds, missed cycles, latency and error beside `--direct`."""
     table = Table(
         title=f'{options.starts} starts of each rig, {options.backend}, rate {options.rate:g}, '
-        f'{options.busy} busy loops'
+        f'{options.busy} busy loops',
+        caption='p50/p99/max: pose to command, ms, medians of the runs and largest p99\n'
+        'error ratio: mean error over that of --direct, median/largest\n'
+        'whole run: from the command to its end, median/largest',
+        caption_justify='left',
     )
     for name in (
         'rig',
         'completed',
         'holds',
         'missed',
-        'latency p50/p99/max of runs, ms',
-        'error/direct p50/max',
-        'whole run p50/max, s',
+        'p50/p99/max',
+        'error ratio',
+        'whole run, s',
     ):
-        table.add_column(name, justify='left' if name == 'rig' else 'right')
+        table.add_column(name, justify='left' if name == 'rig' else 'right', no_wrap=True)
     for row in rows:
         errors = np.array(_column(row, 'tracking_error_m', 'mean')) / row.direct_mean_m
         whole = _column(row, 'whole_s')

@@ -21,8 +21,6 @@ pytest.importorskip('nidaqmx')
 from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
-pytestmark = pytest.mark.flaky(reruns=4)
-
 
 def changed(config, **fields):
     return config.model_copy(update=fields)

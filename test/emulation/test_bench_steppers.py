@@ -6,7 +6,6 @@ from softarm_ros.tools import bench_steppers
 
 pytestmark = [
     pytest.mark.skipif(bool(bench_steppers.missing()), reason=bench_steppers.missing()),
-    pytest.mark.flaky(reruns=4),
 ]
 
 

@@ -11,7 +11,6 @@ from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
 from softarm_ros.runtime.addresses import addressed
 
 # Runs against the wall clock; a busy machine may hold it up.
-pytestmark = pytest.mark.flaky(reruns=4)
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)

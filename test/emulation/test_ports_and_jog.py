@@ -40,7 +40,6 @@ ARMS = {
 }
 # Of the range of an actuator: how far, and how near it must come.
 WAY, NEAR = 0.05, 0.02
-pytestmark = pytest.mark.flaky(reruns=4, reruns_delay=1)
 
 
 @pytest.fixture(scope='module', params=list(ARMS))

@@ -15,8 +15,6 @@ from softarm_ros.drivers.board_probe import PINGS, probe_board
 from softarm_ros.drivers.messages import Kind, ResetCause, State, Type
 from softarm_ros.drivers.problems import DriverError
 
-pytestmark = pytest.mark.flaky(reruns=4)
-
 
 @pytest.fixture
 def steppers(tmp_path):

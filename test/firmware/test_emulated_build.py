@@ -17,7 +17,6 @@ from softarm_ros.emulation.firmware_build import EMULATORS, FirmwareBuildError, 
 
 REPOSITORY = FIRMWARE.parent
 COMPILERS = {'simavr': ('avr-gcc', 'simavr'), 'qemu': ('arm-none-eabi-gcc', 'qemu-system-arm')}
-pytestmark = pytest.mark.flaky(reruns=4)
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 
 # The emulators run against the wall clock; a busy machine may hold them up.
-pytestmark = pytest.mark.flaky(reruns=4)
 
 DRIVE = ValveDriveConfig.model_validate(valve_drive.DRIVE)
 MUSCLES = 30

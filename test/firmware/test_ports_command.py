@@ -17,8 +17,6 @@ from softarm_ros.drivers.port_list import access_trouble, list_serial_ports
 from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
 from softarm_ros.tools.cli import app
 
-pytestmark = pytest.mark.flaky(reruns=4)
-
 
 def ports(*words):
     result = CliRunner().invoke(app, ['ports', *map(str, words)])

@@ -18,7 +18,6 @@ from softarm_ros.drivers import messages
 from softarm_ros.drivers.messages import Cause, ResetCause, Result, State, Type
 
 # The emulators run against the wall clock; a busy machine may hold them up.
-pytestmark = pytest.mark.flaky(reruns=4)
 
 
 def avr_binary() -> Path:

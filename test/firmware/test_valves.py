@@ -16,7 +16,6 @@ from softarm_ros.drivers import messages
 from softarm_ros.drivers.messages import Cause, Result, State, Type
 
 # The emulators run against the wall clock; a busy machine may hold them up.
-pytestmark = pytest.mark.flaky(reruns=4)
 
 
 def command(kind: str) -> list[str | Path]:

@@ -1,7 +1,5 @@
 """Fixtures of the tests of nodes; importing node_bench sets their ROS graph apart."""
 
-from pathlib import Path
-
 import pytest
 from node_bench import CIRCLE
 
@@ -26,12 +24,3 @@ def circle(tmp_path):
         return str(path)
 
     return write
-
-
-def pytest_collection_modifyitems(config, items):
-    """Repeat tests of several processes against the wall clock: a busy machine may be late."""
-    if not config.pluginmanager.hasplugin('rerunfailures'):
-        return
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=4, reruns_delay=2))

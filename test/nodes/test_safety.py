@@ -19,13 +19,12 @@ REASONS = {
     'tracker': 'command stale',
     'inverse_kinematics': 'command stale',
     'plant': 'feedback stale',
-    'markers': 'markers silent',
 }
 
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import CIRCLE, Bench
+    from node_bench import CIRCLE, READY_S, Bench
 
     circle = tmp_path_factory.mktemp('safety') / 'circle.yaml'
     circle.write_text(CIRCLE.format(speed=0.03, laps=100))
@@ -39,9 +38,12 @@ def bench(tmp_path_factory):
             {**s.parameters, 'twin_check_s': 0.0},
             s.required,
         )
-        for s in graph_plan(rig, trajectory=str(circle), autostart=True)
+        # Strict: as with devices, lateness is a fault.
+        for s in graph_plan(rig, trajectory=str(circle), autostart=True, strict=True)
     ]
     with Bench(rig, plan) as running:
+        running.until(lambda: running.state == 'running', READY_S, 'running by itself')
+        running.until(lambda: running.moved_at > 0.0, 5.0, 'motion')
         yield running
 
 
@@ -55,13 +57,18 @@ def assert_held(bench, since, expected, source='supervisor'):
     assert min(delay for delay, message in reasons if expected in message) <= 0.5
 
 
-def test_reaches_running_by_itself(bench):
-    from node_bench import READY_S
+def test_runs_by_itself_and_drawing_stops_nothing(bench):
+    import os
+    import signal
 
-    bench.until(lambda: bench.state == 'running', READY_S, 'running')
-    bench.until(lambda: bench.moved_at > 0.0, 5.0, 'motion')
-    bench.until(lambda: 'tracker' in bench.health, 5.0, 'heartbeat of the tracker')
-    assert bench.health['tracker'].values['phase'] in ('approach', 'settle', 'track')
+    bench.run()
+    os.kill(bench.processes.pid('markers'), signal.SIGKILL)
+    began = time.monotonic()
+    bench.spin(1.5)
+    assert bench.state == 'running'
+    assert bench.moved_at > began + 1.3
+    assert [e.name for e in bench.processes.ended()] == ['markers']
+    bench.processes.start(bench.plan['markers'])
 
 
 def test_estop_holds_until_reset_and_start(bench):

@@ -16,6 +16,7 @@ from rich.console import Console
 
 import softarm_ros
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.tools.beginning import beginning
 from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
@@ -172,6 +173,20 @@ def test_faster_than_real_time_sees_the_same_periods(circle):
     tracking = record.samples.time_s[record.samples.tracking]
     assert np.percentile(np.diff(tracking), 90) == pytest.approx(0.01, abs=1e-6)
     assert record.error().mean < 0.02
+
+
+def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
+    from softarm_ros.tools.run_command import RunOptions
+    from softarm_ros.tools.topic_run import run_topics
+
+    rig = load_rig('pneumatic_arm')
+    assert rig.feedback.rate_hz < rig.tracker.rate_hz
+    with Path(os.devnull).open('w') as nowhere:
+        path = beginning(rig, 0.01, tmp_path)
+        options = RunOptions(trajectory=path, laps=1, rate=2.0)
+        record = run_topics(rig, options, Console(file=nowhere), lambda: False)
+    assert record.completed, record.events
+    assert (record.timing.missed, record.timing.holds) == (0, 0)
 
 
 def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):

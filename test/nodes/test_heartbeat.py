@@ -1,0 +1,72 @@
+"""A node that has not begun to turn is silent; one that turns says how late it was."""
+
+import time
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.context import Context
+from rclpy.node import Node
+
+from softarm_ros.nodes.conversions import health_of
+from softarm_ros.nodes.node_base import Heartbeat
+from softarm_ros.nodes.qos import HEARTBEAT, make_executor
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture
+def context():
+    context = Context()
+    rclpy.init(context=context)
+    yield context
+    context.try_shutdown()
+
+
+class Turning:
+    """A node and its executor."""
+
+    def __init__(self, name, context):
+        self.node = Node(name, context=context, namespace='/heartbeat_test')
+        self.executor = make_executor(context)
+        self.executor.add_node(self.node)
+
+    def until(self, condition, timeout=10.0):
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+
+def test_nothing_is_sent_before_the_executor_turns(context):
+    listener, speaker = Turning('listener', context), Turning('speaker', context)
+    heard = []
+    listener.node.create_subscription(
+        DiagnosticStatus, 'heartbeat', lambda m: heard.append(health_of(m)), HEARTBEAT
+    )
+    heartbeat = Heartbeat(speaker.node, 'arm')
+    publisher = speaker.node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+    listener.until(lambda: publisher.get_subscription_count() == 1)
+    heartbeat.ok('loading')
+    heartbeat.error('something')
+    # What was sent now would come before this, on a connection that works.
+    publisher.publish(DiagnosticStatus(name='marker'))
+    listener.until(lambda: any(h.name == 'marker' for h in heard))
+    assert [h.name for h in heard] == ['marker']
+
+    deadline = time.monotonic() + 10.0
+    while not any(h.name == 'speaker' for h in heard) and time.monotonic() < deadline:
+        speaker.executor.spin_once(timeout_sec=0.01)
+        listener.executor.spin_once(timeout_sec=0.01)
+    said = next(h for h in heard if h.name == 'speaker')
+    assert said.message == 'something'  # the newest of what was to be said
+    heartbeat.late(0.25)
+    heartbeat.publish()
+    listener.until(lambda: any(h.values.get('late_ms') == '250' for h in heard))
+    listener.close()
+    speaker.close()
