@@ -21,6 +21,7 @@ __all__ = [
     'LATCHED',
     'MEASUREMENT',
     'PER_CHAMBER',
+    'TRANSFORMS',
     'VISUAL',
     'PublisherEventCallbacks',
     'SubscriptionEventCallbacks',
@@ -49,6 +50,7 @@ PER_CHAMBER = _profile(64, reliable=False)
 # All nodes of an arm share the topic: room for one message of each and some.
 HEARTBEAT = _profile(20, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
+TRANSFORMS = _profile(100, reliable=True)  # as tf2 has them
 
 
 def command_qos(deadline_s: float) -> QoSProfile:

@@ -62,6 +62,8 @@ def graph_plan(
     bag: str | Path | None = None,
     autostart: bool = True,
     home: bool | None = None,
+    exit_on_done: bool = False,
+    state_publisher: bool = False,
     rig_source: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
@@ -92,6 +94,11 @@ def graph_plan(
     home : bool, optional
         Whether the drivers take the arm to be at rest when they start, once; None: emulated ones
         do, for real ones a person has to say so.
+    exit_on_done : bool
+        Whether a node ends with the run, by its result.
+    state_publisher : bool
+        Whether robot_state_publisher runs beside these nodes, which then leave description and
+        transforms of the links to it.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
 
@@ -159,7 +166,7 @@ def graph_plan(
             real_time_priority=priority,
         ),
         # Its silence stops the arm as well; drawing must not keep the loop waiting.
-        node('markers', real_time_priority=priority // 2),
+        node('markers', real_time_priority=priority // 2, transforms=not state_publisher),
         node(
             'supervisor',
             required_nodes=_watched(backend, arm),
@@ -168,6 +175,8 @@ def graph_plan(
             real_time_priority=priority,
         ),
     ]
+    if exit_on_done:
+        plan.append(node('outcome'))
     if bag is not None:
         plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
     return plan
