@@ -142,10 +142,8 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         state_publisher=with_state_publisher,
     )
     require(devices=text['backend'] != 'sim', bag=bool(text['bag']))
-    if with_rviz:
-        for package in ('rviz2', STATE_PUBLISHER):
-            if not installed(package):
-                raise RuntimeError(f'rviz:=true: {ros_package_hint(package)}')
+    if with_rviz and not installed('rviz2'):
+        raise RuntimeError(f'rviz:=true: {ros_package_hint("rviz2")}')
     namespace, simulated = plan[0].namespace, rate != 1.0
     nodes = [translate(spec) for spec in plan]
     if with_state_publisher:

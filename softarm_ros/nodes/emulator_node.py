@@ -68,7 +68,7 @@ class EmulatorNode(LifecycleNode):
         self.create_subscription(
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
-        self._heartbeat.warn('unconfigured')
+        self._heartbeat.waiting('unconfigured')
         if autostart:
             try:
                 self._autostart()

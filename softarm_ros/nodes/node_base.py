@@ -201,14 +201,18 @@ class Heartbeat:
         node.get_logger().info(self.message)
         self._timer = node.create_timer(1.0 / rate_hz, self._beat, clock=steady_clock())
 
-    def set(self, level: int, message: str, *, tell: bool = False) -> None:
-        """Set how the node is; what differs by more than numbers (or `tell`) is told at once."""
+    def set(self, level: int, message: str, *, tell: bool = False, log: int | None = None) -> None:
+        """
+        Set how the node is; what differs by more than numbers (or `tell`) is told at once.
+
+        It is logged with the severity of `level`, or of `log`.
+        """
         if level == self.level and message == self.message and not tell:
             return
         changed = tell or level != self.level or _wording(message) != _wording(self.message)
         self.level, self.message = level, message
         if changed:
-            self._log()
+            self._log(level if log is None else log)
             self.publish()
 
     def ok(self, message: str = 'ok') -> None:
@@ -218,6 +222,10 @@ class Heartbeat:
     def warn(self, message: str) -> None:
         """Something is not as it should be; the node goes on."""
         self.set(WARN, message)
+
+    def waiting(self, message: str) -> None:
+        """The node does not work yet, as at every start: a warning, but logged as information."""
+        self.set(WARN, message, log=OK)
 
     def error(self, message: str) -> None:
         """The node does not do its work."""
@@ -242,12 +250,12 @@ class Heartbeat:
         self._beats += 1
         self.publish(diagnostics=self._beats % self._per_diagnostics == 0)
 
-    def _log(self) -> None:
+    def _log(self, level: int) -> None:
         logger = self._node.get_logger()
         # One call site per severity: rclpy refuses a call site that changes its severity.
-        if self.level >= ERROR:
+        if level >= ERROR:
             logger.error(self.message)
-        elif self.level == WARN:
+        elif level == WARN:
             logger.warning(self.message)
         else:
             logger.info(self.message)

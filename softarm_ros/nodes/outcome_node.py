@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -18,9 +19,8 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.qos import HEARTBEAT
 
-
-class RunEnded(SystemExit):
-    """The run is complete; the process ends with status 0."""
+COMPLETE = 'complete'
+LOOK_S = 0.05
 
 
 class OutcomeNode(Node):
@@ -31,15 +31,25 @@ class OutcomeNode(Node):
         refuse_twin(self)
         declare_rig(self)
         declare_time_scale(self)
+        self._ended = ''  # how, once it has
+        self.due = 0.0
         self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
 
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         health = conversions.health_of(message)
         if message.name == 'tracker' and health.values.get('phase') == 'done':
-            self.get_logger().info('run complete')
-            raise RunEnded(0)
+            self._ended = COMPLETE
         if message.name == 'supervisor' and health.values.get('state') == 'fault':
-            raise NodeFailedError(f'run not completed: the arm was held: {health.message}')
+            self._ended = f'the arm was held: {health.message}'
+
+    def work(self) -> None:
+        """End the process once the run has ended."""
+        self.due = time.monotonic() + LOOK_S
+        if self._ended == COMPLETE:
+            self.get_logger().info('run complete')
+            raise SystemExit(0)
+        if self._ended:
+            raise NodeFailedError(f'run not completed: {self._ended}')
 
 
 def main(args: list[str] | None = None) -> int:

@@ -286,7 +286,7 @@ class PlantNode(LifecycleNode):
                 f'simulated {pacer.achieved:.2f} s per second instead of {self._rate:g}'
             )
         elif self._held:
-            self._heartbeat.warn(f'held: {self._held}')
+            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor tells why
         else:
             self._heartbeat.ok('following commands')
 

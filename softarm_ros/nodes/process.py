@@ -62,6 +62,9 @@ def end_with_parent() -> None:
 
     It is watched by its id, not as the direct parent: between `ros2 launch` and a node may be a
     shell or a prefix. First as by SIGTERM, and when that has not helped, by SIGKILL.
+
+    The signals of a terminal come through that process alone, once: this one leaves its group. A
+    child that Ctrl-C has ended before `ros2 launch` signals it is reported as died with code 255.
     """
     parent = os.environ.pop(PARENT_VARIABLE, '')  # once, and not for children of this process
     if not parent.isdigit() or not hasattr(os, 'pidfd_open'):
@@ -73,6 +76,8 @@ def end_with_parent() -> None:
         sys.exit(EXIT_FAILED)
     except OSError:  # a kernel older than 5.3
         return
+    if os.getpgrp() != os.getpid():
+        os.setpgrp()
     threading.Thread(target=_follow, args=(handle,), name='parent', daemon=True).start()
 
 

@@ -132,7 +132,7 @@ class SupervisorNode(Node):
             self._status = status = self._supervisor.update(now)
         if status.state is before.state:
             if status.state is SafetyState.WAITING:
-                self._heartbeat.warn(status.reason)
+                self._heartbeat.waiting(status.reason)
             return
         message = status.reason or status.state.value
         if status.state is SafetyState.FAULT:
