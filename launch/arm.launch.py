@@ -2,22 +2,35 @@
 An arm as a ROS graph: `ros2 launch softarm_ros arm.launch.py rig:=cable_arm trajectory:=circle`.
 
 The nodes come from `graph_plan`, which `softarm run` uses as well; this file only translates.
+Everything that could be missing is looked for before anything starts; then the kernels are
+compiled; then the nodes start.
 """
 
+import tempfile
 from pathlib import Path
 
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_prefix,
+    get_package_share_directory,
+)
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.substitutions import ExecutableInPackage
 
+from softarm_ros.nodes.process import node_environment
+from softarm_ros.requirements import require, ros_package_hint
+from softarm_ros.rigs.arguments import number, switch, whole
 from softarm_ros.rigs.graph import BACKENDS, NodeSpec, graph_plan
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.urdf import build_urdf
 
-BOOLEAN = ['true', 'false']
+PACKAGE = 'softarm_ros'
+STATE_PUBLISHER = 'robot_state_publisher'
 # Name, default, description, choices (None: any). An empty value means the rig's own default.
 ARGUMENTS = (
     ('rig', 'cable_arm', 'name of a built-in rig or path of a rig file', None),
@@ -26,77 +39,138 @@ ARGUMENTS = (
     ('task', '', 'name or path of a task file, driven in place of a trajectory', None),
     ('set', '', 'field=value; field=value: over the values of the rig file', None),
     ('model', '', 'model of the arm in tracker and inverse kinematics', None),
-    ('open_loop', 'false', 'do not use measured poses', BOOLEAN),
+    ('open_loop', 'false', 'true: do not use measured poses', None),
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
     ('seed', '0', 'of every random number of the simulation', None),
     ('home', '', 'drivers: the arm is at rest when they start; empty: emulated ones only', None),
-    ('strict', 'false', 'end a simulated run when the computer is late', BOOLEAN),
+    ('strict', 'false', 'true: end a simulated run when the computer is late', None),
     ('bag', '', 'new folder for a rosbag2 recording (MCAP); empty: none', None),
-    ('autostart', 'true', 'start the motion once all is ready; false: call ~/start', BOOLEAN),
-    ('rviz', 'false', 'show the arm in rviz2', BOOLEAN),
+    ('autostart', 'true', 'start the motion once all is ready; false: call ~/start', None),
+    ('exit_on_done', 'false', 'true: end with the run; exit status 0 if it is complete', None),
+    ('rviz', 'false', 'true: show the arm in rviz2', None),
 )
+
+
+def installed(package: str) -> bool:
+    """Return whether a ROS package is installed."""
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def ends_launch(name: str, required: bool):
+    """Return what follows when a node ends: all end; if it failed, so did the launch."""
+
+    def react(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        if context.is_shutdown or not required:
+            return []
+        if event.returncode != 0:
+            raise RuntimeError(f'{name} has ended with exit status {event.returncode}')
+        return [Shutdown(reason=f'{name} has ended')]
+
+    return react
 
 
 def translate(spec: NodeSpec) -> Node:
     """Return the launch action for one node of the plan."""
-    reason = f'{spec.name} has ended'
     return Node(
-        package='softarm_ros',
+        package=PACKAGE,
         executable=spec.executable,
         name=spec.name,
         namespace=spec.namespace,
         parameters=[dict(spec.parameters)],
         output='screen',
-        on_exit=[Shutdown(reason=reason)] if spec.required else None,
+        additional_env=node_environment({}),
+        on_exit=ends_launch(spec.name, spec.required),
     )
 
 
-def viewer_nodes(rig: Rig, namespace: str, simulated_time: bool) -> list[Node]:
-    """Return what shows the arm: transforms of its links, and rviz2."""
-    config = Path(get_package_share_directory('softarm_ros')) / 'config' / 'rviz' / 'arm.rviz'
-    time = {'use_sim_time': simulated_time}
-    return [
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            namespace=namespace,
-            parameters=[{'robot_description': build_urdf(rig)}, time],
-        ),
-        Node(
-            package='rviz2',
-            executable='rviz2',
-            namespace=namespace,
-            arguments=['-d', str(config)],
-            parameters=[time],
-        ),
-    ]
+def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
+    """Return what publishes the description of the arm and the transforms of its links."""
+    return Node(
+        package=STATE_PUBLISHER,
+        executable=STATE_PUBLISHER,
+        namespace=namespace,
+        parameters=[
+            {
+                'robot_description': build_urdf(rig),
+                'frame_prefix': rig.frame_prefix,
+                'use_sim_time': simulated_time,
+            }
+        ],
+    )
+
+
+def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
+    """Return rviz2 with the shipped configuration, its frames those of this rig."""
+    share = Path(get_package_share_directory(PACKAGE))
+    text = (share / 'config' / 'rviz' / 'arm.rviz').read_text(encoding='utf-8')
+    config = Path(tempfile.mkdtemp(prefix='softarm-rviz-')) / f'{rig.name}.rviz'
+    config.write_text(text.replace('RIG', rig.name), encoding='utf-8')
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        namespace=namespace,
+        arguments=['-d', str(config)],
+        parameters=[{'use_sim_time': simulated_time}],
+    )
 
 
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return all nodes for the arguments; a wrong argument ends the launch with its message."""
+    """Return what starts the arm; a wrong argument ends the launch with its message."""
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
     rig = load_rig(text['rig'], [part for part in text['set'].split(';') if part.strip()])
-    rate = float(text['rate'])
+    rate = number('rate', text['rate'])
+    with_rviz = switch('rviz', text['rviz'])
+    with_state_publisher = installed(STATE_PUBLISHER)
     plan = graph_plan(
         rig,
         text['backend'],
         trajectory=text['trajectory'] or None,
         task=text['task'] or None,
         model=text['model'] or None,
-        open_loop=text['open_loop'] == 'true',
-        laps=int(text['laps']) if text['laps'] else None,
+        open_loop=switch('open_loop', text['open_loop']),
+        laps=whole('laps', text['laps']) if text['laps'] else None,
         rate=rate,
-        seed=int(text['seed']),
-        home=text['home'] == 'true' if text['home'] else None,
-        strict=text['strict'] == 'true',
+        seed=whole('seed', text['seed']),
+        home=switch('home', text['home']) if text['home'] else None,
+        strict=switch('strict', text['strict']),
         bag=text['bag'] or None,
-        autostart=text['autostart'] == 'true',
+        autostart=switch('autostart', text['autostart']),
+        exit_on_done=switch('exit_on_done', text['exit_on_done']),
+        state_publisher=with_state_publisher,
     )
+    require(devices=text['backend'] != 'sim', bag=bool(text['bag']))
+    if with_rviz and not installed('rviz2'):
+        raise RuntimeError(f'rviz:=true: {ros_package_hint("rviz2")}')
+    namespace, simulated = plan[0].namespace, rate != 1.0
     nodes = [translate(spec) for spec in plan]
-    if text['rviz'] == 'true':
-        nodes += viewer_nodes(rig, plan[0].namespace, rate != 1.0)
-    return nodes
+    if with_state_publisher:
+        nodes.append(state_publisher(rig, namespace, simulated))
+    if with_rviz:
+        nodes.append(rviz(rig, namespace, simulated))
+
+    def start(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        if event.returncode == 0 and not context.is_shutdown:
+            return nodes
+        return ends_launch('prepare_kernels', required=True)(event, context)
+
+    settings = [word for setting in rig.settings for word in ('--set', setting)]
+    return [
+        ExecuteProcess(
+            cmd=[
+                ExecutableInPackage('prepare_kernels', PACKAGE),
+                *(str(plan[0].parameters['rig']), '--backend', text['backend'], *settings),
+            ],
+            name='prepare_kernels',
+            output='screen',
+            additional_env=node_environment({}),
+            on_exit=start,
+        )
+    ]
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -48,7 +48,7 @@ class BagWriter:
 
     def __init__(self, folder: Path) -> None:
         try:
-            from rosbags.rosbag2 import StoragePlugin, Writer
+            from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
             from rosbags.typesys import Stores, get_typestore
         except ImportError as error:
             raise BagError(
@@ -60,6 +60,8 @@ class BagWriter:
         distro = os.environ.get('ROS_DISTRO', 'kilted').upper()
         self._store = get_typestore(getattr(Stores, f'ROS2_{distro}', Stores.LATEST))
         self._writer: Any = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
+        # Chunks, not the file or single messages: it stays seekable, and `ros2 bag` reads it.
+        self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         self._writer.open()
         self._open = True
         self._connections: dict[str, Any] = {}

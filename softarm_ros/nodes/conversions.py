@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped, WrenchStamped
+from geometry_msgs.msg import (
+    Point,
+    Pose,
+    PoseArray,
+    PoseStamped,
+    TransformStamped,
+    WrenchStamped,
+)
 from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-BASE_FRAME = 'base'
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
 
 
@@ -69,21 +75,31 @@ def _pose_message(transform: Array) -> Pose:
     return message
 
 
-def pose_message(transform: Array, stamp: Time) -> PoseStamped:
-    """Return a stamped pose for a transform (4, 4) in the base frame."""
+def pose_message(transform: Array, stamp: Time, frame: str) -> PoseStamped:
+    """Return a stamped pose for a transform (4, 4) in the frame of that name."""
     message = PoseStamped(pose=_pose_message(transform))
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame
     return message
 
 
-def position_message(position: Sequence[float] | Array, stamp: Time) -> PoseStamped:
-    """Return a stamped pose at a position (3,) [m] in the base frame, with no rotation."""
+def position_message(position: Sequence[float] | Array, stamp: Time, frame: str) -> PoseStamped:
+    """Return a stamped pose at a position (3,) [m] in a frame, with no rotation."""
     message = PoseStamped()
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame
     p = message.pose.position
     p.x, p.y, p.z = (float(x) for x in position)
+    return message
+
+
+def transform_message(transform: Array, stamp: Time, parent: str, child: str) -> TransformStamped:
+    """Return the transform (4, 4) of a frame in its parent's."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.stamp, message.header.frame_id = stamp, parent
+    p, q = message.transform.translation, message.transform.rotation
+    p.x, p.y, p.z = (float(x) for x in transform[:3, 3])
+    q.x, q.y, q.z, q.w = (float(x) for x in quaternion_from_matrix(transform[:3, :3]))
     return message
 
 
@@ -110,11 +126,11 @@ def transform_of(message: Pose) -> Array:
     return make_pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), position)
 
 
-def pose_array_message(transforms: Array, stamp: Time) -> PoseArray:
-    """Return the poses of transforms (n, 4, 4) in the base frame."""
+def pose_array_message(transforms: Array, stamp: Time, frame: str) -> PoseArray:
+    """Return the poses of transforms (n, 4, 4) in a frame."""
     message = PoseArray(poses=[_pose_message(t) for t in transforms])
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame
     return message
 
 
@@ -123,11 +139,11 @@ def transforms_of(message: PoseArray) -> Array:
     return np.array([transform_of(p) for p in message.poses]).reshape(-1, 4, 4)
 
 
-def path_message(points: Array, stamp: Time) -> Path:
-    """Return a path through points (n, 3) [m] in the base frame."""
-    message = Path(poses=[position_message(p, stamp) for p in points])
+def path_message(points: Array, stamp: Time, frame: str) -> Path:
+    """Return a path through points (n, 3) [m] in a frame."""
+    message = Path(poses=[position_message(p, stamp, frame) for p in points])
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame
     return message
 
 
@@ -160,7 +176,6 @@ def joint_message(
         effort=np.asarray(effort, dtype=float).tolist(),
     )
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
     return message
 
 
@@ -249,9 +264,9 @@ _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 
 
-def path_marker(points: Array, stamp: Time) -> Marker:
+def path_marker(points: Array, stamp: Time, frame: str) -> Marker:
     """Return the drawing of the reference path (n, 3) [m]."""
-    return _line('reference', 0, points, 0.001, _REFERENCE, stamp)
+    return _line('reference', 0, points, 0.001, _REFERENCE, stamp, frame)
 
 
 def pressure_message(pressure_Pa: float, name: str, stamp: Time) -> FluidPressure:
@@ -261,10 +276,10 @@ def pressure_message(pressure_Pa: float, name: str, stamp: Time) -> FluidPressur
     return message
 
 
-def wrench_message(wrench: Array, stamp: Time) -> WrenchStamped:
-    """Return a wrench (6,) [N, N m], force first, in the base frame."""
+def wrench_message(wrench: Array, stamp: Time, frame: str) -> WrenchStamped:
+    """Return a wrench (6,) [N, N m], force first, in a frame."""
     message = WrenchStamped()
-    message.header.stamp, message.header.frame_id = stamp, BASE_FRAME
+    message.header.stamp, message.header.frame_id = stamp, frame
     force, torque = message.wrench.force, message.wrench.torque
     force.x, force.y, force.z = (float(v) for v in wrench[:3])
     torque.x, torque.y, torque.z = (float(v) for v in wrench[3:])
@@ -272,32 +287,34 @@ def wrench_message(wrench: Array, stamp: Time) -> WrenchStamped:
 
 
 def arm_markers(
-    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, stamp: Time
+    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, stamp: Time, frame: str
 ) -> MarkerArray:
     """
-    Return the drawing of an arm in the base frame.
+    Return the drawing of an arm in its base frame, of that name.
 
     All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip.
     """
-    drawn = [_cylinder(i, part, stamp) for i, part in enumerate(body)]
-    drawn += [_line('cables', i, line, 0.0015, _CABLE, stamp) for i, line in enumerate(cables)]
-    drawn.append(_line('trail', 0, trail, 0.0015, _TRAIL, stamp))
+    drawn = [_cylinder(i, part, stamp, frame) for i, part in enumerate(body)]
+    drawn += [
+        _line('cables', i, line, 0.0015, _CABLE, stamp, frame) for i, line in enumerate(cables)
+    ]
+    drawn.append(_line('trail', 0, trail, 0.0015, _TRAIL, stamp, frame))
     return MarkerArray(markers=drawn)
 
 
 def _marker(
-    namespace: str, number: int, kind: int, color: tuple[float, ...], stamp: Time
+    namespace: str, number: int, kind: int, color: tuple[float, ...], stamp: Time, frame: str
 ) -> Marker:
     marker = Marker(ns=namespace, id=number, type=kind, action=Marker.ADD)
     marker.header.stamp = stamp
-    marker.header.frame_id = BASE_FRAME
+    marker.header.frame_id = frame
     marker.color = ColorRGBA(**dict(zip('rgba', color)))
     return marker
 
 
-def _cylinder(number: int, part: Cylinder, stamp: Time) -> Marker:
+def _cylinder(number: int, part: Cylinder, stamp: Time, frame: str) -> Marker:
     color = _ENDCAP if part.rigid else _BODY
-    marker = _marker('body', number, Marker.CYLINDER, color, stamp)
+    marker = _marker('body', number, Marker.CYLINDER, color, stamp, frame)
     ax, ay, az = (part.end - part.start).tolist()
     length = max(math.sqrt(ax * ax + ay * ay + az * az), 1e-6)
     p, q = marker.pose.position, marker.pose.orientation
@@ -323,8 +340,9 @@ def _line(
     width: float,
     color: tuple[float, ...],
     stamp: Time,
+    frame: str,
 ) -> Marker:
-    marker = _marker(namespace, number, Marker.LINE_STRIP, color, stamp)
+    marker = _marker(namespace, number, Marker.LINE_STRIP, color, stamp, frame)
     marker.pose.orientation.w = 1.0
     marker.scale.x = width
     marker.points = point_messages(points)

@@ -31,7 +31,7 @@ class DaqSensorsNode(DriverNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(NAME, **options)
-        self._topics = DaqTopics(self)
+        self._topics = DaqTopics(self, self.rig.base_frame)
 
     def build(self, devices: Devices) -> DaqSensors:
         """Return the driver of the inputs."""
@@ -59,7 +59,7 @@ class DaqActuatorNode(ActuatorNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(NAME, **options)
-        self._topics = DaqTopics(self)
+        self._topics = DaqTopics(self, self.rig.base_frame)
         self._gripper_refused = ''
         self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
 

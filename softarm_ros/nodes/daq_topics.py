@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import FluidPressure
 from std_srvs.srv import Trigger
 
@@ -24,7 +26,8 @@ class DaqTopics:
     Every input in Pa is the pressure of the chamber of its name, except the gripper's. Offers
     `~/tare`, which takes the present load of the force sensor for zero.
 
-    The publishers live as long as the node; what is read may come and go.
+    There is a publisher for what the DAQ has; it lives as long as the node, what is read may come
+    and go.
 
     Parameters
     ----------
@@ -33,18 +36,13 @@ class DaqTopics:
 
     """
 
-    def __init__(self, node: LifecycleNode) -> None:
+    def __init__(self, node: LifecycleNode, frame: str) -> None:
         self._node = node
+        self._frame = frame
         self._daq: DaqDriver | None = None
         self._gripper: int | None = None
         self._chambers: list[tuple[int, str]] = []
-        self._pressures = node.create_lifecycle_publisher(
-            FluidPressure, 'chambers/pressure', PER_CHAMBER
-        )
-        self._gripper_pressure = node.create_lifecycle_publisher(
-            FluidPressure, 'gripper/pressure', MEASUREMENT
-        )
-        self._wrench = node.create_lifecycle_publisher(WrenchStamped, 'wrench', MEASUREMENT)
+        self._publishers: dict[str, Any] = {}
         node.create_service(Trigger, '~/tare', self._on_tare)
 
     def attach(self, daq: DaqDriver, gripper_input: str | None) -> None:
@@ -53,6 +51,16 @@ class DaqTopics:
         self._daq = daq
         self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
         self._chambers = [(i, part.name) for i, part in inputs if i != self._gripper]
+        if self._chambers:
+            self._offer('chambers/pressure', FluidPressure, PER_CHAMBER)
+        if self._gripper is not None:
+            self._offer('gripper/pressure', FluidPressure, MEASUREMENT)
+        if daq.config.force_sensor is not None:
+            self._offer('wrench', WrenchStamped, MEASUREMENT)
+
+    def _offer(self, topic: str, kind: Any, qos: QoSProfile) -> None:
+        if topic not in self._publishers:
+            self._publishers[topic] = self._node.create_lifecycle_publisher(kind, topic, qos)
 
     def publish(self) -> None:
         """Publish what has been read since the last call."""
@@ -64,13 +72,16 @@ class DaqTopics:
             stamp = conversions.time_message(origin_ns + round(1e9 * float(block.stamps_s.mean())))
             mean = block.values.mean(axis=1)
             for i, name in self._chambers:
-                self._pressures.publish(conversions.pressure_message(mean[i], name, stamp))
+                self._publishers['chambers/pressure'].publish(
+                    conversions.pressure_message(mean[i], name, stamp)
+                )
             if self._gripper is not None:
-                self._gripper_pressure.publish(
+                self._publishers['gripper/pressure'].publish(
                     conversions.pressure_message(mean[self._gripper], 'gripper', stamp)
                 )
             if block.wrench is not None:
-                self._wrench.publish(conversions.wrench_message(block.wrench.mean(axis=1), stamp))
+                load = conversions.wrench_message(block.wrench.mean(axis=1), stamp, self._frame)
+                self._publishers['wrench'].publish(load)
 
     def _on_tare(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         if self._daq is None:

@@ -58,7 +58,7 @@ class DriverNode(LifecycleNode):
         self.driver: DeviceDriver | None = None
         self.due = 0.0
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
-        self.heartbeat.warn('unconfigured')
+        self.heartbeat.waiting('unconfigured')
         self.create_service(Trigger, '~/reset', self._on_reset)
 
     @abstractmethod
@@ -86,7 +86,7 @@ class DriverNode(LifecycleNode):
             driver = self.build(addressed(devices, self._folder))
             driver.start()
         except NoDevicesYetError as error:
-            self.heartbeat.warn(f'waiting: {error}')
+            self.heartbeat.waiting(f'waiting: {error}')
             return TransitionCallbackReturn.FAILURE
         except (ValueError, DriverError) as error:
             self._starting = False
@@ -124,7 +124,7 @@ class DriverNode(LifecycleNode):
         driver, self.driver = self.driver, None
         if driver is not None:
             driver.close()
-            self.heartbeat.warn('unconfigured')
+            self.heartbeat.waiting('unconfigured')
 
     # -- work
 
@@ -158,12 +158,12 @@ class DriverNode(LifecycleNode):
         if problems:
             self.heartbeat.error('; '.join(map(str, problems)))
         elif not_ready:
-            self.heartbeat.warn(not_ready)
+            self.heartbeat.waiting(not_ready)
         elif not self.active:
-            self.heartbeat.warn('inactive')
+            self.heartbeat.waiting('inactive')
         else:
             doing = self.describe()
-            (self.heartbeat.warn if doing.startswith('held') else self.heartbeat.ok)(doing)
+            (self.heartbeat.waiting if doing.startswith('held') else self.heartbeat.ok)(doing)
 
     def _on_reset(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         if self.driver is None:

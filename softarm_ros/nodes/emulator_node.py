@@ -63,17 +63,23 @@ class EmulatorNode(LifecycleNode):
         self._next_report_s = 0.0
         self._injected = 'none'
         self.due = 0.0
-        self._poses = PosePublisher(self, self.rig.feedback)
+        self._poses = PosePublisher(self, self.rig)
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self.create_subscription(
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
-        self._heartbeat.warn('unconfigured')
+        self._heartbeat.waiting('unconfigured')
         if autostart:
-            for trigger in (self.trigger_configure, self.trigger_activate):
-                if trigger() is not TransitionCallbackReturn.SUCCESS:
-                    self.close()
-                    raise NodeFailedError(f'cannot start: {self._heartbeat.message}')
+            try:
+                self._autostart()
+            except BaseException:  # a signal as well: no device may outlive this process
+                self.close()
+                raise
+
+    def _autostart(self) -> None:
+        for trigger in (self.trigger_configure, self.trigger_activate):
+            if trigger() is not TransitionCallbackReturn.SUCCESS:
+                raise NodeFailedError(f'cannot start: {self._heartbeat.message}')
 
     # -- lifecycle
 
@@ -125,7 +131,7 @@ class EmulatorNode(LifecycleNode):
             self._forget_addresses()
 
     def _forget_addresses(self) -> None:
-        for stale in self._folder.iterdir():
+        for stale in self._folder.glob('*'):
             stale.unlink()
 
     # -- work

@@ -1,4 +1,4 @@
-"""The arm for rviz: markers, joint states and robot description."""
+"""The arm for rviz: markers, joint states, robot description and transforms."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.nodes.link_broadcaster import LinkBroadcaster
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     declare,
@@ -27,9 +27,7 @@ from softarm_ros.nodes.node_base import (
     steady_clock,
 )
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
-from softarm_ros.rigs.urdf import build_urdf, joint_map
-
-LINKS_PER_SECTION = 8
+from softarm_ros.rigs.urdf import DEFAULT_LINKS_PER_SECTION, joint_map
 
 
 class MarkersNode(Node):
@@ -46,10 +44,16 @@ class MarkersNode(Node):
         declare_time_scale(self)
         rate = declare(self, 'rate_hz', 20.0, 'drawings per second', low=0.1, high=100.0)
         trail = declare(self, 'trail_points', 200, 'length of the trail', low=2, high=10000)
+        transforms = declare(
+            self,
+            'transforms',
+            True,
+            'publish description and transforms of the links; off: robot_state_publisher does',
+        )
         model = self.rig.model()
         self._names = model.configuration_names
         self._drawing = drawing_of(self.rig)
-        self._joint_positions = joint_map(self.rig, LINKS_PER_SECTION)
+        self._joint_positions = joint_map(self.rig, DEFAULT_LINKS_PER_SECTION)
         self._configuration = model.rest_configuration
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
@@ -62,8 +66,9 @@ class MarkersNode(Node):
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._markers = self.create_publisher(MarkerArray, 'markers', VISUAL)
         self._joints = self.create_publisher(JointState, 'joint_states', VISUAL)
-        self._description = self.create_publisher(String, 'robot_description', LATCHED)
-        self._description.publish(String(data=build_urdf(self.rig, LINKS_PER_SECTION)))
+        self._links = (
+            LinkBroadcaster(self, self.rig, DEFAULT_LINKS_PER_SECTION) if transforms else None
+        )
         self.create_subscription(JointState, 'configuration/state', self._on_state, MEASUREMENT)
         self.create_subscription(
             JointState, 'configuration/command', self._on_command, MEASUREMENT
@@ -100,7 +105,7 @@ class MarkersNode(Node):
 
     def _on_path(self, message: Path) -> None:
         points = conversions.path_points(message)
-        self._path = conversions.path_marker(points, message.header.stamp)
+        self._path = conversions.path_marker(points, message.header.stamp, self.rig.base_frame)
 
     def _draw(self) -> None:
         stamp = self.get_clock().now().to_msg()
@@ -112,6 +117,7 @@ class MarkersNode(Node):
             self._drawing.cables(self._configuration),
             np.array(self._trail).reshape(-1, 3),
             stamp,
+            self.rig.base_frame,
         )
         if self._path is not None:
             self._path.header.stamp = stamp
@@ -119,6 +125,8 @@ class MarkersNode(Node):
         self._markers.publish(drawing)
         names, values = self._joint_positions(self._configuration)
         self._joints.publish(conversions.joint_message(names, values, stamp))
+        if self._links is not None:
+            self._links.publish(names, values, stamp)
         self._drawn += 1
 
     def _values(self) -> dict[str, str]:

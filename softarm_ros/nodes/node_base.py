@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import re
-import signal
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, Protocol, runtime_checkable
 
 import rclpy
@@ -24,6 +21,12 @@ from rclpy.signals import SignalHandlerOptions
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
+from softarm_ros.nodes.process import (
+    EXIT_BAD_INPUT,
+    EXIT_FAILED,
+    StopSignals,
+    end_with_parent,
+)
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import raise_priority
 from softarm_ros.nodes.timing import Lateness
@@ -32,11 +35,7 @@ from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 
-EXIT_FAILED = 1
-EXIT_BAD_INPUT = 2
-PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 PRIORITY_PARAMETER = 'real_time_priority'
-_PR_SET_PDEATHSIG = 1
 _SPIN_S = 0.2
 _EVENTS_S = 0.001
 
@@ -202,14 +201,18 @@ class Heartbeat:
         node.get_logger().info(self.message)
         self._timer = node.create_timer(self._period_s, self._beat, clock=steady_clock())
 
-    def set(self, level: int, message: str, *, tell: bool = False) -> None:
-        """Set how the node is; what differs by more than numbers (or `tell`) is told at once."""
+    def set(self, level: int, message: str, *, tell: bool = False, log: int | None = None) -> None:
+        """
+        Set how the node is; what differs by more than numbers (or `tell`) is told at once.
+
+        It is logged with the severity of `level`, or of `log`.
+        """
         if level == self.level and message == self.message and not tell:
             return
         changed = tell or level != self.level or _wording(message) != _wording(self.message)
         self.level, self.message = level, message
         if changed:
-            self._log()
+            self._log(level if log is None else log)
             self.publish()
 
     def ok(self, message: str = 'ok') -> None:
@@ -219,6 +222,10 @@ class Heartbeat:
     def warn(self, message: str) -> None:
         """Something is not as it should be; the node goes on."""
         self.set(WARN, message)
+
+    def waiting(self, message: str) -> None:
+        """The node does not work yet, as at every start: a warning, but logged as information."""
+        self.set(WARN, message, log=OK)
 
     def error(self, message: str) -> None:
         """The node does not do its work."""
@@ -255,12 +262,12 @@ class Heartbeat:
         self._beats += 1
         self.publish(diagnostics=first or self._beats % self._per_diagnostics == 0)
 
-    def _log(self) -> None:
+    def _log(self, level: int) -> None:
         logger = self._node.get_logger()
         # One call site per severity: rclpy refuses a call site that changes its severity.
-        if self.level >= ERROR:
+        if level >= ERROR:
             logger.error(self.message)
-        elif self.level == WARN:
+        elif level == WARN:
             logger.warning(self.message)
         else:
             logger.info(self.message)
@@ -273,34 +280,22 @@ def _wording(message: str) -> str:
 # -- the process ------------------------------------------------------------------------------
 
 
-def end_with_parent() -> None:
-    """
-    End this process when the one that started it dies, however that happens (Linux).
-
-    Only for children of a process that announced itself in the environment.
-    """
-    parent = os.environ.get(PARENT_VARIABLE, '')
-    if not parent.isdigit() or not sys.platform.startswith('linux'):
-        return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):
-        sys.exit(EXIT_FAILED)
-
-
 def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> int:
     """
     Build a node, spin it until SIGINT or SIGTERM, and return the exit status.
 
-    0 after a signal; 2 if it refuses its input and 1 if it failed while running, both with one
-    line that says why. The node's `close`, if it has one, is called in every case.
+    0 after a signal, which ends a node at once while it is being built; 2 if it refuses its input
+    and 1 if it failed while running, both with one line that says why. The node's `close`, if it
+    has one, is called in every case.
     """
+    stop = StopSignals()
     end_with_parent()
-    stop = _StopSignals()
     prefer_udp()
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node: Node | None = None
     try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = build()
+        stop.note_only()
         return _spin(node, stop)
     except NodeFailedError as error:
         print(f'{name}: {error}', file=sys.stderr, flush=True)
@@ -311,13 +306,15 @@ def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None
         print(f'{name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
     finally:
+        stop.ignore()
         if node is not None:
             getattr(node, 'close', lambda: None)()
             node.destroy_node()
         rclpy.try_shutdown()
+        gc.unfreeze()  # or compiled modules take what it keeps for leaks, and say so
 
 
-def _spin(node: Node, stop: _StopSignals) -> int:
+def _spin(node: Node, stop: StopSignals) -> int:
     # What is alive now stays: keep the collector from walking over it in the middle of a cycle.
     gc.collect()
     gc.freeze()
@@ -354,15 +351,3 @@ def _spin_until_due(executor: Executor, node: SelfPaced) -> None:
         if left > _SPIN_S:
             return  # look at the signals
     node.work()
-
-
-class _StopSignals:
-    """Notes SIGINT and SIGTERM; Ctrl-C may arrive twice, from the terminal and from a parent."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        signal.signal(signal.SIGINT, self._note)
-        signal.signal(signal.SIGTERM, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.seen = True

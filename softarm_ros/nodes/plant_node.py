@@ -81,17 +81,9 @@ class PlantNode(LifecycleNode):
 
     def _connect(self) -> None:
         deadline = command_deadline_s(self.rig, self._rate)
-        self._poses = PosePublisher(self, self.rig.feedback)
+        self._poses = PosePublisher(self, self.rig)
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
-        # Of sensors that only some arms have; nothing is published without them.
-        self._pressures = self.create_lifecycle_publisher(
-            FluidPressure, 'chambers/pressure', PER_CHAMBER
-        )
-        self._wrench = self.create_lifecycle_publisher(WrenchStamped, 'wrench', MEASUREMENT)
-        self._gripper = self.create_lifecycle_publisher(
-            FluidPressure, 'gripper/pressure', MEASUREMENT
-        )
-        self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
+        self._extra: dict[str, Any] = {}
         self._clock_publisher = (
             self.create_publisher(Clock, '/clock', VISUAL) if self._rate != 1.0 else None
         )
@@ -100,6 +92,17 @@ class PlantNode(LifecycleNode):
             JointState, 'actuators/command', self._on_command, command_qos(deadline)
         )
         listen_to_permit(self, lambda allowed: self._gate.on_permit(time.monotonic(), allowed))
+
+    def _offer(self, plant: Plant) -> None:
+        """Offer the topics of what only some arms have, once."""
+        create = self.create_lifecycle_publisher
+        if isinstance(plant, ChamberPressures) and 'chambers' not in self._extra:
+            self._extra['chambers'] = create(FluidPressure, 'chambers/pressure', PER_CHAMBER)
+        if isinstance(plant, BaseWrench) and 'wrench' not in self._extra:
+            self._extra['wrench'] = create(WrenchStamped, 'wrench', MEASUREMENT)
+        if isinstance(plant, Gripping) and 'gripper' not in self._extra:
+            self._extra['gripper'] = create(FluidPressure, 'gripper/pressure', MEASUREMENT)
+            self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -117,6 +120,7 @@ class PlantNode(LifecycleNode):
         except (ValueError, RuntimeError) as error:
             self._heartbeat.error(f'plant of {self.rig.name}: {error}')
             return TransitionCallbackReturn.FAILURE
+        self._offer(self._plant)
         self._plant.mocap_enabled = bool(self.get_parameter('mocap_enabled').value)
         self._heartbeat.ok('configured')
         return TransitionCallbackReturn.SUCCESS
@@ -243,12 +247,15 @@ class PlantNode(LifecycleNode):
         )
         if isinstance(plant, ChamberPressures):
             for name, value in zip(self._gate.limits.names, plant.chamber_pressures()):
-                self._pressures.publish(conversions.pressure_message(value, name, stamp))
+                self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))
         if isinstance(plant, BaseWrench):
-            self._wrench.publish(conversions.wrench_message(plant.base_wrench(), stamp))
+            wrench = conversions.wrench_message(plant.base_wrench(), stamp, self.rig.base_frame)
+            self._extra['wrench'].publish(wrench)
         if isinstance(plant, Gripping):
             pressure = plant.gripper_pressure()
-            self._gripper.publish(conversions.pressure_message(pressure, 'gripper', stamp))
+            self._extra['gripper'].publish(
+                conversions.pressure_message(pressure, 'gripper', stamp)
+            )
 
     # -- what is told
 
@@ -265,7 +272,7 @@ class PlantNode(LifecycleNode):
                 f'simulated {pacer.achieved:.2f} s per second instead of {self._rate:g}'
             )
         elif self._held:
-            self._heartbeat.warn(f'held: {self._held}')
+            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor tells why
         else:
             self._heartbeat.ok('following commands')
 

@@ -11,14 +11,17 @@ from rclpy.lifecycle import LifecycleNode
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.plant.mocap import PoseMeasurement
-from softarm_ros.rigs.schema import FeedbackConfig
+from softarm_ros.rigs.schema import Rig
 
 
 class PosePublisher:
     """Tip and section tips of a plant, stamped with the time they were measured at."""
 
-    def __init__(self, node: LifecycleNode, feedback: FeedbackConfig) -> None:
-        self._tip = node.create_lifecycle_publisher(PoseStamped, feedback.pose_topic, MEASUREMENT)
+    def __init__(self, node: LifecycleNode, rig: Rig) -> None:
+        self._frame = rig.base_frame
+        self._tip = node.create_lifecycle_publisher(
+            PoseStamped, rig.feedback.pose_topic, MEASUREMENT
+        )
         self._sections = node.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
         self.count = 0
 
@@ -27,8 +30,9 @@ class PosePublisher:
         stamps = []
         for frame in frames:
             stamp = conversions.time_message(round((origin_s + frame.stamp_s) * 1e9))
-            self._tip.publish(conversions.pose_message(frame.section_tips[-1], stamp))
-            self._sections.publish(conversions.pose_array_message(frame.section_tips, stamp))
+            tips = frame.section_tips
+            self._tip.publish(conversions.pose_message(tips[-1], stamp, self._frame))
+            self._sections.publish(conversions.pose_array_message(tips, stamp, self._frame))
             stamps.append(stamp)
         self.count += len(stamps)
         return stamps

@@ -22,6 +22,7 @@ __all__ = [
     'MEASUREMENT',
     'PERMIT',
     'PER_CHAMBER',
+    'TRANSFORMS',
     'VISUAL',
     'PublisherEventCallbacks',
     'SubscriptionEventCallbacks',
@@ -52,6 +53,7 @@ HEARTBEAT = _profile(20, reliable=True)
 # The newest word counts; one that is late must not be followed by older ones.
 PERMIT = _profile(1, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
+TRANSFORMS = _profile(100, reliable=True)  # as tf2 has them
 
 
 def command_qos(deadline_s: float) -> QoSProfile:

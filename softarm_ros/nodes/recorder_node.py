@@ -27,12 +27,13 @@ from softarm_ros.nodes.qos import listening
 
 QUEUE = 1000
 LOOK_S = 0.2
-OUTSIDE_TOPICS = ('/diagnostics', '/clock')
+OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 
 class RecorderNode(Node):
     """
-    Subscribes to every topic of its namespace, /diagnostics and /clock, as they appear.
+    Subscribes to every topic of its namespace, to those outside that belong to a run and to the
+    rig's pose topic, as they appear.
 
     Messages are stored as they came off the wire, with the time they were received.
     """
@@ -45,6 +46,7 @@ class RecorderNode(Node):
         folder = declare(self, 'bag', '', 'folder of the bag; new or empty')
         if not folder:
             raise RefusedError('parameter bag is empty; expected a folder')
+        self._outside = {*OUTSIDE_TOPICS, rig.feedback.pose_topic}
         self._bag = BagWriter(Path(folder))
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
@@ -61,7 +63,7 @@ class RecorderNode(Node):
     def _look(self) -> None:
         prefix = self.get_namespace().rstrip('/') + '/'
         for topic, types in self.get_topic_names_and_types():
-            wanted = topic.startswith(prefix) or topic in OUTSIDE_TOPICS
+            wanted = topic.startswith(prefix) or topic in self._outside
             known = topic in self._subscriptions_by_topic or topic in self._skipped
             if wanted and not known and len(types) == 1:
                 self._record(topic, types[0])

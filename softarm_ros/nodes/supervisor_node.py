@@ -174,7 +174,7 @@ class SupervisorNode(Node):
             self._permit.publish(Bool(data=status.motion_allowed))
         if status.state is before.state:
             if status.state is SafetyState.WAITING:
-                self._heartbeat.warn(status.reason)
+                self._heartbeat.waiting(status.reason)
             return
         message = self._message(status)
         self._note_hold(before.state, status.state, message, wall_s)

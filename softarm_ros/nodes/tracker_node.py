@@ -131,7 +131,9 @@ class TrackerNode(Node):
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._path.publish(
-            conversions.path_message(self.loop.path(PATH_POINTS), self.get_clock().now().to_msg())
+            conversions.path_message(
+                self.loop.path(PATH_POINTS), self.get_clock().now().to_msg(), self.rig.base_frame
+            )
         )
         self.create_subscription(
             PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
@@ -283,7 +285,9 @@ class TrackerNode(Node):
             )
         measured = pose is not None and bool(np.all(np.isfinite(pose.position)))
         reference = output.matched_reference if measured else output.reference_position
-        self._reference.publish(conversions.position_message(reference, stamp))
+        self._reference.publish(
+            conversions.position_message(reference, stamp, self.rig.base_frame)
+        )
         self._count(gap, pose if measured else None)
         self._after(output)
 

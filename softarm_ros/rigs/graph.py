@@ -63,6 +63,8 @@ def graph_plan(
     autostart: bool = True,
     home: bool | None = None,
     strict: bool = False,
+    exit_on_done: bool = False,
+    state_publisher: bool = False,
     rig_source: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
@@ -96,6 +98,11 @@ def graph_plan(
     strict : bool
         Whether lateness ends a simulated run as it ends one with devices; otherwise the simulated
         arm is held for it and goes on.
+    exit_on_done : bool
+        Whether a node ends with the run, by its result.
+    state_publisher : bool
+        Whether robot_state_publisher runs beside these nodes, which then leave description and
+        transforms of the links to it.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
 
@@ -163,7 +170,7 @@ def graph_plan(
             real_time_priority=priority,
         ),
         # Who only looks on can be late or end without stopping anything.
-        node('markers', required=False),
+        node('markers', required=False, transforms=not state_publisher),
         node(
             'supervisor',
             required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in arm)],
@@ -173,6 +180,8 @@ def graph_plan(
             real_time_priority=priority,
         ),
     ]
+    if exit_on_done:
+        plan.append(node('outcome'))
     if bag is not None:
         plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
     return plan

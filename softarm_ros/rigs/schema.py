@@ -119,6 +119,16 @@ class Rig(ConfigBlock):
         return rig
 
     @property
+    def frame_prefix(self) -> str:
+        """What the names of this arm's frames begin with, so that two arms do not clash."""
+        return f'{self.name}/'
+
+    @property
+    def base_frame(self) -> str:
+        """Name of the base frame in messages and transforms."""
+        return f'{self.frame_prefix}base'
+
+    @property
     def actuator_names(self) -> tuple[str, ...]:
         """Names in the order of every actuation vector."""
         return tuple(actuator.name for actuator in self.actuators)

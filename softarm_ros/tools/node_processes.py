@@ -11,14 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from softarm_ros.nodes.process import node_environment
 from softarm_ros.rigs.graph import NodeSpec
 
-PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 STOP_ORDER_LAST = 'recorder'
 # How long processes get after each signal [s]; the bag is written out within the first.
 GRACE_S = ((signal.SIGINT, 4.0), (signal.SIGTERM, 1.0), (signal.SIGKILL, 2.0))
@@ -137,12 +137,6 @@ def node_command(spec: NodeSpec, parameters: Path) -> list[str]:
         *('-r', f'__ns:={spec.namespace}', '-r', f'__node:={spec.name}'),
         *('--params-file', str(parameters)),
     ]
-
-
-def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a node: one thread for numerics, and this process as parent."""
-    single = {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'}
-    return {**single, **environment, PARENT_VARIABLE: str(os.getpid())}
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]], wait: Callable[[float], None]) -> None:

@@ -65,7 +65,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         prepare_folder(options.report)
     if options.json_file is not None:
         _check_writable(options.json_file)
-    compile_kernels(rig, console)
+    compile_kernels(rig, console, options.backend)
     with stop_on_signals() as stopped:
         record = (
             _run_direct(rig, options, console, stopped)
@@ -114,12 +114,12 @@ def _check_writable(path: Path) -> None:
         raise InputError(f'--json {path}: cannot be written ({error.strerror})') from None
 
 
-def compile_kernels(rig: Rig, console: Console) -> None:
+def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
     """Compile (or load from the cache) all kernels, telling the user when it takes long."""
     from softarm_ros.runtime.warm_up import warm_up
 
     with console.status('preparing kernels (compiled once after installation, then cached)'):
-        warm_up(rig)
+        warm_up(rig, backend)
 
 
 @contextmanager

@@ -1,0 +1,42 @@
+"""
+The installed executables of the nodes.
+
+They see to signals and to packages that are missing before anything is imported that takes its
+time or may not be there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import partial
+
+from softarm_ros.nodes.process import EXIT_BAD_INPUT, StopSignals, end_with_parent
+from softarm_ros.requirements import missing_package
+
+
+def run(module: str) -> int:
+    """Import a node's module and run it; a missing package ends it with one line."""
+    StopSignals()
+    end_with_parent()
+    try:
+        node = importlib.import_module(f'softarm_ros.nodes.{module}')
+    except ModuleNotFoundError as error:
+        print(f'{module}: {missing_package(error)}', file=sys.stderr, flush=True)
+        return EXIT_BAD_INPUT
+    return int(node.main())
+
+
+daq_node = partial(run, 'daq_node')
+emulator_node = partial(run, 'emulator_node')
+inverse_kinematics_node = partial(run, 'inverse_kinematics_node')
+markers_node = partial(run, 'markers_node')
+outcome_node = partial(run, 'outcome_node')
+plant_node = partial(run, 'plant_node')
+prepare_kernels = partial(run, 'prepare_kernels')
+recorder_node = partial(run, 'recorder_node')
+servo_node = partial(run, 'servo_node')
+steppers_node = partial(run, 'steppers_node')
+supervisor_node = partial(run, 'supervisor_node')
+tracker_node = partial(run, 'tracker_node')
+valves_node = partial(run, 'valves_node')

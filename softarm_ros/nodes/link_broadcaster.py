@@ -1,0 +1,62 @@
+"""Robot description and transforms of an arm's links, where robot_state_publisher is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.qos import LATCHED, TRANSFORMS
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.urdf import build_urdf
+from softarm_ros.rigs.urdf_transforms import Linked, LinkTransforms
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # the ROS wheels of PyPI have none
+    TFMessage = None
+
+
+class LinkBroadcaster:
+    """
+    Publishes `robot_description` once, `/tf_static` once and `/tf` as told.
+
+    Where tf2_msgs is not installed there are no transforms; that is said once.
+    """
+
+    def __init__(self, node: Node, rig: Rig, links_per_section: int) -> None:
+        self._prefix = rig.frame_prefix
+        urdf = build_urdf(rig, links_per_section)
+        self._links = LinkTransforms(urdf)
+        self._description = node.create_publisher(String, 'robot_description', LATCHED)
+        self._description.publish(String(data=urdf))
+        if TFMessage is None:
+            node.get_logger().info('no /tf: tf2_msgs is not installed')
+            return
+        self._moving = node.create_publisher(TFMessage, '/tf', TRANSFORMS)
+        self._static = node.create_publisher(TFMessage, '/tf_static', LATCHED)
+        self._send(self._static, self._links.fixed(), node.get_clock().now().to_msg())
+
+    def publish(self, names: Sequence[str], positions: NDArray[np.float64], stamp: Time) -> None:
+        """Send the transforms of the links at joint positions (m,) [rad, m]."""
+        if TFMessage is not None:
+            positions_by_name = dict(zip(names, positions.tolist()))
+            self._send(self._moving, self._links.moving(positions_by_name), stamp)
+
+    def _send(self, publisher: Any, linked: list[Linked], stamp: Time) -> None:
+        publisher.publish(
+            TFMessage(
+                transforms=[
+                    conversions.transform_message(
+                        transform, stamp, self._prefix + parent, self._prefix + child
+                    )
+                    for parent, child, transform in linked
+                ]
+            )
+        )

@@ -1,0 +1,61 @@
+"""Ends with the run: exit status 0 when the trajectory is done, 1 when the arm was held."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.node_base import (
+    NodeFailedError,
+    declare_rig,
+    declare_time_scale,
+    refuse_twin,
+    run_node,
+)
+from softarm_ros.nodes.qos import HEARTBEAT
+
+COMPLETE = 'complete'
+LOOK_S = 0.05
+
+
+class OutcomeNode(Node):
+    """Listens to tracker and supervisor; for `exit_on_done:=true` of the launch file."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('outcome', **options)
+        refuse_twin(self)
+        declare_rig(self)
+        declare_time_scale(self)
+        self._ended = ''  # how, once it has
+        self.due = 0.0
+        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+
+    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
+        health = conversions.health_of(message)
+        if message.name == 'tracker' and health.values.get('phase') == 'done':
+            self._ended = COMPLETE
+        if message.name == 'supervisor' and health.values.get('state') == 'fault':
+            self._ended = f'the arm was held: {health.message}'
+
+    def work(self) -> None:
+        """End the process once the run has ended."""
+        self.due = time.monotonic() + LOOK_S
+        if self._ended == COMPLETE:
+            self.get_logger().info('run complete')
+            raise SystemExit(0)
+        if self._ended:
+            raise NodeFailedError(f'run not completed: {self._ended}')
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(OutcomeNode, 'outcome', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Compiles what the nodes of a rig will use, once, before they start."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.nodes.process import EXIT_BAD_INPUT
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.graph import BACKENDS
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.warm_up import warm_up
+
+
+def main() -> int:
+    """Compile the kernels of a rig, and the firmware of its emulated boards; tell how long."""
+    parser = argparse.ArgumentParser(prog='prepare_kernels', description=__doc__)
+    parser.add_argument('rig', help='name of a built-in rig or path of a rig file')
+    parser.add_argument('--set', action='append', default=[], metavar='FIELD=VALUE')
+    parser.add_argument('--backend', choices=BACKENDS, default='sim')
+    asked = parser.parse_args()
+    try:
+        rig = load_rig(asked.rig, asked.set)
+        print(
+            f'preparing {rig.name}: what is not cached yet is compiled now, which takes '
+            'up to a minute or two the first time; nodes start afterwards',
+            flush=True,
+        )
+        began = time.monotonic()
+        warm_up(rig, asked.backend)
+    except (RigError, EmulationError) as error:
+        print(f'prepare_kernels: {error}', file=sys.stderr)
+        return EXIT_BAD_INPUT
+    print(f'{rig.name} is prepared, after {time.monotonic() - began:.1f} s', flush=True)
+    return 0

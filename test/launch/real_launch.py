@@ -1,0 +1,118 @@
+"""`ros2 launch` itself as a child process, in a ROS graph of its own."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+STARTED = re.compile(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]')
+LOOPBACK = Path(__file__).parents[1] / 'nodes' / 'loopback.xml'
+
+
+def why_not():
+    """Return why `ros2 launch softarm_ros` cannot be tried here, or ''."""
+    if shutil.which('ros2') is None:
+        return 'needs the command ros2 (a ROS installation)'
+    try:
+        from ament_index_python.packages import get_package_prefix
+
+        get_package_prefix('softarm_ros')
+        import launch_ros  # noqa: F401
+    except ImportError as error:
+        return f'needs a ROS installation ({error})'
+    except LookupError:
+        return 'needs this package built by colcon and sourced'
+    return ''
+
+
+def environment(**more):
+    """Return the environment of a graph that neither hears nor disturbs another."""
+    alone = {
+        'ROS_DOMAIN_ID': str(60 + os.getpid() % 20),
+        'FASTDDS_DEFAULT_PROFILES_FILE': str(LOOPBACK),
+        'FASTRTPS_DEFAULT_PROFILES_FILE': str(LOOPBACK),
+    }
+    kept = {k: v for k, v in os.environ.items() if k != 'ROS_LOCALHOST_ONLY'}
+    return {**kept, **alone, **more}
+
+
+class RealLaunch:
+    """`ros2 launch softarm_ros arm.launch.py ...` with everything it prints, in a `with` block."""
+
+    def __init__(self, *arguments, **more):
+        self._condition = threading.Condition()
+        self.text = ''
+        self.process = subprocess.Popen(
+            ['ros2', 'launch', 'softarm_ros', 'arm.launch.py', *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # a process group, as a terminal has one
+            env=environment(**more),
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *reason):
+        for pid in [*self.nodes().values(), self.process.pid]:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self._reader.join(10.0)
+        self.process.stdout.close()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self._condition:
+                self.text += line
+                self._condition.notify_all()
+
+    def until(self, said, timeout):
+        """Wait until something is printed."""
+        with self._condition:
+            if not self._condition.wait_for(lambda: said in self.text, timeout):
+                pytest.fail(f'{said!r} not within {timeout} s:\n{self.text}')
+
+    def end(self, timeout):
+        """Wait for the end; return exit status and everything printed."""
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f'not ended within {timeout} s:\n{self.text}')
+        self._reader.join(10.0)
+        return status, self.text
+
+    def ctrl_c(self):
+        """Press Ctrl-C: the signal goes to everything in the terminal."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def nodes(self):
+        """Return the process ids of what has been started, by executable."""
+        return {name: int(pid) for name, pid in STARTED.findall(self.text)}
+
+
+def alive(pid):
+    """Return whether a process runs; one that has ended and was not asked for does not."""
+    try:
+        stat = Path(f'/proc/{pid}/stat').read_text()
+    except OSError:
+        return False
+    return stat.rpartition(')')[2].split()[0] != 'Z'
+
+
+def wait_until(condition, timeout, what):
+    """Poll a condition until it holds."""
+    end = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f'{what} not within {timeout} s')
+        time.sleep(0.02)

@@ -1,0 +1,133 @@
+"""What a laboratory meets in its first hour, with the real `ros2 launch`."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from real_launch import RealLaunch, alive, environment, wait_until, why_not
+
+pytestmark = [pytest.mark.skipif(bool(why_not()), reason=why_not()), pytest.mark.slow]
+
+COLD_S = 300.0  # to compile everything on a busy machine
+START_S = 60.0
+# Green to white; what is wrong is none of these.
+RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Exception')
+
+
+@pytest.fixture
+def short(tmp_path):
+    """Return a trajectory of two seconds."""
+    path = tmp_path / 'short.yaml'
+    path.write_text(
+        'type: waypoints\nframe: base\nclosed: false\nlaps: 1\nspeed: 0.02\n'
+        'points: [[0.06, 0.0, 0.24], [0.06, 0.03, 0.24]]\n'
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    'argument, expected',
+    [
+        ('rate:=abc', 'rate:=abc: expected a number'),
+        ('laps:=two', 'laps:=two: expected a whole number'),
+        ('seed:=x', 'seed:=x: expected a whole number'),
+        ('home:=maybe', 'home:=maybe: expected true or false'),
+        ('home:=True', "home: the simulated arm of backend 'sim' starts at rest"),
+        ('rig:=cable_arn', "did you mean 'cable_arm'"),
+        ('trajectory:=nowhere', 'nowhere'),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_starts(argument, expected):
+    with RealLaunch(argument) as launch:
+        status, text = launch.end(START_S)
+    assert status == 1
+    assert expected in text
+    assert not launch.nodes()
+
+
+def test_a_missing_viewer_is_told_before_anything_starts():
+    from ament_index_python.packages import get_packages_with_prefixes
+
+    if 'rviz2' in get_packages_with_prefixes():
+        pytest.skip('rviz2 is installed')
+    with RealLaunch('rviz:=true') as launch:
+        status, text = launch.end(START_S)
+    assert status == 1
+    assert 'rviz2 is not installed: apt install' in text
+    assert not launch.nodes()
+
+
+def test_no_node_survives_when_the_launch_is_killed():
+    with RealLaunch('laps:=50') as launch:
+        launch.until('supervisor]: running', COLD_S)
+        nodes = launch.nodes()
+        assert {'plant_node', 'tracker_node', 'supervisor_node'} <= set(nodes)
+        os.kill(launch.process.pid, signal.SIGKILL)
+        wait_until(lambda: not any(map(alive, nodes.values())), 6.0, 'all nodes have ended')
+
+
+def test_ctrl_c_ends_a_running_arm_without_a_word_in_red():
+    with RealLaunch('laps:=50') as launch:
+        launch.until('supervisor]: running', COLD_S)
+        launch.ctrl_c()
+        status, text = launch.end(10.0)
+        assert status == 0
+        assert not [line for line in text.splitlines() if any(word in line for word in RED)]
+        assert not any(map(alive, launch.nodes().values()))
+
+
+def test_ctrl_c_while_kernels_are_compiled_ends_it_at_once(tmp_path):
+    with RealLaunch('rig:=cable_arm_single', NUMBA_CACHE_DIR=str(tmp_path)) as launch:
+        launch.until('preparing cable_arm_single', START_S)
+        wait_until(lambda: list(tmp_path.rglob('*.nbi')), COLD_S, 'the first kernel')
+        launch.ctrl_c()
+        status, text = launch.end(5.0)
+        assert status == 0
+        assert not [line for line in text.splitlines() if any(word in line for word in RED)]
+        assert set(launch.nodes()) == {'prepare_kernels'}
+
+
+def test_ctrl_c_while_nodes_start_ends_them_at_once():
+    with RealLaunch() as launch:
+        launch.until('supervisor_node', COLD_S)
+        launch.ctrl_c()
+        status, text = launch.end(5.0)
+        assert status == 0
+        assert not [line for line in text.splitlines() if any(word in line for word in RED)]
+
+
+def test_exit_on_done_ends_with_the_run_and_its_bag(short, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from rosbags.highlevel import AnyReader
+
+    bag = tmp_path / 'bag'
+    arguments = ('exit_on_done:=true', f'trajectory:={short}', f'bag:={bag}')
+    with RealLaunch(*arguments) as launch:
+        status, text = launch.end(COLD_S)
+    assert status == 0, text
+    assert 'run complete' in text
+    with AnyReader([bag]) as reader:
+        topics = {connection.topic: connection.msgcount for connection in reader.connections}
+    wanted = ('/cable_arm/tip/pose', '/cable_arm/actuators/command', '/rosout', '/diagnostics')
+    assert all(topics.get(topic) for topic in wanted), topics
+
+
+def test_exit_on_done_tells_that_a_run_failed():
+    with RealLaunch('exit_on_done:=true', 'laps:=50') as launch:
+        launch.until('supervisor]: running', COLD_S)
+        estop = ('service', 'call', '/cable_arm/supervisor/estop', 'std_srvs/srv/Trigger')
+        subprocess.run(['ros2', *estop], check=True, env=environment(), timeout=START_S)
+        status, text = launch.end(30.0)
+    assert status == 1
+    assert 'run not completed: the arm was held' in text
+
+
+def test_a_node_that_fails_ends_the_launch_with_an_error():
+    with RealLaunch('laps:=50') as launch:
+        launch.until('supervisor]: running', COLD_S)
+        os.kill(launch.nodes()['inverse_kinematics_node'], signal.SIGKILL)
+        status, text = launch.end(15.0)
+        assert status == 1
+        assert 'inverse_kinematics has ended with exit status -9' in text
+        assert not any(map(alive, launch.nodes().values()))
