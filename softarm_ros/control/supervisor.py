@@ -127,6 +127,14 @@ class Supervisor:
                 return
         self._bad.pop('actuator state', None)
 
+    def on_problem(self, kind: str, text: str | None) -> None:
+        """Something of a kind is wrong (text: what, with value and limit), or None: it is not."""
+        if text is None:
+            self._bad.pop(kind, None)
+            return
+        self._bad[kind] = text
+        self._fault_if_running(text)
+
     def request_start(self, now_s: float) -> tuple[bool, str]:
         """Allow motion if everything is in order."""
         self._refresh_waiting(now_s)

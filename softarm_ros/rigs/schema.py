@@ -119,6 +119,11 @@ class Rig(ConfigBlock):
         return rig
 
     @property
+    def base_frames(self) -> tuple[str, str]:
+        """Names of the base frame that measured poses may carry."""
+        return ('base', f'{self.name}/base')
+
+    @property
     def actuator_names(self) -> tuple[str, ...]:
         """Names in the order of every actuation vector."""
         return tuple(actuator.name for actuator in self.actuators)
