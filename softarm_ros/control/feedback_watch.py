@@ -132,21 +132,18 @@ class FeedbackWatch:
             return foreign
         if tip.shape != (3,) or not np.all(np.isfinite(tip)):
             return f'pose is not finite: tip position {tip.tolist()}'
-        if not stamp_s > self._last_stamp_s:
-            behind = 1e3 * (self._last_stamp_s - stamp_s)
-            return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
-        age, oldest, ahead = now_s - stamp_s, c.max_age_s * self._stretch, self._ahead_s
+        age = now_s - stamp_s
+        oldest, ahead = c.max_age_s * self._stretch, c.max_ahead_s * self._stretch
         if age > oldest:
             return f'pose stamp is {1e3 * age:.0f} ms old (limit {1e3 * oldest:.0f} ms)'
         if -age > ahead:
             return (
                 f'pose stamp lies {-1e3 * age:.0f} ms in the future (limit {1e3 * ahead:.0f} ms)'
             )
+        if not stamp_s > self._last_stamp_s:
+            behind = 1e3 * (self._last_stamp_s - stamp_s)
+            return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
         return None
-
-    @property
-    def _ahead_s(self) -> float:
-        return self.config.max_ahead_s * self._stretch
 
     def _note_still(self, stamp_s: float, tip: Array) -> None:
         anchor = self._still_at
