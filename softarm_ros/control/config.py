@@ -51,9 +51,7 @@ class FeedbackWatchConfig(ConfigBlock):
     drift_share: float = Field(
         default=0.5, ge=0.0, lt=1.0, description="... beyond this share of the model's motion"
     )
-    max_model_error_m: Positive = Field(
-        default=0.1, description='between measured and model tip'
-    )
+    max_model_error_m: Positive = Field(default=0.1, description='between measured and model tip')
     max_tracking_error_m: Positive = Field(
         default=0.05, description='between tip and reference while tracking'
     )

@@ -94,6 +94,11 @@ class FeedbackWatch:
         self._configuration: Array | None = None
         self._tracking_error_m: float | None = None
         self._moving = False
+        # Since the motion began: looks at the model, and poses that repeat themselves.
+        self._lag: Array | None = None  # model tip behind two first-order lags (2, 3)
+        self._still_at: Array | None = None
+        self._still_model: Array | None = None
+        self._model_problem: str | None = None
         self._forget_motion()
 
     # -- single poses
@@ -191,13 +196,11 @@ class FeedbackWatch:
 
     def _forget_motion(self) -> None:
         self._looked_s = -np.inf
-        self._lag: Array | None = None  # model tip behind two first-order lags (2, 3)
+        self._lag = None
         self._models: deque[tuple[float, Array]] = deque()
         self._samples: deque[_Sample] = deque()
-        self._model_problem: str | None = None
-        self._still_at: Array | None = None
+        self._model_problem = self._still_at = self._still_model = None
         self._still_since_s = -np.inf
-        self._still_model: Array | None = None
 
     def _refused_too_long(self, now_s: float) -> str | None:
         since, limit = self._refused_since_s, self.config.max_refused_s

@@ -130,7 +130,7 @@ class FramePairing:
         return self._tip is not None and now_s >= self.ready_at_s()
 
     def ready_at_s(self) -> float:
-        """Return when the newest tip is to be used, with or without sections; inf without a tip."""
+        """Return when the newest tip is to be used, with sections or without; inf: no tip."""
         if self._tip is None:
             return np.inf
         if self._tip.frame.section_tips is not None or not self._waits():

@@ -69,11 +69,11 @@ def _pose_message(transform: Array) -> Pose:
     return message
 
 
-def pose_message(transform: Array, stamp: Time) -> PoseStamped:
-    """Return a stamped pose for a transform (4, 4) in the base frame."""
+def pose_message(transform: Array, stamp: Time, frame_id: str = BASE_FRAME) -> PoseStamped:
+    """Return a stamped pose for a transform (4, 4) in a frame."""
     message = PoseStamped(pose=_pose_message(transform))
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame_id
     return message
 
 
@@ -110,11 +110,11 @@ def transform_of(message: Pose) -> Array:
     return make_pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), position)
 
 
-def pose_array_message(transforms: Array, stamp: Time) -> PoseArray:
-    """Return the poses of transforms (n, 4, 4) in the base frame."""
+def pose_array_message(transforms: Array, stamp: Time, frame_id: str = BASE_FRAME) -> PoseArray:
+    """Return the poses of transforms (n, 4, 4) in a frame."""
     message = PoseArray(poses=[_pose_message(t) for t in transforms])
     message.header.stamp = stamp
-    message.header.frame_id = BASE_FRAME
+    message.header.frame_id = frame_id
     return message
 
 

@@ -14,6 +14,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
+from std_msgs.msg import String
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
@@ -29,7 +30,14 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.pacing import Lockstep, Pacer
 from softarm_ros.nodes.pose_publisher import PosePublisher
-from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
+from softarm_ros.nodes.qos import (
+    HEARTBEAT,
+    MEASUREMENT,
+    PER_CHAMBER,
+    VISUAL,
+    command_qos,
+    listening,
+)
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
@@ -48,7 +56,7 @@ class PlantNode(LifecycleNode):
 
     Faster or slower than real time it publishes /clock, and waits for the command of each control
     period, so that the loop sees the same periods at any speed. Nothing moves unless the
-    supervisor allows it and commands are fresh.
+    supervisor allows it and commands are fresh. `~/inject` takes faults as text, `cameras freeze`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -69,6 +77,7 @@ class PlantNode(LifecycleNode):
         self._plant: Plant | None = None
         self._pacer: Pacer | None = None
         self._held = 'not active'
+        self._injected = 'none'
         self._received = self._refused = 0
         self._lockstep = Lockstep(
             1.0 / self.rig.tracker.rate_hz, 0.5 * self._gate.command_timeout_s
@@ -103,6 +112,9 @@ class PlantNode(LifecycleNode):
             JointState, 'actuators/command', self._on_command, command_qos(deadline)
         )
         self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        self.create_subscription(
+            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
+        )
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -183,6 +195,16 @@ class PlantNode(LifecycleNode):
         if message.name == self._supervisor:
             allowed = conversions.health_of(message).values.get('motion_allowed') == 'true'
             self._gate.on_permit(time.monotonic(), allowed)
+
+    def _on_inject(self, message: String) -> None:
+        if self._plant is None:
+            return
+        try:
+            self._injected = self._plant.inject(message.data)
+        except ValueError as error:
+            self.get_logger().error(f'inject {message.data!r}: {error}')
+            return
+        self.get_logger().warning(f'injected: {self._injected}')
 
     def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
@@ -287,6 +309,7 @@ class PlantNode(LifecycleNode):
         plant, pacer = self._plant, self._pacer
         return {
             'held': self._held,
+            'injected': self._injected,
             'commands': str(self._received),
             'refused': str(self._refused),
             'poses': str(self._poses.count),

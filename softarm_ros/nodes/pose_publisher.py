@@ -27,8 +27,10 @@ class PosePublisher:
         stamps = []
         for frame in frames:
             stamp = conversions.time_message(round((origin_s + frame.stamp_s) * 1e9))
-            self._tip.publish(conversions.pose_message(frame.section_tips[-1], stamp))
-            self._sections.publish(conversions.pose_array_message(frame.section_tips, stamp))
+            tips, frame_id = frame.section_tips, frame.frame_id or conversions.BASE_FRAME
+            # Sections first: a tip that has to wait for its sections delays the loop.
+            self._sections.publish(conversions.pose_array_message(tips, stamp, frame_id))
+            self._tip.publish(conversions.pose_message(tips[-1], stamp, frame_id))
             stamps.append(stamp)
         self.count += len(stamps)
         return stamps

@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 
 from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -29,7 +30,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.qos import HEARTBEAT, listening
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_supervisor
+from softarm_ros.runtime.assembly import build_feedback_watch, build_supervisor
 
 UPDATE_S = 0.01
 HEARTBEAT_HZ = 50.0
@@ -49,7 +50,8 @@ class SupervisorNode(Node):
         super().__init__('supervisor', **options)
         refuse_twin(self)
         rig = declare_rig(self)
-        factor = timeout_factor(declare_time_scale(self))
+        time_scale = declare_time_scale(self)
+        factor = timeout_factor(time_scale)
         declare_priority(self)
         required = declare(
             self, 'required_nodes', ['tracker'], 'names of the nodes that must be alive'
@@ -57,6 +59,8 @@ class SupervisorNode(Node):
         feedback_required = declare(
             self, 'feedback_required', True, 'missing feedback stops the arm'
         )
+        model = declare(self, 'model', '', "model of the tracker; empty: the rig's default")
+        self._tracker = declare(self, 'tracker', 'tracker', 'name of the tracker node')
         self._autostart = declare(self, 'autostart', False, 'start once everything is ready')
         self._me = self.get_name()
         self._supervisor = build_supervisor(
@@ -65,6 +69,13 @@ class SupervisorNode(Node):
             feedback_required=feedback_required,
             time_scale=factor,
         )
+        # In open loop poses are looked at by nobody.
+        self._watch = (
+            build_feedback_watch(rig, model or None, time_scale=time_scale)
+            if feedback_required
+            else None
+        )
+        self._base = BaseFrame(self, rig.base_frames)
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._troubles: dict[str, str] = {}
         self._heartbeat = Heartbeat(self, rig.name, rate_hz=HEARTBEAT_HZ, fill=self._values)
@@ -78,6 +89,10 @@ class SupervisorNode(Node):
         pose_topic = rig.feedback.pose_topic
         self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
         self.create_subscription(PoseStamped, pose_topic, self._on_pose, measurements)
+        if self._watch is not None:
+            self.create_subscription(
+                JointState, 'configuration/command', self._on_configuration, commands
+            )
         self.create_subscription(JointState, 'actuators/command', self._on_command, commands)
         self.create_subscription(JointState, 'actuators/state', self._on_state, measurements)
 
@@ -102,6 +117,8 @@ class SupervisorNode(Node):
         if message.name == self._me:
             return
         health = conversions.health_of(message)
+        if message.name == self._tracker:
+            self._on_tracker(health.values)
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
@@ -112,7 +129,34 @@ class SupervisorNode(Node):
             self._troubles.pop(health.name, None)
 
     def _on_pose(self, message: PoseStamped) -> None:
-        self._supervisor.on_feedback(time.monotonic(), conversions.position_of(message))
+        frame, position = self._base.tip_of(message)
+        if self._watch is not None:
+            stamp = conversions.seconds_of(message.header.stamp)
+            if self._watch.admit(self._ros_time_s(), stamp, frame, position) is not None:
+                self._judge_feedback()
+                return
+        self._supervisor.on_feedback(time.monotonic(), position)
+
+    def _on_configuration(self, message: JointState) -> None:
+        if self._watch is not None:
+            self._watch.on_configuration(message.position)
+
+    def _on_tracker(self, values: dict[str, str]) -> None:
+        """Take what the tracker says of its error and of the section poses."""
+        if self._watch is None:
+            return
+        error_mm = float(values['error_mm']) if values.get('phase') == 'track' else float('nan')
+        self._watch.on_tracking_error(1e-3 * error_mm)
+        self._supervisor.on_problem('sections', values.get('sections') or None)
+
+    def _judge_feedback(self) -> None:
+        if self._watch is not None:
+            moving = self._status.state is SafetyState.RUNNING
+            problem = self._watch.problem(self._ros_time_s(), moving=moving)
+            self._supervisor.on_problem('feedback watch', problem)
+
+    def _ros_time_s(self) -> float:
+        return 1e-9 * float(self.get_clock().now().nanoseconds)
 
     def _on_command(self, message: JointState) -> None:
         self._supervisor.on_command(time.monotonic(), message.position)
@@ -125,6 +169,7 @@ class SupervisorNode(Node):
     def _update(self) -> None:
         now = time.monotonic()
         before = self._status
+        self._judge_feedback()
         self._status = status = self._supervisor.update(now)
         if self._autostart and status.state is SafetyState.READY:
             self._autostart = False

@@ -162,6 +162,7 @@ def graph_plan(
         node('markers', real_time_priority=priority // 2),
         node(
             'supervisor',
+            model=model_name,
             required_nodes=_watched(backend, arm),
             autostart=autostart,
             feedback_required=not open_loop,

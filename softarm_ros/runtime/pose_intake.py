@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,10 @@ class PoseIntake:
         frame = self.frames.take(now_s, wait=wait)
         if frame is None:
             return None
-        seen = None if frame.section_tips is None else self._observe(frame.section_tips)
+        seen = None
+        if frame.section_tips is not None:
+            with contextlib.suppress(ValueError):  # tips that tell no configuration
+                seen = self._observe(frame.section_tips)
         return PoseSample(1e-9 * frame.stamp_ns, frame.position, seen), frame.stamp_ns
 
 

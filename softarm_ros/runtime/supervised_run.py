@@ -174,6 +174,8 @@ def run_supervised(
 
     Parameters
     ----------
+    rig, trajectory, task, laps, seed
+        As of `run_direct`.
     start_s : float
         When the start is asked for; at rest until then.
     fault, fault_s : str, float
@@ -182,6 +184,8 @@ def run_supervised(
         When the run ends at the latest.
     after_fault_s : float
         How long it goes on once the supervisor has stopped the arm.
+    should_stop : callable
+        Asked every control period; True ends the run.
 
     Raises
     ------
