@@ -45,6 +45,8 @@ class SupervisedRun:
         Of the looks.
     tip, reference : (n, 3)
         True tip and reference of that moment [m].
+    effort : (n, m)
+        Of the actuators, as reported.
     phase : (n,) of str
         Of the control loop.
     started_s, tracking_s : float or None
@@ -63,6 +65,7 @@ class SupervisedRun:
     time_s: Array
     tip: Array
     reference: Array
+    effort: Array
     phase: NDArray[np.str_]
     started_s: float | None
     tracking_s: float | None
@@ -106,9 +109,9 @@ class SupervisedArm:
         """Simulated time [s]."""
         return self.plant.time_s
 
-    def start(self) -> bool:
-        """Ask the supervisor to let the arm move; return whether it does."""
-        return self.supervisor.request_start(self.now_s)[0]
+    def start(self) -> tuple[bool, str]:
+        """Ask the supervisor to let the arm move; return whether it does, or why not."""
+        return self.supervisor.request_start(self.now_s)
 
     def cycle(self) -> CycleOutput:
         """Run one cycle of the loop on what has been measured, without letting time pass."""
@@ -166,6 +169,7 @@ def run_supervised(
     fault: str | None = None,
     fault_s: float = math.inf,
     until_s: float = math.inf,
+    until_tracking_s: float | None = None,
     after_fault_s: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SupervisedRun:
@@ -182,6 +186,8 @@ def run_supervised(
         What the plant is told to break, `cameras freeze`, and when.
     until_s : float
         When the run ends at the latest.
+    until_tracking_s : float, optional
+        How long after the begin of tracking it ends at the latest.
     after_fault_s : float
         How long it goes on once the supervisor has stopped the arm.
     should_stop : callable
@@ -194,18 +200,22 @@ def run_supervised(
 
     """
     arm = SupervisedArm(rig, trajectory, task=task, laps=laps, seed=seed)
-    rows: list[tuple[float, Array, Array, str]] = []
+    rows: list[tuple[float, Array, Array, Array, str]] = []
     started = tracking = faulted = None
     reason, broken, completed = '', False, False
     while arm.now_s < until_s and not should_stop():
         if fault is not None and not broken and arm.now_s >= fault_s - 1e-9:
             arm.plant.inject(fault)
             broken = True
-        if started is None and arm.now_s >= start_s - 1e-9 and arm.start():
-            started = arm.now_s
+        if started is None and arm.now_s >= start_s - 1e-9:
+            may_move, reason = arm.start()
+            if may_move:
+                started, reason = arm.now_s, ''
         output = arm.cycle()
         if tracking is None and output.phase is Phase.TRACK:
             tracking = arm.now_s
+            if until_tracking_s is not None:
+                until_s = min(until_s, tracking + until_tracking_s)
         if output.phase is Phase.DONE:
             completed = True
             break
@@ -216,6 +226,7 @@ def run_supervised(
                     arm.now_s,
                     arm.plant.true_section_tips()[-1, :3, 3].copy(),
                     output.reference_position.copy(),
+                    arm.plant.actuator_state().effort.copy(),
                     output.phase.value,
                 )
             )
@@ -223,13 +234,12 @@ def run_supervised(
                 faulted, reason = arm.now_s, arm.status.reason
         if faulted is not None and arm.now_s >= faulted + after_fault_s:
             break
-    if started is None and not reason:
-        reason = arm.status.reason
-    times, tips, references, phases = zip(*rows)
+    times, tips, references, efforts, phases = zip(*rows)
     return SupervisedRun(
         np.array(times),
         np.array(tips),
         np.array(references),
+        np.array(efforts),
         np.array(phases),
         started,
         tracking,
