@@ -29,6 +29,34 @@ class TrackerConfig(ConfigBlock):
     max_jerk_m_s3: Positive = 0.5
 
 
+class FeedbackWatchConfig(ConfigBlock):
+    """When measured poses are not believed."""
+
+    max_age_s: Positive = Field(default=0.2, description='of a time stamp when the pose comes')
+    max_ahead_s: Positive = Field(default=0.05, description='of a time stamp in the future')
+    max_refused_s: Positive = Field(default=0.1, description='of poses refused in a row')
+    sections_timeout_s: Positive = Field(
+        default=1.0, description='of tips that come without their sections'
+    )
+    frozen_s: Positive = Field(default=0.05, description='of poses that repeat themselves ...')
+    frozen_resolution_m: NonNegative = Field(default=1e-6, description='... to within this ...')
+    frozen_motion_m: Positive = Field(
+        default=0.001, description='... while the command moves the tip by this'
+    )
+    response_s: NonNegative = Field(default=0.05, description='of the arm to a command')
+    window_s: Positive = Field(default=0.5, description='in which a drift is looked for')
+    max_drift_m: Positive = Field(
+        default=0.02, description='change of measured less model tip within the window ...'
+    )
+    drift_share: float = Field(
+        default=0.5, ge=0.0, lt=1.0, description="... beyond this share of the model's motion"
+    )
+    max_model_error_m: Positive = Field(default=0.1, description='between measured and model tip')
+    max_tracking_error_m: Positive = Field(
+        default=0.05, description='between tip and reference while tracking'
+    )
+
+
 class SupervisorConfig(ConfigBlock):
     """When the arm is stopped."""
 
@@ -45,3 +73,4 @@ class SupervisorConfig(ConfigBlock):
         default=5.0, description='wall clock; a simulation that is held for longer has a fault'
     )
     max_pose_jump_m: Positive = Field(default=0.05, description='between consecutive poses')
+    feedback_watch: FeedbackWatchConfig = FeedbackWatchConfig()

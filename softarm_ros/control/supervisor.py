@@ -148,6 +148,14 @@ class Supervisor:
                 return
         self._bad.pop('actuator state', None)
 
+    def on_problem(self, kind: str, text: str | None) -> None:
+        """Something of a kind is wrong (text: what, with value and limit), or None: it is not."""
+        if text is None:
+            self._bad.pop(kind, None)
+            return
+        self._bad[kind] = text
+        self._fault_if_moving(text)
+
     # -- what is asked
 
     def request_start(self, now_s: float, wall_s: float | None = None) -> tuple[bool, str]:

@@ -13,8 +13,9 @@ from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.emulated_arm import EmulationError
-from softarm_ros.emulation.injected_faults import daq_faults, inject, servo_faults
+from softarm_ros.emulation.injected_faults import daq_faults, servo_faults
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
+from softarm_ros.plant.faults import inject
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.plant.plant import Plant
 

@@ -148,7 +148,8 @@ class EmulatedPneumaticArm:
             If there is no such fault; lists those there are.
 
         """
-        from softarm_ros.emulation.injected_faults import InjectedFault, daq_faults, inject
+        from softarm_ros.emulation.injected_faults import daq_faults
+        from softarm_ros.plant.faults import InjectedFault, inject
 
         put = (('X_M', float), ('Y_M', float), ('Z_M', float), ('KG', float))
         known = {

@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
+from softarm_ros.plant.faults import Faults, InjectedFault
 
 _OPEN_V = 0.02  # what an input with a pull-down reads without its sensor
-
-
-@dataclass(frozen=True)
-class InjectedFault:
-    """What the words after the first two mean, and what they do."""
-
-    arguments: tuple[tuple[str, Callable[[str], Any]], ...]
-    work: Callable[..., None]
-
-
-Faults = Mapping[str, InjectedFault]
-
-
-def inject(faults: Faults, line: str) -> str:
-    """
-    Do what a line says; return the line.
-
-    Raises
-    ------
-    ValueError
-        If there is no such fault or an argument is none, with all there are.
-
-    """
-    words = line.split()
-    fault = faults.get(' '.join(words[:2]))
-    given = words[2:]
-    if fault is None or len(given) != len(fault.arguments):
-        raise ValueError(f'no such fault {line!r}; known: {"; ".join(usage(faults))}')
-    fault.work(*(kind(word) for (_, kind), word in zip(fault.arguments, given)))
-    return ' '.join(words)
-
-
-def usage(faults: Faults) -> list[str]:
-    """Return how each fault is written."""
-    return [
-        ' '.join((name, *(argument for argument, _ in fault.arguments)))
-        for name, fault in faults.items()
-    ]
 
 
 def servo_faults(drives: EmulatedDrives) -> Faults:

@@ -41,7 +41,8 @@ class EmulatorNode(LifecycleNode):
     Runs emulated devices and the arm behind them in real time; publishes what cameras would see.
 
     Drivers find the devices through `devices_folder`. It knows nothing of commands: what the arm
-    does comes from the devices alone. `~/inject` takes faults as text, `steppers unplug`.
+    does comes from the devices alone. `~/inject` takes faults as text, `steppers unplug` or
+    `cameras freeze`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -172,7 +173,11 @@ class EmulatorNode(LifecycleNode):
         if self._arm is None:
             return
         try:
-            self._injected = self._arm.inject(message.data)
+            # Cameras and what moves belong to the simulated arm, the rest to its devices.
+            kind = message.data.split()[:1]
+            of_plant = kind in [name.split()[:1] for name in self._arm.plant.faults()]
+            broken = self._arm.plant if of_plant else self._arm
+            self._injected = broken.inject(message.data)
         except (ValueError, RuntimeError, OSError) as error:
             self.get_logger().error(f'inject {message.data!r}: {error}')
             return

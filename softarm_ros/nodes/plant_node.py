@@ -13,6 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
+from std_msgs.msg import String
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.node_base import (
@@ -29,7 +30,7 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
-from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
@@ -48,7 +49,8 @@ class PlantNode(LifecycleNode):
 
     Faster or slower than real time it publishes /clock at the beginning of each control period and
     waits for the command that answers it (`Lockstep`); limits act on simulated time. Nothing
-    moves unless the supervisor allows it and commands are fresh.
+    moves unless the supervisor allows it and commands are fresh. `~/inject` takes faults as text,
+    `cameras freeze`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -72,6 +74,7 @@ class PlantNode(LifecycleNode):
         self._lockstep = Lockstep(self.rig.supervisor.heartbeat_timeout_s)
         self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
         self._tick = -1
+        self._injected = 'none'
         self.due = 0.0
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -103,6 +106,9 @@ class PlantNode(LifecycleNode):
         if isinstance(plant, Gripping) and 'gripper' not in self._extra:
             self._extra['gripper'] = create(FluidPressure, 'gripper/pressure', MEASUREMENT)
             self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
+        self.create_subscription(
+            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
+        )
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -184,6 +190,16 @@ class PlantNode(LifecycleNode):
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'gripper command refused: {error}')
+
+    def _on_inject(self, message: String) -> None:
+        if self._plant is None:
+            return
+        try:
+            self._injected = self._plant.inject(message.data)
+        except ValueError as error:
+            self.get_logger().error(f'inject {message.data!r}: {error}')
+            return
+        self.get_logger().warning(f'injected: {self._injected}')
 
     def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
@@ -281,6 +297,7 @@ class PlantNode(LifecycleNode):
         return {
             'held': self._held,
             'holds': str(self._holds),
+            'injected': self._injected,
             'commands': str(self._received),
             'refused': str(self._refused),
             'poses': str(self._poses.count),

@@ -30,9 +30,10 @@ class PosePublisher:
         stamps = []
         for frame in frames:
             stamp = conversions.time_message(round((origin_s + frame.stamp_s) * 1e9))
-            tips = frame.section_tips
-            self._tip.publish(conversions.pose_message(tips[-1], stamp, self._frame))
-            self._sections.publish(conversions.pose_array_message(tips, stamp, self._frame))
+            tips, frame_id = frame.section_tips, frame.frame_id or self._frame
+            # Sections first: a tip that has to wait for its sections delays the loop.
+            self._sections.publish(conversions.pose_array_message(tips, stamp, frame_id))
+            self._tip.publish(conversions.pose_message(tips[-1], stamp, frame_id))
             stamps.append(stamp)
         self.count += len(stamps)
         return stamps

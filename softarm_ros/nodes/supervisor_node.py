@@ -18,6 +18,7 @@ from std_srvs.srv import Trigger
 from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.node_base import (
@@ -33,7 +34,7 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_supervisor
+from softarm_ros.runtime.assembly import build_feedback_watch, build_supervisor
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.machine_load import MachineLoad
 
@@ -71,6 +72,8 @@ class SupervisorNode(Node):
         strict = declare(
             self, 'strict', True, 'lateness is a fault; false: a simulation is held and goes on'
         )
+        model = declare(self, 'model', '', "model of the tracker; empty: the rig's default")
+        self._tracker = declare(self, 'tracker', 'tracker', 'name of the tracker node')
         self._autostart = declare(self, 'autostart', False, 'start once everything is ready')
         self._simulated = bool(self.get_parameter('use_sim_time').value)
         self._clock_s = 0.0
@@ -82,6 +85,13 @@ class SupervisorNode(Node):
             strict=strict,
             real_time=time_scale == 1.0,
         )
+        # In open loop poses are looked at by nobody.
+        self._watch = (
+            build_feedback_watch(rig, model or None, time_scale=time_scale)
+            if feedback_required
+            else None
+        )
+        self._base = BaseFrame(self, rig.base_frames)
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._permitted: bool | None = None
         self._next_permit = self._due = 0.0
@@ -101,6 +111,10 @@ class SupervisorNode(Node):
         pose_topic = rig.feedback.pose_topic
         self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
         self.create_subscription(PoseStamped, pose_topic, self._on_pose, measurements)
+        if self._watch is not None:
+            self.create_subscription(
+                JointState, 'configuration/command', self._on_configuration, commands
+            )
         self.create_subscription(JointState, 'actuators/command', self._on_command, commands)
         self.create_subscription(JointState, 'actuators/state', self._on_state, measurements)
         if self._simulated:
@@ -135,6 +149,8 @@ class SupervisorNode(Node):
         if message.name == self._me:
             return
         health = conversions.health_of(message)
+        if message.name == self._tracker:
+            self._on_tracker(health.values)
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
@@ -142,8 +158,35 @@ class SupervisorNode(Node):
         self._healths[health.name] = health
 
     def _on_pose(self, message: PoseStamped) -> None:
-        now = self._now_s(time.monotonic())
-        self._supervisor.on_feedback(now, conversions.position_of(message))
+        frame, position = self._base.tip_of(message)
+        if self._watch is not None:
+            stamp = conversions.seconds_of(message.header.stamp)
+            if self._watch.admit(self._ros_time_s(), stamp, frame, position) is not None:
+                self._judge_feedback()
+                return
+        self._supervisor.on_feedback(self._now_s(time.monotonic()), position)
+
+    def _on_configuration(self, message: JointState) -> None:
+        if self._watch is not None:
+            self._watch.on_configuration(message.position)
+
+    def _on_tracker(self, values: dict[str, str]) -> None:
+        """Take what the tracker says of its error and of the section poses."""
+        if self._watch is None:
+            return
+        error_mm = float(values['error_mm']) if values.get('phase') == 'track' else float('nan')
+        self._watch.on_tracking_error(1e-3 * error_mm)
+        self._supervisor.on_problem('sections', values.get('sections') or None)
+
+    def _judge_feedback(self) -> None:
+        if self._watch is not None:
+            moving = self._status.state is SafetyState.RUNNING
+            problem = self._watch.problem(self._ros_time_s(), moving=moving)
+            self._supervisor.on_problem('feedback watch', problem)
+
+    def _ros_time_s(self) -> float:
+        """Return the time [s] that stamps are of."""
+        return self._clock_s if self._simulated else 1e-9 * self.get_clock().now().nanoseconds
 
     def _on_command(self, message: JointState) -> None:
         self._supervisor.on_command(self._now_s(time.monotonic()), message.position)
@@ -159,6 +202,7 @@ class SupervisorNode(Node):
         if self._due > 0.0:
             self._heartbeat.late(wall - self._due)
         self._due = wall + UPDATE_S
+        self._judge_feedback()
         status = self._supervisor.update(self._now_s(wall), wall)
         if self._autostart and status.state is SafetyState.READY:
             self._autostart = False

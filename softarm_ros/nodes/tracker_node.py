@@ -17,6 +17,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -33,7 +34,12 @@ from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos
 from softarm_ros.nodes.timing import DurationHistogram
-from softarm_ros.runtime.assembly import build_loop, describe_reach, permit_timeout_s
+from softarm_ros.runtime.assembly import (
+    build_loop,
+    build_pose_intake,
+    describe_reach,
+    permit_timeout_s,
+)
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
@@ -71,8 +77,9 @@ class TrackerNode(Node):
         self._tick = -1
         self._wait = self._period * (LATE if self._pose_paced else 1.0)
         self.due = float('inf') if self._simulated else 0.0
-        self._newest: PoseStamped | None = None
-        self._configuration: NDArray[np.float64] | None = None
+        self._base = BaseFrame(self, self.rig.base_frames)
+        self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
+        self._refused, self._tell_refusal_s = 0, -np.inf
         self._actuators: NDArray[np.float64] | None = None
         self._jumped = False
         self._last_cycle: int | None = None
@@ -158,6 +165,16 @@ class TrackerNode(Node):
             self._tick = tick
             self._cycle()
 
+    def _cycle_on_pose(self) -> None:
+        """Run a cycle if a pose paces it now, else see to it that its waiting ends."""
+        if self._simulated or not self._pose_paced or self._since_cycle() < self._early:
+            return
+        frames, now = self._intake.frames, self._now_s()
+        if frames.ready(now):
+            self._cycle()
+        else:
+            self.due = min(self.due, time.monotonic() + max(frames.ready_at_s() - now, 0.0))
+
     def _now_ns(self) -> int:
         """Return ROS time."""
         return self._clock_ns if self._simulated else int(self.get_clock().now().nanoseconds)
@@ -177,22 +194,23 @@ class TrackerNode(Node):
     # -- inputs
 
     def _on_pose(self, message: PoseStamped) -> None:
-        self._newest = message
-        if self._pose_paced and not self._simulated and self._since_cycle() >= self._early:
-            self._cycle()
+        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
+        refusal = self._intake.on_tip(self._now_s(), stamp_ns, *self._base.tip_of(message))
+        if refusal is None:
+            self._cycle_on_pose()
+            return
+        self._refused += 1
+        if time.monotonic() >= self._tell_refusal_s:  # values change from pose to pose
+            self._tell_refusal_s = time.monotonic() + 1.0
+            self._tell(Event(self._now_s(), 'error', 'tracker', f'{refusal}; not used'))
 
     def _on_sections(self, message: PoseArray) -> None:
-        try:
-            seen = self.loop.model.observed_configuration(conversions.transforms_of(message))
-        except ValueError:
-            return  # the tip's pose of the same frame is reported as not finite
-        self._configuration = seen
-        if seen is not None:
-            self._state.publish(
-                conversions.joint_message(
-                    self.loop.model.configuration_names, seen, message.header.stamp
-                )
-            )
+        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
+        # Sections in a wrong frame, or not finite, say no more than the tip of that frame does.
+        with contextlib.suppress(ValueError):
+            measured = self._base.sections_of(message)
+            if self._intake.on_sections(self._now_s(), stamp_ns, *measured) is None:
+                self._cycle_on_pose()
 
     def _on_actuators(self, message: JointState) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
@@ -267,8 +285,7 @@ class TrackerNode(Node):
         self._last_cycle = self._pacing_ns()
         self._schedule()
         now = self._now_ns()
-        message, self._newest = self._newest, None
-        pose, stamp = self._sample(message, conversions.time_message(now))
+        pose, stamp = self._sample(now)
         # A command carries the time stamp of the pose it was computed from.
         answers = stamp if not self.loop.open_loop else conversions.time_message(now)
         began = time.perf_counter()
@@ -283,12 +300,11 @@ class TrackerNode(Node):
             self._gripper.publish(
                 conversions.pressure_message(output.gripper_pressure_Pa, 'gripper', answers)
             )
-        measured = pose is not None and bool(np.all(np.isfinite(pose.position)))
-        reference = output.matched_reference if measured else output.reference_position
+        reference = output.reference_position if pose is None else output.matched_reference
         self._reference.publish(
             conversions.position_message(reference, stamp, self.rig.base_frame)
         )
-        self._count(gap, pose if measured else None)
+        self._count(gap, pose)
         self._after(output)
 
     def _schedule(self) -> None:
@@ -300,15 +316,19 @@ class TrackerNode(Node):
         regular = self.due + self._wait if not self._pose_paced else 0.0
         self.due = regular if now < regular <= now + self._wait else now + self._wait
 
-    def _sample(self, message: PoseStamped | None, now: Time) -> tuple[PoseSample | None, Time]:
-        """Return the pose for the loop, and its time stamp if it is usable, else now."""
-        if message is None:
-            return None, now
-        position = conversions.position_of(message)
-        stamp = message.header.stamp if np.all(np.isfinite(position)) else now
-        pose = PoseSample(
-            conversions.seconds_of(message.header.stamp), position, self._configuration
-        )
+    def _sample(self, now_ns: int) -> tuple[PoseSample | None, Time]:
+        """Return the newest pose for the loop, and its time stamp; without one, now."""
+        # Poses that pace the loop have waited for their sections by now.
+        taken = self._intake.take(1e-9 * now_ns, wait=not self._pose_paced)
+        if taken is None:
+            return None, conversions.time_message(now_ns)
+        pose, stamp = taken[0], conversions.time_message(taken[1])
+        if pose.configuration is not None:
+            self._state.publish(
+                conversions.joint_message(
+                    self.loop.model.configuration_names, pose.configuration, stamp
+                )
+            )
         return pose, stamp
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:
@@ -356,6 +376,9 @@ class TrackerNode(Node):
             'missed': str(self._missed),
             'compute_ms': self._compute.text(),
             'latency_ms': self._latency.text(),
+            'refused_poses': str(self._refused),
+            'frames': self._intake.frames.counts.text(),
+            'sections': self._intake.frames.problem(self._now_s()) or '',
         }
         return values | self._events.values()
 

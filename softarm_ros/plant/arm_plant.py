@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.layout import Array, Loads
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.packing import motor_count, pack_wiring
@@ -22,6 +23,7 @@ from softarm_ros.plant.stepper import Steppers
 __all__ = ['ActuatorState', 'ArmPlant', 'Equilibrium', 'PlantError', 'PoseMeasurement']
 
 _EARLY_S = 1e-9  # rounding of the clock must not delay a command by a step
+_SNAPPED_M = 10.0  # so much loose cable never becomes taut
 
 
 class ArmPlant(SteppedPlant):
@@ -44,6 +46,8 @@ class ArmPlant(SteppedPlant):
         Of every random number.
     tip_load_kg
         Payload: its weight on the tip, without inertia.
+    names
+        Of the motors, for faults; their numbers without.
 
     Attributes
     ----------
@@ -59,9 +63,11 @@ class ArmPlant(SteppedPlant):
         gravity_m_s2: ArrayLike,
         seed: int,
         tip_load_kg: float = 0.0,
+        names: Sequence[str] = (),
     ) -> None:
         super().__init__(config, seed)
         self.config = config
+        self._names = tuple(names) or tuple(map(str, range(motor_count(cables))))
         self._arm = SoftArm(config, cables, gravity_m_s2)
         self._wiring = pack_wiring(config, cables)
         self._steppers = Steppers(config.stepper, motor_count(cables))
@@ -156,6 +162,20 @@ class ArmPlant(SteppedPlant):
             tip_force=self._weight + np.asarray(tip_force, dtype=float),
             tip_moment=tip_moment,
         )
+
+    def _arm_faults(self) -> Faults:
+        motor = actuator_word(self._names)
+        return {
+            'cable snap': InjectedFault((motor,), lambda i: self._let_out(i, _SNAPPED_M)),
+            'cable slip': InjectedFault(
+                (motor, ('MM', float)), lambda i, length: self._let_out(i, 1e-3 * length)
+            ),
+        }
+
+    def _let_out(self, motor: int, length_m: float) -> None:
+        """Make a motor's cable longer; of a pair the one that the motor pulls in."""
+        ours = (self._wiring.motor == motor) & (self._wiring.sign > 0.0)
+        self._wiring.offset[ours] -= length_m
 
     def _command(self, command: ArrayLike, duration_s: float) -> None:
         target = as_actuation(command, len(self._steppers.position), 'command')

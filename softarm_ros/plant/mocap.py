@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import rotation_x, rotation_z
 from softarm_ros.plant.config import MocapConfig
+from softarm_ros.plant.faults import Faults, InjectedFault
 from softarm_ros.plant.mocap_kernels import disturb_poses
 
 Array = NDArray[np.float64]
 
 _EARLY_S = 1e-9  # rounding of the clock must not shift a frame by a step
+
+# The room's frame that an uncalibrated system reports in: turned and moved against the base.
+ROOM_FRAME = 'room'
+X_RB = pose(rotation_z(np.radians(90.0)) @ rotation_x(np.radians(15.0)), [0.02, -0.01, 0.03])
+FUTURE_S, OLD_S = 0.5, 1.0  # by which faulty clocks are wrong
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,14 @@ class PoseMeasurement:
         Time of the measurement [s].
     section_tips : (sections, 4, 4)
         Measured pose of every section's tip in the base frame; the last one is the arm's.
+    frame_id
+        Frame the sensor says they are in; None: the base.
 
     """
 
     stamp_s: float
     section_tips: Array
+    frame_id: str | None = None
 
 
 class Mocap:
@@ -58,6 +69,8 @@ class Mocap:
         self._frames = 0
         self._blind_until_s = -np.inf
         self._under_way: deque[PoseMeasurement] = deque()
+        self._fault = ''
+        self._last: PoseMeasurement | None = None  # delivered before the fault
 
     @property
     def next_frame_s(self) -> float:
@@ -91,8 +104,38 @@ class Mocap:
         while self._under_way:
             if self._under_way[0].stamp_s + self.config.delay_s > now_s + _EARLY_S:
                 break
-            arrived.append(self._under_way.popleft())
+            arrived.append(self._delivered(self._under_way.popleft()))
         return arrived
+
+    def faults(self) -> Faults:
+        """Return what can go wrong with cameras and their software."""
+
+        def fault(name: str) -> InjectedFault:
+            return InjectedFault((), lambda: self._break(name))
+
+        kinds = ('freeze', 'room', 'mislabel', 'stuck', 'future', 'old')
+        return {f'cameras {kind}': fault(kind) for kind in kinds} | {'cameras mend': fault('')}
+
+    def _break(self, fault: str) -> None:
+        self._fault = fault
+
+    def _delivered(self, frame: PoseMeasurement) -> PoseMeasurement:
+        """Return what the cameras' software makes of a frame."""
+        if not self._fault:
+            self._last = frame
+            return frame
+        last = frame if self._last is None else self._last
+        if self._fault == 'freeze':  # the last poses again, with fresh stamps
+            return replace(frame, section_tips=last.section_tips)
+        if self._fault == 'stuck':
+            return replace(frame, stamp_s=last.stamp_s)
+        if self._fault == 'future':
+            return replace(frame, stamp_s=frame.stamp_s + FUTURE_S)
+        if self._fault == 'old':
+            return replace(frame, stamp_s=frame.stamp_s - OLD_S)
+        # In the room's frame: said so (room), or called the base all the same (mislabel).
+        name = ROOM_FRAME if self._fault == 'room' else None
+        return replace(frame, section_tips=X_RB @ frame.section_tips, frame_id=name)
 
     def _sees(self, now_s: float) -> bool:
         starts = self._dropouts.random() < self.config.dropout_probability

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from numpy.typing import ArrayLike
 
 from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.plant.faults import Faults
 from softarm_ros.plant.mocap import PoseMeasurement
 
 
@@ -53,6 +54,14 @@ class Plant(Protocol):
 
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
+        ...
+
+    def faults(self) -> Faults:
+        """Return what can break in it."""
+        ...
+
+    def inject(self, fault: str) -> str:
+        """Break something, `cameras freeze`; return it. ValueError lists what can break."""
         ...
 
     def true_section_tips(self) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.plant.actuator_state import Array
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.faults import Faults, inject
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
 
@@ -85,6 +86,22 @@ class SteppedPlant(ABC):
         """Return the measured poses that have arrived since the last call, oldest first."""
         return self._mocap.poll(self.time_s)
 
+    def faults(self) -> Faults:
+        """Return what can break: the cameras, and what the subclass has of its own."""
+        return {**self._mocap.faults(), **self._arm_faults()}
+
+    def inject(self, fault: str) -> str:
+        """
+        Break something, `cameras freeze` for example; return what was done.
+
+        Raises
+        ------
+        ValueError
+            If there is no such fault; lists those there are.
+
+        """
+        return inject(self.faults(), fault)
+
     @abstractmethod
     def hold(self) -> None:
         """Let the actuators stop as fast as they can and stay where they are."""
@@ -92,6 +109,10 @@ class SteppedPlant(ABC):
     @abstractmethod
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
+
+    @abstractmethod
+    def _arm_faults(self) -> Faults:
+        """Return what can break in the arm and its drives."""
 
     @abstractmethod
     def _command(self, command: ArrayLike, duration_s: float) -> None:

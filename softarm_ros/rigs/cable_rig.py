@@ -124,7 +124,14 @@ class CableRig(Rig):
             cables.append(PlantCable(section, angle, motor))
             if a.pair:
                 cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
-        return ArmPlant(self.plant, cables, self.gravity_m_s2, seed, self.tip_load_kg)
+        return ArmPlant(
+            self.plant,
+            cables,
+            self.gravity_m_s2,
+            seed,
+            self.tip_load_kg,
+            names=self.actuator_names,
+        )
 
     def actuator_driver(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of the stepper board."""

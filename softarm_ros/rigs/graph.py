@@ -175,6 +175,7 @@ def graph_plan(
             'supervisor',
             required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in arm)],
             strict=strict or backend != 'sim',
+            model=model_name,
             autostart=autostart,
             feedback_required=not open_loop,
             real_time_priority=priority,

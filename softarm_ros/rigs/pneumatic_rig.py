@@ -126,6 +126,7 @@ class PneumaticRig(Rig):
             in_water,
             self.tip_load_kg,
             self.play_compensation,
+            self.actuator_names,
         )
 
     def actuator_driver(self, devices: Devices) -> ActuatorDriver:

@@ -129,6 +129,11 @@ class Rig(ConfigBlock):
         return f'{self.frame_prefix}base'
 
     @property
+    def base_frames(self) -> tuple[str, str]:
+        """Names of the base frame that measured poses may carry."""
+        return ('base', self.base_frame)
+
+    @property
     def actuator_names(self) -> tuple[str, ...]:
         """Names in the order of every actuation vector."""
         return tuple(actuator.name for actuator in self.actuators)

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.control.command_gate import CommandGate
+from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.inverse_kinematics import InverseKinematics
+from softarm_ros.control.measurement_frame import FramePairing
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.models.arm_model import ArmModel, Array
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.addresses import addressed
 from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.loop import Loop
+from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
 
 
+_SECTIONS_WAIT = 0.3  # share of a control period that a tip waits for the sections of its frame
 _PRETENSION_USE = 0.2  # share of the actuators' speed with which pretension is wound up
 
 
@@ -193,6 +198,44 @@ def build_supervisor(
         feedback_required=feedback_required,
         strict=strict,
         permit_timeout_s=permit_timeout_s(rig, real_time=real_time),
+    )
+
+
+def build_pose_intake(rig: Rig, model: ArmModel, *, time_scale: float = 1.0) -> PoseIntake:
+    """Return the tracker's way from measured poses to pose samples."""
+    watch = rig.supervisor.feedback_watch
+    return PoseIntake(
+        FeedbackWatch(watch, rig.base_frames, time_scale=time_scale),
+        FramePairing(
+            _SECTIONS_WAIT / rig.tracker.rate_hz,
+            rig.supervisor.feedback_timeout_s,
+            watch.sections_timeout_s,
+        ),
+        model.observed_configuration,
+    )
+
+
+def build_feedback_watch(
+    rig: Rig, model: str | None = None, *, time_scale: float = 1.0
+) -> FeedbackWatch:
+    """
+    Return the supervisor's watch over measured poses, beside the controller's model.
+
+    The limits are those of the rig's default model; with another one poses are not compared.
+    """
+    arm = rig.model() if rig.model_name(model) == rig.default_model else None
+
+    def tip_of(configuration: Array) -> Array:
+        assert arm is not None
+        return arm.tip_and_jacobian(configuration)[0]
+
+    if arm is not None:
+        tip_of(arm.rest_configuration)  # loads compiled code now, not in motion
+    return FeedbackWatch(
+        rig.supervisor.feedback_watch,
+        rig.base_frames,
+        None if arm is None else tip_of,
+        time_scale=time_scale,
     )
 
 

@@ -14,10 +14,12 @@ from softarm_ros.runtime.assembly import (
     build_inverse_kinematics,
     build_loop,
     build_plant,
+    build_pose_intake,
     describe_reach,
 )
 from softarm_ros.runtime.events import Event
-from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
+from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 
 if TYPE_CHECKING:
@@ -51,17 +53,14 @@ def run_direct(
     events = _reach_events(loop)
     compute_ms: list[float] = []
     origin = body.time_s
-    pose: PoseSample | None = None
+    intake = build_pose_intake(rig, loop.model)
     loop.start(origin)
     completed = False
     while not should_stop():
         now = body.time_s
-        frames = body.poll_poses()
-        pose = None
-        if frames:
-            tips = frames[-1].section_tips
-            seen = loop.model.observed_configuration(tips)
-            pose = PoseSample(frames[-1].stamp_s, tips[-1, :3, 3], seen)
+        measure(body, intake, now)
+        taken = intake.take(now)
+        pose = None if taken is None else taken[0]
         began = time.perf_counter()
         output = loop.cycle(now, pose)
         command = stage.actuation_of(output.configuration)

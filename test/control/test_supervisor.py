@@ -316,3 +316,16 @@ def test_rate_bounds_always_leave_room_to_brake():
         x = x + v * period
         assert np.all(x <= LIMITS.position_max + 1e-9)
     np.testing.assert_allclose(x, LIMITS.position_max, atol=1e-6)
+
+
+def test_a_problem_told_from_outside_stops_and_must_be_gone_before_reset():
+    rig = Rig().running()
+    rig.supervisor.on_problem('feedback watch', 'pose repeats itself (limit 1.0 mm)')
+    status = rig.run(0.02)
+    assert status.state is SafetyState.FAULT
+    assert status.reason == 'pose repeats itself (limit 1.0 mm)'
+    refused = rig.supervisor.request_reset(rig.now)
+    assert refused == (False, 'still faulty: pose repeats itself (limit 1.0 mm)')
+    rig.supervisor.on_problem('feedback watch', None)
+    assert rig.run(0.02).state is SafetyState.FAULT  # latched
+    assert rig.supervisor.request_reset(rig.now)[0]

@@ -13,13 +13,14 @@ from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
-from softarm_ros.models.hydraulics.axes_kernels import P0, X
+from softarm_ros.models.hydraulics.axes_kernels import CONDUCTANCE, P0, RELIEF, X
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
 from softarm_ros.models.hydraulics.sections import chamber_drive
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
@@ -28,6 +29,8 @@ from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
 from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 
 Array = NDArray[np.float64]
+
+_TORN_M3_S_PA = 1e-9  # of a torn hose: 0.1 l/s at 100 kPa
 
 
 class HydraulicPlant(SteppedPlant):
@@ -204,6 +207,14 @@ class HydraulicPlant(SteppedPlant):
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in rest length."""
         points = self._arm.arm.shape(self._state.strains).centerline(n)
         return np.asarray(points @ self._base[:3, :3].T)
+
+    def _arm_faults(self) -> Faults:
+        return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
+
+    def _burst(self, chamber: int) -> None:
+        """Tear a hose at its cylinder: the water leaves, and with it the pressure."""
+        self._arm.hydraulics.parameters[chamber, RELIEF] = 0.0
+        self._arm.hydraulics.parameters[chamber, CONDUCTANCE] = _TORN_M3_S_PA
 
     def _command(self, command: ArrayLike, duration_s: float) -> None:
         self._drives.command(self._checked(command))

@@ -11,6 +11,7 @@ from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.plant.actuator_state import ActuatorState, Array
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
@@ -20,6 +21,7 @@ from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
 
 # What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
 _BUILD_STREAM, _VALVE_STREAM = 101, 102
+_BURST_S = 0.1  # time constant with which a torn muscle fills with air
 
 
 class MuscleArmPlant(SteppedPlant):
@@ -102,6 +104,7 @@ class MuscleArmPlant(SteppedPlant):
             [config.muscle_damping_time_s, config.backbone_damping_time_s]
         )
         self._tension = np.zeros(home.size)
+        self._torn = np.zeros(home.size, dtype=bool)
         self._settle()
         self._first_frame()
 
@@ -163,6 +166,13 @@ class MuscleArmPlant(SteppedPlant):
         """Return the lengths (m,) [m] that the muscles have."""
         return self._body.lengths.ravel().copy()
 
+    def _arm_faults(self) -> Faults:
+        return {'muscle burst': InjectedFault((actuator_word(self._names),), self._burst)}
+
+    def _burst(self, muscle: int) -> None:
+        """Let a muscle hold no vacuum: its skeleton pushes it out to full length."""
+        self._torn[muscle] = True
+
     def _command(self, command: ArrayLike, duration_s: float) -> None:
         self._drive.command(self.time_s, self._checked(command), duration_s)
 
@@ -194,6 +204,9 @@ class MuscleArmPlant(SteppedPlant):
     def _advance(self, h: float, steps: int) -> None:
         body, relays = self._body, self.relays
         relays.catch_up(self.time_s)
+        left = np.where(self._torn, np.exp(-h * steps / _BURST_S), 1.0)
+        full = self.config.full_length_m
+        self._gas[:] = full + left * (self._gas - full)
         status = drive_muscle_arm(
             self._gas, self._free, self._tension, relays.open_s, relays.close_s,
             self._filling_times, self._limits, self._offset, self._full_stiffness,

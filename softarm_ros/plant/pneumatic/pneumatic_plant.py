@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
 from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
@@ -43,6 +44,8 @@ class PneumaticPlant(SteppedPlant):
         Payload in the gripper for good.
     compensation
         What the driver in front of the regulators makes up for.
+    names
+        Of the chambers, for faults; their numbers without.
 
     Attributes
     ----------
@@ -59,9 +62,12 @@ class PneumaticPlant(SteppedPlant):
         in_water: bool = False,
         tip_load_kg: float = 0.0,
         compensation: PlayCompensationConfig = NO_COMPENSATION,
+        names: Sequence[str] = (),
     ) -> None:
         super().__init__(config, seed)
         self.config = config
+        self._names = tuple(names) or tuple(map(str, range(len(config.regulators.gain))))
+        self._tight = np.ones(len(config.regulators.gain))  # 0: burst
         self._gravity = np.array(gravity_m_s2, dtype=float)
         self._regulators = Regulators(config.regulators, seed)
         self._compensation = PlayCompensation(compensation, len(config.regulators.gain))
@@ -203,12 +209,19 @@ class PneumaticPlant(SteppedPlant):
         within = np.clip(target, 0.0, self.config.regulators.max_pressure_Pa)
         self._regulators.command(self._compensation.signal(within))
 
+    def _arm_faults(self) -> Faults:
+        return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
+
+    def _burst(self, chamber: int) -> None:
+        """Let a chamber hold no pressure; its regulator, at the valve, goes on believing."""
+        self._tight[chamber] = 0.0
+
     def _advance(self, h: float, steps: int) -> None:
         for _ in range(steps):
             self._step_once(h)
 
     def _step_once(self, h: float) -> None:
-        pressures = self._regulators.advance(h).reshape(-1, 3)
+        pressures = (self._tight * self._regulators.advance(h)).reshape(-1, 3)
         free = [
             chambers.free_strain(chambers.advance(three, h))
             for chambers, three in zip(self._chambers, pressures)

@@ -15,6 +15,7 @@ from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Loads, allocate_scratch
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.stepped_plant import SteppedPlant
 from softarm_ros.plant.tendon_rod.body import cable_paths, rod_dynamics
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
@@ -114,6 +115,7 @@ class TendonRodPlant(SteppedPlant):
         )
         start = self._checked(tension_N, 'tension_N')
         self._winches = WinchState(start.copy(), np.zeros(m), start.copy(), np.zeros(m))
+        self._snapped = np.zeros(m, dtype=bool)
         self._memory = _memory(self._dynamics)
         self._settle()
         self._first_frame()
@@ -192,8 +194,17 @@ class TendonRodPlant(SteppedPlant):
         )
         self._check(status, segment)
 
+    def _arm_faults(self) -> Faults:
+        return {'cable snap': InjectedFault((actuator_word(self._names),), self._snap)}
+
+    def _snap(self, cable: int) -> None:
+        """Let a cable pull no more, and its load cell show it."""
+        self._snapped[cable] = True
+        self._winches.tension[cable] = self._winches.target[cable] = 0.0
+
     def _command(self, command: ArrayLike, duration_s: float) -> None:
-        self._winches.target[:] = self._checked(command, 'command')
+        target = self._checked(command, 'command')
+        self._winches.target[:] = np.where(self._snapped, 0.0, target)
 
     def _advance(self, h: float, steps: int) -> None:
         status, segment = drive_rod(

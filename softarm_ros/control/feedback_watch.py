@@ -1,0 +1,308 @@
+"""Whether measured poses deserve belief: their frame, their stamps, and what the model says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softarm_ros.control.config import FeedbackWatchConfig
+
+Array = NDArray[np.float64]
+TipOf = Callable[[Array], Array]
+
+MODEL_PERIOD_S = 0.05  # between two looks at the model
+_HISTORY_S = 1.0  # of model tips, to match a pose with the tip at its time stamp
+_FORGET_S = 1.0  # poses refused for so long: the sensor's clock is taken as set anew
+
+
+@dataclass
+class Extremes:
+    """
+    How near each rule came to its limit since the last `restart`.
+
+    Attributes
+    ----------
+    drift_m : float
+        Largest excess of a drift over its share of the model's motion; limit `max_drift_m`.
+    model_error_m : float
+        Largest distance between measured and model tip; limit `max_model_error_m`.
+    tracking_error_m : float
+        Largest distance from the reference while tracking; limit `max_tracking_error_m`.
+    still_m : float
+        Largest motion of the model while poses repeated; limit `frozen_motion_m`.
+
+    """
+
+    drift_m: float = 0.0
+    model_error_m: float = 0.0
+    tracking_error_m: float = 0.0
+    still_m: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Measured and model tip (3,) [m] at one time of measurement [s]."""
+
+    stamp_s: float
+    measured: Array
+    model: Array
+
+
+class FeedbackWatch:
+    """
+    Refuses single poses by cheap checks, and tells what is wrong with poses and model together.
+
+    A tracker calls `admit` alone; a supervisor also tells the configuration commands and asks
+    `problem` at any rate, which looks at the model at most every 50 ms. All times are seconds of
+    the clock of the time stamps.
+
+    Parameters
+    ----------
+    config : FeedbackWatchConfig
+        Limits.
+    frame_ids : collection of str
+        Names of the base frame.
+    tip_of : callable, optional
+        Model tip (3,) [m] of a configuration (dof,); without it nothing is compared.
+    time_scale : float
+        Simulated speed: faster than real time, stamps may differ from the clock by more.
+
+    """
+
+    def __init__(
+        self,
+        config: FeedbackWatchConfig,
+        frame_ids: Collection[str],
+        tip_of: TipOf | None = None,
+        *,
+        time_scale: float = 1.0,
+    ) -> None:
+        self.config = config
+        self.frame_ids = tuple(frame_ids)
+        self.extremes = Extremes()
+        self._tip_of = tip_of
+        self._stretch = max(1.0, time_scale)
+        self._last_stamp_s = -np.inf
+        self._pose: tuple[float, Array] | None = None  # newest admitted: stamp, position
+        self._refused_since_s: float | None = None
+        self._refusal = ''
+        self._at_once = False
+        self._configuration: Array | None = None
+        self._tracking_error_m: float | None = None
+        self._moving = False
+        # Since the motion began: looks at the model, and poses that repeat themselves.
+        self._lag: Array | None = None  # model tip behind two first-order lags (2, 3)
+        self._still_at: Array | None = None
+        self._still_model: Array | None = None
+        self._model_problem: str | None = None
+        self._forget_motion()
+
+    # -- single poses
+
+    def admit(
+        self, now_s: float, stamp_s: float, frame_id: str, position: ArrayLike
+    ) -> str | None:
+        """Take a measured tip position (3,) [m]; return why it is not to be used, or None."""
+        tip = np.asarray(position, dtype=float)
+        # A frame and a value that are wrong do not become right by waiting.
+        at_once = frame_id not in self.frame_ids or not np.all(np.isfinite(tip))
+        refusal = self._refused(now_s, stamp_s, frame_id, tip)
+        if refusal is not None:
+            if self._refused_since_s is None:
+                self._refused_since_s = now_s
+            elif now_s - self._refused_since_s > _FORGET_S:
+                self._last_stamp_s = -np.inf
+            self._refusal, self._at_once = refusal, at_once
+            return refusal
+        self._refused_since_s, self._at_once = None, False
+        self._last_stamp_s = stamp_s
+        self._note_still(stamp_s, tip)
+        self._pose = (stamp_s, tip)
+        return None
+
+    def foreign(self, frame_id: str) -> str | None:
+        """Return that a frame is not the base, or None."""
+        if frame_id in self.frame_ids:
+            return None
+        known = ' or '.join(repr(name) for name in self.frame_ids)
+        return f'pose in frame {frame_id!r}, expected {known}'
+
+    def _refused(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
+        c = self.config
+        if (foreign := self.foreign(frame_id)) is not None:
+            return foreign
+        if tip.shape != (3,) or not np.all(np.isfinite(tip)):
+            return f'pose is not finite: tip position {tip.tolist()}'
+        age = now_s - stamp_s
+        oldest, ahead = c.max_age_s * self._stretch, c.max_ahead_s * self._stretch
+        if age > oldest:
+            return f'pose stamp is {1e3 * age:.0f} ms old (limit {1e3 * oldest:.0f} ms)'
+        if -age > ahead:
+            return (
+                f'pose stamp lies {-1e3 * age:.0f} ms in the future (limit {1e3 * ahead:.0f} ms)'
+            )
+        if not stamp_s > self._last_stamp_s:
+            behind = 1e3 * (self._last_stamp_s - stamp_s)
+            return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
+        return None
+
+    def _note_still(self, stamp_s: float, tip: Array) -> None:
+        anchor = self._still_at
+        if anchor is None or np.max(np.abs(tip - anchor)) > self.config.frozen_resolution_m:
+            self._still_at, self._still_since_s = tip, stamp_s
+            self._still_model = None
+
+    # -- what is known beside the poses
+
+    def on_configuration(self, configuration: ArrayLike) -> None:
+        """Take the newest configuration command (dof,); one that is not finite is left out."""
+        values = np.array(configuration, dtype=float)
+        if np.all(np.isfinite(values)):
+            self._configuration = values
+
+    def on_tracking_error(self, error_m: float | None) -> None:
+        """Take how far the tip is from its reference [m]; None while nothing is tracked."""
+        known = error_m is not None and np.isfinite(error_m)
+        self._tracking_error_m = error_m if known else None
+
+    # -- verdict
+
+    def problem(self, now_s: float, *, moving: bool = True) -> str | None:
+        """
+        Return what is wrong with the feedback, with values and limits, or None.
+
+        Poses are compared with the model only while the arm may move, from the start of the
+        motion on: where it stands after a fault, nobody knows what the command means.
+        """
+        if moving and not self._moving:
+            self._forget_motion()
+        self._moving = moving
+        found = [self._refused_too_long(now_s)]
+        if moving:
+            if now_s - self._looked_s >= MODEL_PERIOD_S - 1e-6:
+                self._look(now_s)
+            found += [self._model_problem, self._off_track()]
+        told = '; '.join(text for text in found if text)
+        return told or None
+
+    def restart(self) -> None:
+        """Forget what poses and model were; the extremes too."""
+        self._forget_motion()
+        self.extremes = Extremes()
+
+    def _forget_motion(self) -> None:
+        self._looked_s = -np.inf
+        self._lag = None
+        self._models: deque[tuple[float, Array]] = deque()
+        self._samples: deque[_Sample] = deque()
+        self._model_problem = self._still_at = self._still_model = None
+        self._still_since_s = -np.inf
+
+    def _refused_too_long(self, now_s: float) -> str | None:
+        since, limit = self._refused_since_s, self.config.max_refused_s
+        if since is None or not (self._at_once or now_s - since >= limit - 1e-6):
+            return None
+        return self._refusal
+
+    def _off_track(self) -> str | None:
+        error, limit = self._tracking_error_m, self.config.max_tracking_error_m
+        if error is None:
+            return None
+        self.extremes.tracking_error_m = max(self.extremes.tracking_error_m, error)
+        if error <= limit:
+            return None
+        return f'tip {1e3 * error:.1f} mm from its reference (limit {1e3 * limit:.1f} mm)'
+
+    def _look(self, now_s: float) -> None:
+        """Compare poses with the model."""
+        if self._tip_of is None or self._configuration is None:
+            return
+        period, self._looked_s = now_s - self._looked_s, now_s
+        tip = np.array(self._tip_of(self._configuration), dtype=float)
+        if not np.all(np.isfinite(tip)):
+            return  # the tracker's affair: it refuses such a command
+        self._models.append((now_s, self._lagged(tip, period)))
+        while self._models[0][0] < now_s - _HISTORY_S:
+            self._models.popleft()
+        self._model_problem = self._standing_still(tip) or self._drifting() or None
+
+    def _lagged(self, tip: Array, period: float) -> Array:
+        """Return the tip (3,) as the arm answers: behind two lags of half `response_s`."""
+        lag = 0.5 * self.config.response_s
+        if self._lag is None or lag == 0.0:
+            self._lag = np.array([tip, tip])
+        else:
+            share = -np.expm1(-period / lag)
+            self._lag[0] += share * (tip - self._lag[0])
+            self._lag[1] += share * (self._lag[0] - self._lag[1])
+        return self._lag[1].copy()
+
+    def _standing_still(self, tip: Array) -> str | None:
+        """Return that poses repeat themselves while the command moves the tip (3,) [m]."""
+        if self._pose is None or self._still_at is None:
+            return None
+        if self._still_model is None:
+            self._still_model = tip
+            return None
+        moved = float(np.linalg.norm(tip - self._still_model))
+        lasted = self._pose[0] - self._still_since_s
+        if lasted < self.config.frozen_s:
+            return None
+        self.extremes.still_m = max(self.extremes.still_m, moved)
+        limit = self.config.frozen_motion_m
+        if moved <= limit:
+            return None
+        return (
+            f'pose repeats itself: unchanged for {1e3 * lasted:.0f} ms while the command moves '
+            f'the tip by {1e3 * moved:.1f} mm (limit {1e3 * limit:.1f} mm)'
+        )
+
+    def _drifting(self) -> str | None:
+        """Return that measurement and model part faster or further than they may."""
+        sample = self._matched()
+        if sample is None:
+            return self._model_problem
+        c, samples = self.config, self._samples
+        while samples and samples[0].stamp_s < sample.stamp_s - c.window_s - 1e-6:
+            samples.popleft()
+        apart = sample.measured - sample.model
+        error = float(np.linalg.norm(apart))
+        self.extremes.model_error_m = max(self.extremes.model_error_m, error)
+        told = None
+        for other in samples:
+            change = float(np.linalg.norm(apart - (other.measured - other.model)))
+            motion = float(np.linalg.norm(sample.model - other.model))
+            excess = change - c.drift_share * motion
+            self.extremes.drift_m = max(self.extremes.drift_m, excess)
+            if excess > c.max_drift_m and told is None:
+                told = (
+                    f'measured tip and model part by {1e3 * change:.1f} mm within '
+                    f'{1e3 * (sample.stamp_s - other.stamp_s):.0f} ms (limit '
+                    f'{1e3 * (c.max_drift_m + c.drift_share * motion):.1f} mm)'
+                )
+        samples.append(sample)
+        if error > c.max_model_error_m and told is None:
+            limit = 1e3 * c.max_model_error_m
+            told = f'measured tip is {1e3 * error:.1f} mm from the model (limit {limit:.1f} mm)'
+        return told
+
+    def _matched(self) -> _Sample | None:
+        """Return the newest pose with the model tip at its stamp; None if it is not new."""
+        if self._pose is None:
+            return None
+        stamp, measured = self._pose
+        if stamp < self._models[0][0] or (self._samples and stamp <= self._samples[-1].stamp_s):
+            return None
+        times = [time for time, _ in self._models]
+        after = int(np.searchsorted(times, stamp))
+        if after == len(times):
+            return _Sample(stamp, measured, self._models[-1][1])
+        if after == 0:
+            return _Sample(stamp, measured, self._models[0][1])
+        (t0, before), (t1, behind) = self._models[after - 1], self._models[after]
+        share = (stamp - t0) / (t1 - t0)
+        return _Sample(stamp, measured, before + share * (behind - before))

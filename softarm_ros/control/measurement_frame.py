@@ -1,0 +1,208 @@
+"""Puts together what one camera frame measured: tip and sections, by their common time stamp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeasurementFrame:
+    """
+    What one frame of the pose sensor measured.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Time of the measurement [ns]; an integer, so that equal stamps compare equal.
+    position : (3,)
+        Tip [m], base frame; may hold NaN.
+    section_tips : (sections, 4, 4), optional
+        Of the same frame; None where they did not come with it.
+
+    """
+
+    stamp_ns: int
+    position: Array
+    section_tips: Array | None = None
+
+
+@dataclass
+class FrameCounts:
+    """How many frames were complete, and what became of the others' parts."""
+
+    complete: int = 0
+    tip_only: int = 0
+    superseded: int = 0
+    expired: int = 0
+    unpaired_sections: int = 0
+    late: int = 0
+    duplicate: int = 0
+
+    def text(self) -> str:
+        """Return the counts in one line."""
+        return ', '.join(f'{name} {count}' for name, count in vars(self).items() if count)
+
+
+@dataclass
+class _Open:
+    """A tip that has not been handed out, and when it came."""
+
+    arrived_s: float
+    frame: MeasurementFrame
+
+
+class FramePairing:
+    """
+    Pairs tips and sections of one frame by stamp and hands every frame out once, newest first.
+
+    Until sections have come with a tip they are not waited for: where only tips are measured
+    nothing is delayed. Later a tip waits for its sections `wait_s`, or until the next tip; then it
+    is used without them. A part older than what was handed out is late and dropped, a frame
+    older than `max_age_s` has expired. Times are seconds of one clock.
+
+    Parameters
+    ----------
+    wait_s : float
+        How long a tip waits for its sections.
+    max_age_s : float
+        How long after its arrival a frame may still be handed out.
+    absent_s : float
+        Sections missing for longer than this are a problem, and no longer waited for.
+
+    """
+
+    def __init__(self, wait_s: float, max_age_s: float, absent_s: float) -> None:
+        for name, value in (('wait_s', wait_s), ('max_age_s', max_age_s), ('absent_s', absent_s)):
+            if not 0.0 <= value < np.inf:
+                raise ValueError(f'{name} = {value}: expected a number >= 0')
+        self.wait_s, self.max_age_s, self.absent_s = wait_s, max_age_s, absent_s
+        self.counts = FrameCounts()
+        self._tip: _Open | None = None
+        self._sections: tuple[float, int, Array] | None = None
+        self._handed_out_ns: int | None = None
+        self._paired_s: float | None = None  # when sections last came with a tip
+        self._missing_since_s: float | None = None  # first tip without them since then
+
+    def on_tip(self, now_s: float, stamp_ns: int, position: Array) -> None:
+        """Take a measured tip position (3,) [m]."""
+        if self._is_late(stamp_ns):
+            return
+        held = self._tip
+        if held is not None and stamp_ns == held.frame.stamp_ns:
+            self.counts.duplicate += 1
+            return
+        if held is not None and stamp_ns < held.frame.stamp_ns:
+            self.counts.late += 1
+            return
+        if held is not None:
+            self.counts.superseded += 1
+            if held.frame.section_tips is None:
+                self._note_missing(held.arrived_s)
+        self._tip = _Open(now_s, MeasurementFrame(stamp_ns, np.array(position, dtype=float)))
+        self._match(now_s)
+
+    def on_sections(self, now_s: float, stamp_ns: int, section_tips: Array) -> None:
+        """Take measured section tips (sections, 4, 4)."""
+        if self._is_late(stamp_ns):
+            return
+        held = self._sections
+        matched = self._tip is not None and self._tip.frame.section_tips is not None
+        if (held is not None and stamp_ns == held[1]) or (
+            matched and self._tip is not None and stamp_ns == self._tip.frame.stamp_ns
+        ):
+            self.counts.duplicate += 1
+            return
+        if held is not None and stamp_ns < held[1]:
+            self.counts.late += 1
+            return
+        if held is not None:
+            self.counts.unpaired_sections += 1
+        self._sections = (now_s, stamp_ns, np.array(section_tips, dtype=float))
+        self._match(now_s)
+
+    def ready(self, now_s: float) -> bool:
+        """Return whether `take` would hand a frame out."""
+        return self._tip is not None and now_s >= self.ready_at_s()
+
+    def ready_at_s(self) -> float:
+        """Return when the newest tip is to be used, with sections or without; inf: no tip."""
+        if self._tip is None:
+            return np.inf
+        if self._tip.frame.section_tips is not None or not self._waits():
+            return self._tip.arrived_s
+        return self._tip.arrived_s + self.wait_s
+
+    def take(self, now_s: float, *, wait: bool = True) -> MeasurementFrame | None:
+        """
+        Return the newest frame, once; None if there is none, it waits or it has expired.
+
+        With `wait` False a tip does not wait for its sections any longer.
+        """
+        if self._tip is None or (wait and not self.ready(now_s)):
+            return None
+        taken, self._tip = self._tip, None
+        frame = taken.frame
+        self._handed_out_ns = frame.stamp_ns
+        if self._sections is not None and self._sections[1] <= frame.stamp_ns:
+            self._sections = None
+            self.counts.unpaired_sections += 1
+        if now_s - taken.arrived_s > self.max_age_s:
+            self.counts.expired += 1
+            return None
+        if frame.section_tips is None:
+            self.counts.tip_only += 1
+            self._note_missing(taken.arrived_s)
+        else:
+            self.counts.complete += 1
+        return frame
+
+    def problem(self, now_s: float) -> str | None:
+        """Return that sections which used to come have stayed away for too long, or None."""
+        if self._paired_s is None or self._missing_since_s is None:
+            return None
+        absent = now_s - self._missing_since_s
+        if absent <= self.absent_s:
+            return None
+        return (
+            f'section poses missing for {1e3 * absent:.0f} ms while tip poses come '
+            f'(limit {1e3 * self.absent_s:.0f} ms)'
+        )
+
+    def _waits(self) -> bool:
+        """Return whether sections are expected: they have come, and are not gone for good."""
+        if self._paired_s is None or self._tip is None:
+            return False
+        return self.problem(self._tip.arrived_s) is None
+
+    def _is_late(self, stamp_ns: int) -> bool:
+        if self._handed_out_ns is None or stamp_ns > self._handed_out_ns:
+            return False
+        if stamp_ns == self._handed_out_ns:
+            self.counts.duplicate += 1
+        else:
+            self.counts.late += 1
+        return True
+
+    def _match(self, now_s: float) -> None:
+        tip, sections = self._tip, self._sections
+        if tip is None or sections is None:
+            return
+        arrived_s, stamp_ns, tips = sections
+        if stamp_ns > tip.frame.stamp_ns:
+            return  # of a frame whose tip has not come yet
+        self._sections = None
+        if stamp_ns < tip.frame.stamp_ns or now_s - arrived_s > self.max_age_s:
+            self.counts.unpaired_sections += 1
+            return
+        whole = MeasurementFrame(stamp_ns, tip.frame.position, tips)
+        self._tip = _Open(tip.arrived_s, whole)
+        self._paired_s, self._missing_since_s = now_s, None
+
+    def _note_missing(self, arrived_s: float) -> None:
+        if self._missing_since_s is None:
+            self._missing_since_s = arrived_s

@@ -1,0 +1,169 @@
+"""What happens when something breaks: a supervised run beside the same run without the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
+
+if TYPE_CHECKING:
+    from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+AT_REST_S, START_S = 0.25, 0.5  # when a fault comes before the motion, when that is asked for
+INTO_TRACKING_S = 2.0  # when a fault comes in motion
+HORIZON_S = 6.0  # how long a fault that nobody notices is looked at
+HELD_S = 0.3  # after the supervisor's word the actuators stand
+_MOVED_M = 5e-4  # of the reference: motion has begun
+CAMERA_FAULTS = ('freeze', 'room', 'mislabel', 'stuck', 'future', 'old')
+
+
+@dataclass(frozen=True)
+class Trial:
+    """
+    One fault and what became of it.
+
+    Attributes
+    ----------
+    fault : str
+        As injected.
+    at_rest : bool
+        Injected before the motion.
+    noticed_by : str
+        The supervisor's words; empty: not noticed within the horizon.
+    reaction_s : float or None
+        From the fault to the stop; None: not noticed, or the motion was not allowed to begin.
+    after_motion_s : float or None
+        From the fault or the begin of the motion, whichever is later, to the stop.
+    deviation_m : float
+        Largest distance of the true tip from its way without the fault, until it is held.
+    error_m : float
+        Largest distance of the true tip from the reference, until the stop.
+
+    """
+
+    fault: str
+    at_rest: bool
+    noticed_by: str
+    reaction_s: float | None
+    after_motion_s: float | None
+    deviation_m: float
+    error_m: float
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the supervisor said something."""
+        return bool(self.noticed_by)
+
+
+class FaultTrials:
+    """
+    Trials of one rig on one trajectory, all beside the same run without a fault.
+
+    Parameters
+    ----------
+    rig : Rig
+        What is driven.
+    trajectory : str, optional
+        Name or file; the rig's default without.
+    seed : int
+        Of every random number.
+
+    """
+
+    def __init__(self, rig: Rig, trajectory: str | None = None, seed: int = 0) -> None:
+        self.rig, self.trajectory, self.seed = rig, trajectory, seed
+        probe = self._run(until_tracking_s=INTO_TRACKING_S + HORIZON_S)
+        if probe.tracking_s is None:
+            raise RuntimeError(f'{rig.name}: no tracking to break in on: {probe.reason}')
+        self.clean = probe
+        self.in_motion_s = probe.tracking_s + INTO_TRACKING_S
+        away = np.linalg.norm(probe.reference - probe.reference[0], axis=1)
+        self._moving_s = float(probe.time_s[int(np.argmax(away > _MOVED_M))])
+
+    def faults(self) -> list[tuple[str, bool]]:
+        """Return the faults to try, and whether each comes at rest."""
+        cameras = [(f'cameras {kind}', False) for kind in CAMERA_FAULTS]
+        at_rest = [(f'cameras {kind}', True) for kind in ('freeze', 'room', 'mislabel')]
+        return cameras + at_rest + [(line, False) for line in self._mechanical()]
+
+    def trials(self) -> Iterator[Trial]:
+        """Try all faults."""
+        for fault, at_rest in self.faults():
+            yield self.trial(fault, at_rest=at_rest)
+
+    def trial(self, fault: str, *, at_rest: bool = False) -> Trial:
+        """Try one fault; raises ValueError if the plant has no such fault."""
+        begun = AT_REST_S if at_rest else self.in_motion_s
+        later = max(begun, self._moving_s)
+        run = self._run(fault, begun, later + HORIZON_S)
+        stopped = run.faulted_s
+        if run.started_s is None:
+            return Trial(fault, at_rest, f'no start: {run.reason}', None, None, 0.0, 0.0)
+        # A held loop has no reference of this moment.
+        until = np.inf if stopped is None else stopped
+        rows = (run.time_s >= begun) & (run.time_s <= until)
+        error = np.linalg.norm(run.tip - run.reference, axis=1)[rows]
+        return Trial(
+            fault,
+            at_rest,
+            run.reason,
+            None if stopped is None else stopped - begun,
+            None if stopped is None else max(stopped - later, 0.0),
+            self._deviation(run, begun),
+            float(np.max(error)),
+        )
+
+    def _run(
+        self,
+        fault: str | None = None,
+        fault_s: float = np.inf,
+        until_s: float = np.inf,
+        until_tracking_s: float | None = None,
+    ) -> SupervisedRun:
+        return run_supervised(
+            self.rig,
+            self.trajectory,
+            seed=self.seed,
+            start_s=START_S,
+            fault=fault,
+            fault_s=fault_s,
+            until_s=until_s,
+            until_tracking_s=until_tracking_s,
+            after_fault_s=HELD_S,
+        )
+
+    def _deviation(self, run: SupervisedRun, begun_s: float) -> float:
+        """Return how far the tip left its way [m]: at the same time, held at the same place."""
+        clean, count = self.clean, min(len(run.time_s), len(self.clean.time_s))
+        held = count if run.faulted_s is None else int(np.searchsorted(run.time_s, run.faulted_s))
+        first = int(np.searchsorted(run.time_s, begun_s))
+        apart = [
+            float(np.linalg.norm(run.tip[k] - clean.tip[k]))
+            for k in range(first, min(held + 1, count))
+        ]
+        # The clean arm moves on while this one stands: its way counts, not its place.
+        for k in range(held + 1, count):
+            way = clean.tip[held : k + 1]
+            apart.append(float(np.min(np.linalg.norm(way - run.tip[k], axis=1))))
+        return max(apart, default=0.0)
+
+    def _mechanical(self) -> list[str]:
+        """Return what breaks in the arm: where it works hardest at that moment, and least."""
+        k = int(np.searchsorted(self.clean.time_s, self.in_motion_s))
+        effort = self.clean.effort[min(k, len(self.clean.effort) - 1)]
+        names = self.rig.actuator_names
+        ends = dict.fromkeys((names[int(np.argmax(effort))], names[int(np.argmin(effort))]))
+        kinds = sorted(
+            {
+                kind
+                for kind, fault in self.rig.simulated_arm(self.seed).faults().items()
+                if len(fault.arguments) == 1
+            }
+        )
+        return [f'{kind} {name}' for kind in kinds for name in ends]

@@ -1,0 +1,250 @@
+"""Control loop, supervisor, command gate and plant in one process, on simulated time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.feedback_watch import Extremes
+from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.plant.plant import Gripping
+from softarm_ros.runtime.assembly import (
+    build_command_gate,
+    build_feedback_watch,
+    build_inverse_kinematics,
+    build_loop,
+    build_plant,
+    build_pose_intake,
+    build_supervisor,
+)
+from softarm_ros.runtime.loop import CycleOutput, Phase
+from softarm_ros.runtime.pose_intake import measure
+
+if TYPE_CHECKING:
+    from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+_LOOK_S = 0.01  # between two looks of the supervisor, as its node has it
+_TRACKER = 'tracker'
+WATCH = 'feedback watch'
+
+
+@dataclass(frozen=True)
+class SupervisedRun:
+    """
+    What a supervised run did; n looks of the supervisor, times in simulated seconds.
+
+    Attributes
+    ----------
+    time_s : (n,)
+        Of the looks.
+    tip, reference : (n, 3)
+        True tip and reference of that moment [m].
+    effort : (n, m)
+        Of the actuators, as reported.
+    phase : (n,) of str
+        Of the control loop.
+    started_s, tracking_s : float or None
+        When motion was allowed, when tracking began; None: never.
+    faulted_s : float or None
+        When the supervisor stopped the arm; None: it did not.
+    reason : str
+        Why it did, or why it never started.
+    extremes : Extremes
+        How near the rules of the feedback watch came to their limits.
+    completed : bool
+        The loop came to its end.
+
+    """
+
+    time_s: Array
+    tip: Array
+    reference: Array
+    effort: Array
+    phase: NDArray[np.str_]
+    started_s: float | None
+    tracking_s: float | None
+    faulted_s: float | None
+    reason: str
+    extremes: Extremes
+    completed: bool
+
+
+class SupervisedArm:
+    """
+    A rig as its nodes run it, without topics: the same classes, one after the other.
+
+    The supervisor looks every 10 ms, or every control period where that is shorter. The loop
+    follows its permission as the tracker node does, the plant follows the gate.
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        trajectory: str | None = None,
+        *,
+        task: str | None = None,
+        laps: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.loop = build_loop(rig, trajectory, task=task, laps=laps)
+        self.plant = build_plant(rig, seed)
+        self.supervisor = build_supervisor(rig, [_TRACKER])
+        self.watch = build_feedback_watch(rig)
+        self._intake = build_pose_intake(rig, self.loop.model)
+        self._stage = build_inverse_kinematics(rig)
+        self._gate = build_command_gate(rig)
+        self.looks = max(1, math.ceil(self.loop.period_s / _LOOK_S - 1e-6))
+        self._allowed = False
+        self.status = self.supervisor.update(self.plant.time_s)
+        self.output: CycleOutput | None = None
+
+    @property
+    def now_s(self) -> float:
+        """Simulated time [s]."""
+        return self.plant.time_s
+
+    def start(self) -> tuple[bool, str]:
+        """Ask the supervisor to let the arm move; return whether it does, or why not."""
+        return self.supervisor.request_start(self.now_s)
+
+    def cycle(self) -> CycleOutput:
+        """Run one cycle of the loop on what has been measured, without letting time pass."""
+        now = self.now_s
+        taken = self._intake.take(now)
+        output = self.loop.cycle(now, None if taken is None else taken[0])
+        self.output = output
+        command = self._stage.actuation_of(output.configuration)
+        self.watch.on_configuration(output.configuration)
+        tracking = output.phase is Phase.TRACK
+        self.watch.on_tracking_error(output.error_m if tracking else None)
+        self.supervisor.on_command(now, command)
+        self._gate.on_command(now, command)
+        if output.gripper_pressure_Pa is not None and isinstance(self.plant, Gripping):
+            self.plant.command_gripper(output.gripper_pressure_Pa)
+        return output
+
+    def advance(self) -> None:
+        """Let the time to the next look of the supervisor pass, and look."""
+        command, _ = self._gate.target(self.now_s)
+        self.plant.step(command, self.loop.period_s / self.looks)
+        now = self.now_s
+        for frame in measure(self.plant, self._intake, now):
+            tip = frame.section_tips[-1, :3, 3]
+            if self.watch.admit(now, frame.stamp_s, frame.frame_id or 'base', tip) is None:
+                self.supervisor.on_feedback(now, tip)
+        state = self.plant.actuator_state()
+        self.supervisor.on_actuator_state(now, state.position, state.effort)
+        self.supervisor.on_heartbeat(_TRACKER, now)
+        running = self.status.state is SafetyState.RUNNING
+        self.supervisor.on_problem(WATCH, self.watch.problem(now, moving=running))
+        self.supervisor.on_problem('sections', self._intake.frames.problem(now))
+        self.status = self.supervisor.update(now)
+        self._gate.on_permit(now, self.status.motion_allowed)
+        self._follow(self.status.motion_allowed)
+
+    def _follow(self, allowed: bool) -> None:
+        rising, self._allowed = allowed and not self._allowed, allowed
+        if rising and self.loop.phase is Phase.IDLE:
+            self.loop.start(self.now_s)
+        elif rising:
+            self.loop.resume(self.now_s)
+        elif not allowed:
+            self.loop.hold(self.now_s)
+
+
+def run_supervised(
+    rig: Rig,
+    trajectory: str | None = None,
+    *,
+    task: str | None = None,
+    laps: int | None = None,
+    seed: int = 0,
+    start_s: float = 0.5,
+    fault: str | None = None,
+    fault_s: float = math.inf,
+    until_s: float = math.inf,
+    until_tracking_s: float | None = None,
+    after_fault_s: float = 0.0,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> SupervisedRun:
+    """
+    Drive a trajectory (or a task) under supervision; exactly repeatable for a seed.
+
+    Parameters
+    ----------
+    rig, trajectory, task, laps, seed
+        As of `run_direct`.
+    start_s : float
+        When the start is asked for; at rest until then.
+    fault, fault_s : str, float
+        What the plant is told to break, `cameras freeze`, and when.
+    until_s : float
+        When the run ends at the latest.
+    until_tracking_s : float, optional
+        How long after the begin of tracking it ends at the latest.
+    after_fault_s : float
+        How long it goes on once the supervisor has stopped the arm.
+    should_stop : callable
+        Asked every control period; True ends the run.
+
+    Raises
+    ------
+    ValueError
+        If the plant has no such fault.
+
+    """
+    arm = SupervisedArm(rig, trajectory, task=task, laps=laps, seed=seed)
+    rows: list[tuple[float, Array, Array, Array, str]] = []
+    started = tracking = faulted = None
+    reason, broken, completed = '', False, False
+    while arm.now_s < until_s and not should_stop():
+        if fault is not None and not broken and arm.now_s >= fault_s - 1e-9:
+            arm.plant.inject(fault)
+            broken = True
+        if started is None and arm.now_s >= start_s - 1e-9:
+            may_move, reason = arm.start()
+            if may_move:
+                started, reason = arm.now_s, ''
+        output = arm.cycle()
+        if tracking is None and output.phase is Phase.TRACK:
+            tracking = arm.now_s
+            if until_tracking_s is not None:
+                until_s = min(until_s, tracking + until_tracking_s)
+        if output.phase is Phase.DONE:
+            completed = True
+            break
+        for _ in range(arm.looks):
+            arm.advance()
+            rows.append(
+                (
+                    arm.now_s,
+                    arm.plant.true_section_tips()[-1, :3, 3].copy(),
+                    output.reference_position.copy(),
+                    arm.plant.actuator_state().effort.copy(),
+                    output.phase.value,
+                )
+            )
+            if faulted is None and arm.status.state is SafetyState.FAULT:
+                faulted, reason = arm.now_s, arm.status.reason
+        if faulted is not None and arm.now_s >= faulted + after_fault_s:
+            break
+    times, tips, references, efforts, phases = zip(*rows)
+    return SupervisedRun(
+        np.array(times),
+        np.array(tips),
+        np.array(references),
+        np.array(efforts),
+        np.array(phases),
+        started,
+        tracking,
+        faulted,
+        reason,
+        arm.watch.extremes,
+        completed,
+    )

@@ -1,0 +1,214 @@
+"""Each way in which a pose may deceive: what is said, how soon, and that nothing is said else."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.config import FeedbackWatchConfig
+from softarm_ros.control.feedback_watch import FeedbackWatch
+
+LIMITS = FeedbackWatchConfig(
+    response_s=0.05,
+    max_drift_m=0.006,
+    drift_share=0.5,
+    max_model_error_m=0.05,
+    max_tracking_error_m=0.01,
+)
+FRAMES = ('base', 'arm/base')
+SPEED_M_S = 0.015
+NOISE_M = 2e-4
+DELAY_S = 0.01
+
+
+def tip_of(configuration):
+    """Tip (3,) of a model whose configuration is where its tip is."""
+    return np.array([configuration[0], configuration[1], 0.2])
+
+
+class Camera:
+    """An arm that follows its command, with noise, and what software makes of its poses."""
+
+    def __init__(self, limits=LIMITS, **options):
+        self.watch = FeedbackWatch(limits, FRAMES, tip_of, **options)
+        self.rng = np.random.default_rng(1)
+        self.now, self.x, self.moving = 100.0, 0.0, True
+        self.see = lambda tip: tip
+        self.stamp = lambda stamp: stamp
+        self.frame = 'base'
+        self.error = None
+
+    def run(self, duration, speed=SPEED_M_S):
+        """Return when something was said and what, or (None, None)."""
+        began = self.now
+        while self.now < began + duration - 1e-9:
+            self.now += 0.01
+            self.x += 0.01 * speed
+            tip = np.array([self.x, 0.0, 0.2]) + NOISE_M * self.rng.standard_normal(3)
+            self.watch.admit(self.now, self.stamp(self.now - DELAY_S), self.frame, self.see(tip))
+            self.watch.on_configuration([self.x, 0.0])
+            self.watch.on_tracking_error(self.error)
+            said = self.watch.problem(self.now, moving=self.moving)
+            if said is not None:
+                return self.now - began, said
+        return None, None
+
+
+def test_a_healthy_arm_is_believed():
+    camera = Camera()
+    assert camera.run(3.0) == (None, None)
+    assert camera.run(1.0, speed=0.0) == (None, None)
+    assert camera.run(1.0, speed=0.2) == (None, None)  # a fast approach
+    assert camera.run(1.0, speed=0.0) == (None, None)
+    assert 0.0 < camera.watch.extremes.drift_m < LIMITS.max_drift_m
+
+
+def test_a_pose_that_repeats_itself_while_the_command_moves():
+    camera = Camera()
+    camera.run(1.0)
+    last = np.array([camera.x, 0.0, 0.2])
+    camera.see = lambda tip: last
+    after, said = camera.run(2.0)
+    assert after < 0.2
+    assert 'repeats itself' in said
+    assert 'limit 1.0 mm' in said
+
+
+def test_a_pose_that_repeats_itself_at_rest_is_noticed_once_the_command_moves():
+    camera = Camera()
+    last = np.array([0.0, 0.0, 0.2])
+    camera.see = lambda tip: last
+    assert camera.run(1.0, speed=0.0) == (None, None)
+    after, said = camera.run(2.0)
+    assert after < 0.2
+    assert 'repeats itself' in said
+
+
+def test_a_frozen_pose_with_noise_added_is_noticed_by_the_model():
+    """Slower: the noise hides that it stands still, its distance from the model does not."""
+    camera = Camera()
+    camera.run(1.0)
+    last = np.array([camera.x, 0.0, 0.2])
+    camera.see = lambda tip: last + NOISE_M * camera.rng.standard_normal(3)
+    after, said = camera.run(5.0, speed=0.03)
+    assert after < 1.0
+    assert 'measured tip and model part' in said
+
+
+def test_a_frame_that_is_not_the_base_is_refused_at_once():
+    camera = Camera()
+    camera.run(0.5)
+    camera.frame = 'room'
+    after, said = camera.run(1.0)
+    assert after == pytest.approx(0.01)
+    assert said == "pose in frame 'room', expected 'base' or 'arm/base'"
+    camera.frame = ''
+    assert camera.run(1.0)[1].startswith("pose in frame ''")
+    camera.frame = 'arm/base'
+    assert camera.run(1.0) == (None, None)
+
+
+def test_a_room_frame_that_is_called_base_is_noticed():
+    turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    camera = Camera()
+    camera.see = lambda tip: turned @ tip  # from the beginning: at rest nothing is wrong
+    assert camera.run(1.0, speed=0.0) == (None, None)
+    after, said = camera.run(3.0)
+    assert after * SPEED_M_S < 0.01
+    assert 'measured tip and model part' in said
+
+
+def test_a_tip_far_from_the_model_is_noticed_from_the_start():
+    camera = Camera()
+    camera.see = lambda tip: tip + np.array([0.0, 0.0, 0.06])
+    after, said = camera.run(1.0, speed=0.0)
+    assert after < 0.1
+    assert 'mm from the model (limit 50.0 mm)' in said
+
+
+def test_a_tip_that_springs_away_is_noticed():
+    camera = Camera()
+    camera.run(1.0)
+    camera.see = lambda tip: tip + np.array([0.0, 0.02, 0.0])
+    after, said = camera.run(1.0)
+    assert after <= 0.06
+    assert 'measured tip and model part by 20' in said
+
+
+def test_slow_model_error_is_no_alarm():
+    """These arms are 30 mm from their model along a path; it is the change that tells."""
+    camera = Camera()
+    camera.see = lambda tip: tip + np.array([0.0, 0.1 * camera.x, 0.0])
+    assert camera.run(20.0) == (None, None)
+    assert camera.watch.extremes.model_error_m > 0.025
+
+
+@pytest.mark.parametrize(
+    ('clock', 'what', 'soonest'),
+    [
+        (lambda stamp: 99.0, 'old (limit 200 ms)', 0.1),
+        (lambda stamp: 100.45, 'does not advance', 0.1),
+        (lambda stamp: stamp - 1.0, 'pose stamp is 1010 ms old (limit 200 ms)', 0.1),
+        (lambda stamp: stamp + 0.5, 'lies 490 ms in the future (limit 50 ms)', 0.1),
+    ],
+)
+def test_stamps_that_cannot_be_right(clock, what, soonest):
+    camera = Camera()
+    camera.run(0.5)
+    camera.stamp = clock
+    after, said = camera.run(1.0)
+    assert soonest <= after <= soonest + 0.03
+    assert what in said
+
+
+def test_one_late_pose_is_refused_but_stops_nobody():
+    camera = Camera()
+    camera.run(0.5)
+    said = camera.watch.admit(camera.now, camera.now - 0.3, 'base', [0.0, 0.0, 0.2])
+    assert said == 'pose stamp is 300 ms old (limit 200 ms)'
+    assert camera.run(1.0) == (None, None)
+
+
+def test_after_a_clock_was_set_back_poses_are_believed_again():
+    """The fault is latched by the supervisor; it must be possible to reset it."""
+    camera = Camera()
+    camera.run(0.5)
+    camera.stamp = lambda stamp: stamp - 0.15  # not too old, but behind those before
+    assert 'does not advance' in (camera.run(0.13)[1] or '')
+    camera.moving = False
+    while camera.run(0.5)[1] is not None:
+        assert camera.now < 105.0
+    assert camera.run(1.0) == (None, None)
+
+
+def test_not_finite_is_told_at_once():
+    camera = Camera()
+    camera.see = lambda tip: tip * np.nan
+    after, said = camera.run(1.0)
+    assert after == pytest.approx(0.01)
+    assert 'not finite' in said
+
+
+def test_a_tracking_error_beyond_its_bound():
+    camera = Camera()
+    camera.error = 0.0099
+    assert camera.run(0.5) == (None, None)
+    camera.error = 0.0101
+    assert camera.run(0.5)[1] == 'tip 10.1 mm from its reference (limit 10.0 mm)'
+    camera.error = float('nan')  # nothing measured
+    assert camera.run(0.5) == (None, None)
+
+
+def test_nothing_is_compared_with_the_model_while_the_arm_may_not_move():
+    camera = Camera()
+    camera.moving = False
+    camera.see = lambda tip: tip + 0.1
+    assert camera.run(1.0) == (None, None)
+    camera.moving = True
+    assert camera.run(1.0)[1] is not None
+
+
+def test_a_simulation_faster_than_real_time_may_differ_from_the_clock_by_more():
+    camera = Camera(time_scale=4.0)
+    camera.stamp = lambda stamp: stamp + 0.15
+    assert camera.run(1.0) == (None, None)
+    camera.stamp = lambda stamp: stamp + 0.25
+    assert 'limit 200 ms' in camera.run(1.0)[1]

@@ -1,0 +1,147 @@
+"""What belongs to one camera frame is paired, used once, and nothing else is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softarm_ros.control.measurement_frame import FramePairing
+
+PERIOD_NS = 10_000_000
+WAIT_S, AGE_S, ABSENT_S = 0.003, 0.05, 0.2
+
+
+def pairing():
+    return FramePairing(WAIT_S, AGE_S, ABSENT_S)
+
+
+def tip(k):
+    return np.array([float(k), 0.0, 0.2])
+
+
+def sections(k):
+    tips = np.tile(np.eye(4), (2, 1, 1))
+    tips[-1, 0, 3] = k
+    return tips
+
+
+def number(frame):
+    return round(frame.position[0])
+
+
+def run(pairs, first, count, *, with_sections=True):
+    """Let whole frames come at 100 Hz, each used at once; return the time of the last."""
+    for k in range(first, first + count):
+        now = k * 1e-9 * PERIOD_NS
+        if with_sections:
+            pairs.on_sections(now, k * PERIOD_NS, sections(k))
+        pairs.on_tip(now, k * PERIOD_NS, tip(k))
+        frame = pairs.take(now + (0.0 if with_sections else WAIT_S))
+        assert number(frame) == k
+        assert (frame.section_tips is not None) == with_sections
+    return now
+
+
+def test_tip_and_sections_of_one_stamp_are_one_frame_whatever_comes_first():
+    pairs = pairing()
+    run(pairs, 0, 3)
+    pairs.on_tip(0.03, 3 * PERIOD_NS, tip(3))
+    assert not pairs.ready(0.03)
+    assert pairs.take(0.03) is None  # waits for its sections, which have come so far
+    pairs.on_sections(0.031, 3 * PERIOD_NS, sections(3))
+    frame = pairs.take(0.031)
+    assert number(frame) == 3
+    assert frame.section_tips[-1, 0, 3] == 3
+    assert pairs.take(0.031) is None  # once
+    assert pairs.counts.complete == 4
+
+
+def test_a_laboratory_with_tips_alone_waits_for_nothing():
+    pairs = pairing()
+    for k in range(50):
+        now = 0.01 * k
+        pairs.on_tip(now, k * PERIOD_NS, tip(k))
+        assert pairs.ready(now)
+        frame = pairs.take(now)
+        assert number(frame) == k
+        assert frame.section_tips is None
+    assert pairs.problem(10.0) is None
+    assert pairs.counts.tip_only == 50
+
+
+def test_a_tip_whose_sections_are_lost_is_used_without_them_after_the_wait():
+    pairs = pairing()
+    run(pairs, 0, 2)
+    pairs.on_tip(0.02, 2 * PERIOD_NS, tip(2))
+    assert pairs.take(0.02 + 0.9 * WAIT_S) is None
+    frame = pairs.take(0.02 + WAIT_S)
+    assert number(frame) == 2
+    assert frame.section_tips is None  # not those of frame 1
+    pairs.on_sections(0.025, 2 * PERIOD_NS, sections(2))  # late: not for the next tip either
+    pairs.on_tip(0.03, 3 * PERIOD_NS, tip(3))
+    assert pairs.take(0.03 + WAIT_S).section_tips is None
+
+
+def test_a_newer_tip_takes_the_place_of_a_waiting_one():
+    pairs = pairing()
+    run(pairs, 0, 1)
+    pairs.on_tip(0.010, 1 * PERIOD_NS, tip(1))
+    pairs.on_tip(0.011, 2 * PERIOD_NS, tip(2))
+    pairs.on_sections(0.011, 2 * PERIOD_NS, sections(2))
+    assert number(pairs.take(0.011)) == 2
+    assert pairs.take(1.0) is None
+    assert pairs.counts.superseded == 1
+
+
+def test_lasting_absence_is_a_problem_and_ends_the_waiting():
+    pairs = pairing()
+    run(pairs, 0, 2)
+    last = run(pairs, 2, 25, with_sections=False)
+    told = pairs.problem(last)
+    assert 'section poses missing for 2' in told
+    assert 'limit 200 ms' in told
+    pairs.on_tip(0.27, 27 * PERIOD_NS, tip(27))
+    assert pairs.ready(0.27)  # nobody waits for them any longer
+    assert number(pairs.take(0.27)) == 27
+    run(pairs, 28, 1)
+    assert pairs.problem(0.28) is None
+
+
+def test_what_nobody_used_in_time_expires():
+    pairs = pairing()
+    pairs.on_sections(0.0, 0, sections(0))
+    pairs.on_tip(0.0, 0, tip(0))
+    assert pairs.take(AGE_S + 0.001) is None
+    assert pairs.counts.expired == 1
+    pairs.on_sections(1.0, 5 * PERIOD_NS, sections(5))
+    pairs.on_tip(1.0 + AGE_S + 0.001, 5 * PERIOD_NS, tip(5))
+    assert pairs.take(1.1).section_tips is None  # they had waited too long for their tip
+
+
+def test_wrong_times_are_refused_by_name():
+    with pytest.raises(ValueError, match=r'max_age_s = -1'):
+        FramePairing(0.0, -1.0, 1.0)
+
+
+PARTS = st.tuples(st.integers(0, 12), st.booleans(), st.floats(0.0, 0.03))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PARTS, max_size=60), st.booleans())
+def test_no_configuration_is_ever_used_with_another_frames_tip(parts, wait):
+    """Any order, loss, duplication and delay of parts."""
+    pairs, now, used = pairing(), 0.0, []
+    for k, is_tip, pause in parts:
+        now += pause
+        if is_tip:
+            pairs.on_tip(now, k * PERIOD_NS, tip(k))
+        else:
+            pairs.on_sections(now, k * PERIOD_NS, sections(k))
+        frame = pairs.take(now, wait=wait)
+        if frame is None:
+            continue
+        assert frame.stamp_ns == number(frame) * PERIOD_NS
+        if frame.section_tips is not None:
+            assert frame.section_tips[-1, 0, 3] == number(frame)
+        used.append(frame.stamp_ns)
+    assert used == sorted(set(used))  # each once, none after a newer one

@@ -1,0 +1,82 @@
+"""Loop, supervisor, gate and plant together: faults stop the arm, nothing else does."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.fault_trials import FaultTrials
+from softarm_ros.runtime.supervised_run import run_supervised
+
+LENGTH_M = 0.123
+
+
+@pytest.fixture(scope='module')
+def trials():
+    return FaultTrials(load_rig('cable_arm_single'), 'circle_small', seed=2)
+
+
+def test_a_clean_run_completes_and_repeats_exactly():
+    rig = load_rig('cable_arm_single')
+    first, again = (run_supervised(rig, 'circle_small', laps=1, seed=4) for _ in range(2))
+    assert first.completed
+    assert first.faulted_s is None
+    assert first.reason == ''
+    np.testing.assert_array_equal(first.tip, again.tip)
+    limits = rig.supervisor.feedback_watch
+    assert 0.0 < first.extremes.drift_m < limits.max_drift_m / 2
+    assert 0.0 < first.extremes.model_error_m < limits.max_model_error_m / 2
+
+
+@pytest.mark.parametrize(
+    ('fault', 'within_s', 'said'),
+    [
+        ('cameras freeze', 0.5, 'repeats itself'),
+        ('cameras room', 0.05, "frame 'room'"),
+        ('cameras mislabel', 0.5, 'limit'),
+        ('cameras stuck', 0.2, 'does not advance'),
+        ('cameras future', 0.2, 'in the future'),
+        ('cameras old', 0.2, 'ms old'),
+    ],
+)
+def test_feedback_that_lies_in_motion_moves_nothing_far(trials, fault, within_s, said):
+    trial = trials.trial(fault)
+    assert said in trial.noticed_by
+    assert 0.0 < trial.reaction_s <= within_s
+    assert trial.deviation_m < 0.002
+
+
+@pytest.mark.parametrize('fault', ['cameras freeze', 'cameras mislabel'])
+def test_feedback_that_lies_from_the_start(trials, fault):
+    trial = trials.trial(fault, at_rest=True)
+    assert trial.after_motion_s <= 0.5
+    assert trial.deviation_m < 0.01
+
+
+def test_a_foreign_frame_does_not_even_start(trials):
+    trial = trials.trial('cameras room', at_rest=True)
+    assert trial.reaction_s is None
+    assert "no start: not ready: pose in frame 'room'" in trial.noticed_by
+
+
+def test_a_snapped_cable_stops_the_arm(trials):
+    line = trials.faults()[-2][0]
+    assert line.startswith('cable snap')
+    trial = trials.trial(line)
+    assert trial.reaction_s < 1.0
+    assert trial.deviation_m > 0.01  # the tip springs away before anybody can stop it
+
+
+def test_without_the_watch_a_frozen_pose_drives_the_arm_away():
+    """What the watch is for: with its limits out of the way the tip leaves its path."""
+    blind = load_rig(
+        'cable_arm_single',
+        [
+            'supervisor.feedback_watch.frozen_motion_m=10',
+            'supervisor.feedback_watch.max_drift_m=10',
+            'supervisor.feedback_watch.max_model_error_m=10',
+            'supervisor.feedback_watch.max_tracking_error_m=10',
+        ],
+    )
+    trial = FaultTrials(blind, 'circle_small', seed=2).trial('cameras freeze')
+    assert not trial.noticed
+    assert trial.deviation_m > 0.01
