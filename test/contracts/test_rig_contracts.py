@@ -17,6 +17,11 @@ from softarm_ros.tools.check_command import summary
 NAMES = [info.name for info in list_rigs()]
 SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for
 POSES = 6
+TIPS = 100  # of configurations drawn over all that the rig may do
+WITHIN_M = 1e-5
+# Pairs of cables: the model knows bends, not how far the motors turn, and the inverse kinematics
+# refuses what leaves their range.
+RANGE_UNKNOWN_TO_THE_MODEL = {'trunk'}
 SUMMARY = {
     *('rig', 'backend', 'model', 'trajectory', 'task', 'open_loop', 'direct', 'rate', 'seed'),
     *('tracking_error_m', 'tracking_error_after_first_lap_m', 'laps', 'duration_s'),
@@ -83,6 +88,32 @@ def test_inverse_returns_to_where_forward_went(name, model):
         assert solution.converged, solution.message
         again = arm.forward(solution.actuation).tip[:3, 3]
         assert np.linalg.norm(again - tip) < 1e-4 * arm.rest_length_m
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_inverse_finds_every_tip_within_reach(name):
+    rig, arm = rig_of(name), model_of(name)
+    limits = rig.actuator_limits()
+    for tip in arm.tips_of(rig.sample_configurations(np.random.default_rng(0), TIPS)):
+        solution = arm.inverse(tip)
+        assert solution.converged, f'{tip.tolist()}: {solution.message}'
+        if name not in RANGE_UNKNOWN_TO_THE_MODEL:
+            limits.check(solution.actuation)
+        again = arm.forward(solution.actuation).tip[:3, 3]
+        assert np.linalg.norm(again - tip) < WITHIN_M
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_inverse_does_not_claim_what_is_out_of_reach(name):
+    arm = model_of(name)
+    length = arm.rest_length_m
+    for share in ((0.0, 0.0, -0.6), (0.5, 0.0, -0.7)):
+        far = length * np.array(share)
+        solution = arm.inverse(far)
+        assert not solution.converged and solution.message
+        left = np.linalg.norm(solution.shape.tip[:3, 3] - far)
+        assert left > 0.02 * length
+        assert solution.residual == pytest.approx(left, rel=1e-6)
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())

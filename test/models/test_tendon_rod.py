@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import least_squares
 
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ModelError
@@ -170,8 +171,50 @@ def test_inverse_finds_the_least_tensions(arm):
         least = arm.preferred_configuration(near.actuation)
         assert np.linalg.norm(near.actuation - least) < 0.1 * np.linalg.norm(least)
         turned = arm.inverse(tip[:3, 3], tip[:3, :3], guess=start + 0.3)
-        if turned.converged:
-            assert np.linalg.norm(displacement(turned.shape.tip, tip)[3:]) < 1e-4
+        assert turned.converged
+        assert np.linalg.norm(displacement(turned.shape.tip, tip)[3:]) < 1e-4
+
+
+@pytest.mark.parametrize('arm', [ARM, ARCS], ids=lambda a: a.name)
+def test_inverse_loosens_cables_where_the_pretension_is_in_the_way(arm):
+    corner = np.tile([LIMIT, 0.0], 4)
+    target = arm.forward(corner).tip[:3, 3]
+    solution = arm.inverse(target)
+    assert solution.converged and np.min(solution.actuation) < 0.5 * PRETENSION
+    assert np.linalg.norm(arm.forward(solution.actuation).tip[:3, 3] - target) < 1e-6
+    kept = arm.inverse(arm.forward(corner.clip(PRETENSION, LIMIT - 1.0)).tip[:3, 3])
+    assert kept.converged and np.all(kept.actuation >= PRETENSION)
+
+
+def test_inverse_leaves_a_guess_that_leads_nowhere():
+    target = ARM.forward(np.array([1.0, 12.0, 9.0, 1.0, 1.0, 14.0, 1.0, 1.0])).tip[:3, 3]
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        guess = rng.choice([PRETENSION, LIMIT], 8)
+        assert ARM.inverse(target, guess=guess).converged
+
+
+def test_out_of_reach_gives_the_nearest_point():
+    """Reference: bounded least squares (scipy) from random tensions."""
+    rng = np.random.default_rng(6)
+    for target in ((0.0, 0.0, 0.3), (0.3, 0.0, 0.0), (-0.05, 0.01, 0.19), (0.0, 0.0, 0.0)):
+
+        def miss(tensions, target=target):
+            return 1e3 * (ARM.tip_and_jacobian(tensions)[0] - target)
+
+        def slope(tensions):
+            return 1e3 * ARM.tip_and_jacobian(tensions)[1]
+
+        starts = rng.uniform(0.1, LIMIT - 0.1, (6, 8))
+        nearest = min(
+            math.sqrt(2.0 * least_squares(miss, start, slope, bounds=(0.0, LIMIT)).cost)
+            for start in starts
+        )
+        solution = ARM.inverse(target)
+        assert not solution.converged
+        assert 1e3 * solution.residual < nearest + 0.1
+        away = np.linalg.norm(ARM.forward(solution.actuation).tip[:3, 3] - target)
+        assert away == pytest.approx(solution.residual, abs=1e-8)
 
 
 def test_inverse_says_what_is_out_of_reach():

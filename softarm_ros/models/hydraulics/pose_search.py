@@ -23,6 +23,7 @@ _SETTLING = 40  # iterations that also pull towards the preferred configuration
 _REGULARISER = 1e-4  # of the squared arm length, while pulling
 _FINE_REGULARISER = 1e-7
 _POSE_REGULARISER = 1e-10
+_SLOW = 0.7  # of the miss left by a step with which bends alone do not get on
 _MAX_BEND_STEP_RAD = 0.4
 _SETTLED_RAD = 0.01  # bends that change less than this by a step have settled
 _OPTIMAL = (1, 2)
@@ -103,6 +104,8 @@ class PoseSearch:
             raise ModelError(f'position {target.tolist()} m: no configuration in balance found')
         shape = model._shape(best.held.strains)
         actuation = model.pressures_of(best.held)
+        if best.converged:  # within the range but for rounding
+            actuation = np.clip(actuation, model.pressure_min, model.pressure_max)
         return InverseSolution(actuation, shape, best.residual, best.converged, best.message)
 
     def _starts(self, target: Array, guess: Array | None) -> list[Array]:
@@ -148,14 +151,15 @@ class PoseSearch:
         error = self._error(held, target, turn)
         left = float(np.linalg.norm(error))
         pulling = turn is None
+        # With an orientation nothing is free: elongation is needed like the bends.
+        stretching = turn is not None
         for iteration in range(_ITERATIONS):
             pulling = pulling and iteration < _SETTLING
             if not pulling and left <= 1e-3 * CONVERGED_M:
                 break
             J = model.arm.tip_jacobian(held.strains) @ held.strains_by_configuration
             J = J[:3] if turn is None else np.vstack([J[:3], length * J[3:]])
-            # With an orientation nothing is free: elongation is needed like the bends.
-            scale = self._scale if turn is None else np.tile([1.0, 1.0, length], len(q) // 3)
+            scale = np.tile([1.0, 1.0, length], len(q) // 3) if stretching else self._scale
             J = J * scale
             w = np.zeros(len(q))
             if pulling:
@@ -168,7 +172,7 @@ class PoseSearch:
             bends = step.reshape(-1, 3)[:, :2]
             largest = float(np.abs(bends).max())
             step = step * min(1.0, _MAX_BEND_STEP_RAD / max(largest, 1e-12))
-            moved = False
+            moved, fine, before = False, not pulling, left
             for _ in range(6):
                 trial = self._clipped(q + step)
                 try:
@@ -185,7 +189,9 @@ class PoseSearch:
                     q, held, error, left, moved = trial, there, miss, size, True
                     break
                 step = 0.5 * step
-            if not moved and not pulling:
+            if fine and left > _SLOW * before and not stretching:
+                stretching = True  # bends alone only creep towards the target
+            elif not pulling and not moved:
                 break
         inside = self._inside(held)
         good = left <= CONVERGED_M and inside and held.stable

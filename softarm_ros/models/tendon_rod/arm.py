@@ -16,7 +16,7 @@ from softarm_ros.models.arm_model import (
     Vector3,
 )
 from softarm_ros.models.cosserat.config import CosseratConfig
-from softarm_ros.models.tendon_rod.pose_search import search_pose
+from softarm_ros.models.tendon_rod.pose_search import TOLERANCE_M, WantedPose, search_pose
 from softarm_ros.models.tendon_rod.tension_choice import easiest_tensions
 
 ROUNDING_N = 1e-6  # by how much a tension may leave its range: rounding of sums
@@ -122,8 +122,10 @@ class TendonRodModel(ABC):
         """
         Return the tensions for a tip position (3,) [m] and maybe a rotation (3, 3).
 
-        Every cable keeps its pretension; of all such tensions near the guess, the least are
-        approached (an arm that bends the other way may do with less).
+        Of all such tensions near the guess, the least that keep the pretension are approached
+        (an arm that bends the other way may do with less). Where the target is out of reach so,
+        cables may be looser than the pretension, down to 0. What is out of reach even so is not
+        converged; the tensions are then those of the nearest point found.
 
         Raises
         ------
@@ -137,22 +139,21 @@ class TendonRodModel(ABC):
         if not np.isfinite(target).all():
             raise ValueError(f'target pose {target.tolist()} is not finite')
         start = self.pretension_N if guess is None else self._tensions(guess)
+        wanted = WantedPose(target, orientation is not None, 0.5 * self.rest_length_m)
         found = search_pose(
             lambda tensions: self._pose_and_jacobian(tensions, tip_force),
-            target,
-            orientation is not None,
+            wanted,
             start,
             self.pretension_N,
             self.max_tension_N,
-            0.5 * self.rest_length_m,
         )
-        return InverseSolution(
-            found.tensions,
-            self.forward(found.tensions, tip_force),
-            found.residual_m,
-            found.converged,
-            found.message,
-        )
+        shape = self.forward(found.tensions, tip_force)
+        residual = float(np.linalg.norm(wanted.miss_of(shape.tip)))
+        message = found.message
+        if found.converged and residual > TOLERANCE_M:
+            # The search went from shape to shape; loaded from rest, the arm takes another one.
+            message = f'these tensions have several shapes: from rest {1e3 * residual:.3g} mm left'
+        return InverseSolution(found.tensions, shape, residual, residual <= TOLERANCE_M, message)
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per tension (6, cables) [m/N, rad/N], base frame."""
