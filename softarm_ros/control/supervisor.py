@@ -32,11 +32,16 @@ class SafetyState(str, Enum):
 
 @dataclass(frozen=True)
 class SupervisorStatus:
-    """State, the reason for it, and the ages of what is watched (as text, for diagnostics)."""
+    """
+    State, the reason for it, and the ages of what is watched (as text, for diagnostics).
+
+    `late`: the arm is held, or faulty, for nothing but lateness.
+    """
 
     state: SafetyState
     reason: str
     motion_allowed: bool
+    late: bool = False
     details: dict[str, str] = field(default_factory=dict)
 
 
@@ -85,6 +90,7 @@ class Supervisor:
         self._alive: dict[str, float] = {}
         self._seen: dict[str, float] = {}
         self._wall_s = -np.inf
+        self._is_late = False
         self._listens = False  # whether this turn is for hearing, not for judging
         self._held_since = self._late_at = -np.inf
         self._last_position: Array | None = None
@@ -217,6 +223,7 @@ class Supervisor:
             self._state,
             self._reason,
             self._state is SafetyState.RUNNING,
+            self._is_late,
             {
                 'holds': str(self.holds),
                 **{f'{kind} age ms': f'{1e3 * age:.0f}' for kind, age in sorted(ages.items())},
@@ -249,11 +256,11 @@ class Supervisor:
 
     def _late(self, reason: str, wall_s: float) -> None:
         if self.strict:
-            self._set(SafetyState.FAULT, reason)
+            self._set(SafetyState.FAULT, reason, late=True)
             return
         self.holds += 1
         self._held_since = self._late_at = wall_s
-        self._set(SafetyState.HELD, reason)
+        self._set(SafetyState.HELD, reason, late=True)
 
     def _judge_hold(self, now_s: float, wall_s: float) -> None:
         late = self._late_causes(now_s, wall_s)
@@ -262,14 +269,13 @@ class Supervisor:
         elif late:
             self._late_at = wall_s
             if wall_s - self._held_since > self._hold_timeout_s:
-                self._set(
-                    SafetyState.FAULT, f'{"; ".join(late)}: held for {self._hold_timeout_s:g} s'
-                )
+                lasting = f'{"; ".join(late)}: held for {self._hold_timeout_s:g} s'
+                self._set(SafetyState.FAULT, lasting, late=True)
         elif wall_s - self._late_at >= CALM_S:
             self._set(SafetyState.RUNNING, '')
 
-    def _set(self, state: SafetyState, reason: str) -> None:
-        self._state, self._reason = state, reason
+    def _set(self, state: SafetyState, reason: str, *, late: bool = False) -> None:
+        self._state, self._reason, self._is_late = state, reason, late
 
     def _fault_if_moving(self, reason: str) -> None:
         if self._state in (SafetyState.RUNNING, SafetyState.HELD):

@@ -240,17 +240,17 @@ class SupervisorNode(Node):
         if status.state not in (SafetyState.FAULT, SafetyState.HELD):
             return message
         # What a node says about itself is often the cause of what was noticed here.
-        troubles = [
-            f'{name}: {health.message}'
-            for name, health in self._healths.items()
-            if health.level == ERROR and health.message not in message
-        ]
-        return '; '.join(filter(None, [message, *troubles, self._slowness()]))
+        failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}
+        told = [f'{name}: {text}' for name, text in failing.items() if text not in message]
+        # A device that got no command in time may owe that to the computer.
+        slow = self._slowness() if status.late or failing else ''
+        return '; '.join(filter(None, [message, *told, slow]))
 
     def _slowness(self) -> str:
         late_s = {
             name: 1e-3 * float(health.values.get('late_ms', '0'))
             for name, health in self._healths.items()
+            if name in self._supervisor.required_nodes
         }
         late_s[self._me] = self._heartbeat.late_s
         loop = self._healths['tracker'].values if 'tracker' in self._healths else {}

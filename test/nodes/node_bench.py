@@ -145,13 +145,13 @@ class Bench:
         self.until(future.done, 5.0, f'answer of {service}')
         return future.result()
 
-    def inject(self, fault):
-        """Break or mend something of the emulated devices; return when."""
+    def inject(self, fault, into='emulator'):
+        """Break or mend something of the emulated devices, or of the plant; return when."""
         from std_msgs.msg import String
 
         if self._injector is None:
-            self._injector = self.node.create_publisher(String, 'emulator/inject', 10)
-        self.until(self._injector.get_subscription_count, 10.0, 'the emulator listens')
+            self._injector = self.node.create_publisher(String, f'{into}/inject', 10)
+        self.until(self._injector.get_subscription_count, 10.0, f'the {into} listens')
         self._injector.publish(String(data=fault))
         return time.monotonic()
 
