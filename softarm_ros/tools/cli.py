@@ -254,7 +254,7 @@ def picture(
 
 
 @app.command(
-    epilog='Examples:  softarm bench   |   softarm bench cosserat dynamics   |   softarm bench compile'
+    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench compile'
 )
 def bench(
     topics: Annotated[
