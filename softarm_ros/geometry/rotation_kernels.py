@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
 
 Array = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ _C3_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(10))
 _C4_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 4) for k in range(10))
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def stumpff(u: float) -> tuple[float, float, float, float]:
     """
     Return (c1, c2, c3, c4) at u = angle^2 >= 0, exact to rounding for every u.
@@ -43,7 +44,7 @@ def stumpff(u: float) -> tuple[float, float, float, float]:
     return c1, c2, (1.0 - c1) / u, (0.5 - c2) / u
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def exp_so3_into(x: float, y: float, z: float, rotation: Array) -> None:
     """Write the rotation by the rotation vector (x, y, z) [rad] into `rotation` (3, 3)."""
     c1, c2, _, _ = stumpff(x * x + y * y + z * z)
@@ -58,7 +59,7 @@ def exp_so3_into(x: float, y: float, z: float, rotation: Array) -> None:
     rotation[2, 1] = c2 * y * z + c1 * x
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix (Shepperd)."""
     r00, r11, r22 = rotation[0, 0], rotation[1, 1], rotation[2, 2]
@@ -89,7 +90,7 @@ def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
     return x * scale, y * scale, z * scale, w * scale
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def log_so3_of(rotation: Array) -> tuple[float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a rotation matrix, of length 0..pi.
@@ -104,7 +105,7 @@ def log_so3_of(rotation: Array) -> tuple[float, float, float]:
     return x * factor, y * factor, z * factor
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def exp_so3_kernel(vector: Array) -> Array:
     """Return the rotation matrix (3, 3) of a rotation vector (3,) [rad]."""
     rotation = np.empty((3, 3))
@@ -112,7 +113,7 @@ def exp_so3_kernel(vector: Array) -> Array:
     return rotation
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def log_so3_kernel(rotation: Array) -> Array:
     """Return the rotation vector (3,) [rad] of a rotation matrix (3, 3)."""
     vector = np.empty(3)
@@ -120,7 +121,7 @@ def log_so3_kernel(rotation: Array) -> Array:
     return vector
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def quaternion_kernel(rotation: Array) -> Array:
     """Return the unit quaternion (4,) x, y, z, w of a rotation matrix (3, 3)."""
     quaternion = np.empty(4)

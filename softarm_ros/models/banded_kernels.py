@@ -8,8 +8,9 @@ is a minimum falls out of the factorisation that Newton's method needs anyway.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
 
 Array = NDArray[np.float64]
 # Pivots below this share of the largest diagonal entry count as zero.
@@ -17,7 +18,7 @@ _ZERO_PIVOT = 1e-14
 _NEUTRAL_PIVOT = 1e-11
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def banded_ldl_into(band: Array) -> int:
     """
     Factorise in place; return the number of negative pivots, or -1 for a vanishing pivot.
@@ -50,7 +51,7 @@ def banded_ldl_into(band: Array) -> int:
     return negative
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def banded_solve_into(factor: Array, columns: Array) -> None:
     """Overwrite `columns` (N, m) by A^-1 columns, `factor` from `banded_ldl_into`."""
     size, width = factor.shape[0], factor.shape[1] - 1
@@ -69,7 +70,7 @@ def banded_solve_into(factor: Array, columns: Array) -> None:
                 columns[i, c] -= lower * columns[j, c]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
     """
     Overwrite `vector` (m,) by matrix^-1 vector; return how many pivots are negative, and vanish.

@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 
@@ -189,7 +189,7 @@ class KelvinVoigtCreep:
         return float(value * (1.0 + self._shares.sum()))
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _move_stops(move: float, thresholds: Array, weights: Array, stops: Array) -> float:
     """Move every stop, in place; return the energy lost in those that yield."""
     lost = 0.0
@@ -201,7 +201,7 @@ def _move_stops(move: float, thresholds: Array, weights: Array, stops: Array) ->
     return lost
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _follow(
     path: Array,
     start: float,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def invert_symmetric_4(D: Array) -> bool:
     """
     Replace a positive definite (4, 4), lower triangle given, by its full inverse.

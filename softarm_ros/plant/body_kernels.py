@@ -10,14 +10,13 @@ cable.
 
 from __future__ import annotations
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.symmetric_kernels import invert_symmetric_4
 from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_quaternion
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> None:
     """Write pose of every body and the velocity map of every joint into `scratch`."""
     rotation, origin = scratch.rotation, scratch.origin
@@ -51,7 +50,7 @@ def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> Non
                 )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _slide(
     sliding: Array, ax: float, ay: float, az: float, half: float, slope: float, f: float
 ) -> None:
@@ -73,7 +72,7 @@ def _slide(
     sliding[2, 3] = mz * f
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def load_bodies(
     body: BodyParameters, state: ArmState, loads: Loads, scratch: Scratch, h: float
 ) -> float:
@@ -134,7 +133,7 @@ def load_bodies(
     return energy
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _motion_subspace(R: Array, r: Array, sliding: Array, S: Array) -> None:
     """Write the joint's spatial motion subspace (6, 4) at the base origin."""
     for j in range(3):
@@ -151,7 +150,7 @@ def _motion_subspace(R: Array, r: Array, sliding: Array, S: Array) -> None:
     S[5, 3] = R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _subspace_drift(
     R: Array, rate: Array, length: float, arc: Array
 ) -> tuple[float, float, float]:
@@ -172,7 +171,7 @@ def _subspace_drift(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _spatial_inertia(
     R: Array,
     r: Array,
@@ -195,7 +194,7 @@ def _spatial_inertia(
     J[9] = mass
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _momentum(
     J: Array,
     w0: float,
@@ -217,7 +216,7 @@ def _momentum(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: int) -> None:
     """Subtract the tip loads from what the last body needs."""
     R, r, wrench = scratch.rotation[n], scratch.origin[n], scratch.bias[n - 1]
@@ -233,7 +232,7 @@ def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: in
     wrench[5] -= F[2]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> None:
     """
     Factorise (M + h D + h^2 K) and reduce all right-hand sides, from the tip to the base.
@@ -282,7 +281,7 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
         _reduce_loads(scratch, g, cables)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
     """Reduce every right-hand side at joint g and pass the wrenches on to the parent."""
     S, gain = scratch.motion[g], scratch.gain[g]
@@ -301,7 +300,7 @@ def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
             p[k] += gain[k, 0] * u0 + gain[k, 1] * u1 + gain[k, 2] * u2 + gain[k, 3] * u3
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _add_inertia(matrix: Array, J: Array) -> None:
     """Add a body's inertia (10,) to a spatial matrix (6, 6)."""
     matrix[0, 0] += J[0]
@@ -330,7 +329,7 @@ def _add_inertia(matrix: Array, J: Array) -> None:
     matrix[5, 5] += J[9]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def accelerate(scratch: Scratch, tension: Array, h: float, velocity: Array) -> None:
     """Add h times the joint accelerations under the cable tensions to `velocity` (n, 4)."""
     n, m = scratch.response.shape[0], tension.shape[0]

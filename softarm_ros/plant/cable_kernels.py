@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, CableParameters, Scratch
 
 _PINCHED = 0.03  # of a segment's length
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def measure_cables(
     body: BodyParameters, cables: CableParameters, state: ArmState, scratch: Scratch
 ) -> int:
@@ -66,7 +65,7 @@ def measure_cables(
     return pinched
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int) -> float:
     """Write the derivatives of one arc of cable i across joint g; return its length [m]."""
     length, scale, t0, t1, t2 = _arc_across(
@@ -87,7 +86,7 @@ def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int
     return length
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _arc_across(
     a0: float, a1: float, b0: float, b1: float, scratch: Scratch, i: int, g: int
 ) -> tuple[float, float, float, float, float]:
@@ -123,7 +122,7 @@ def _arc_across(
     return arc * chord, scale, t0, t1, t2
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch, h: float) -> None:
     """
     Write the change of cut_in within a step: without new tension, and per newton of it.
@@ -157,7 +156,7 @@ def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch,
                 unit[k, c] /= pivots[k]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def cut(state: ArmState, scratch: Scratch) -> None:
     """Let the cables cut in under the tensions in `state`."""
     for i in range(state.tension.shape[0]):
@@ -168,7 +167,7 @@ def cut(state: ArmState, scratch: Scratch) -> None:
                 )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def thread_lengths(body: BodyParameters, cables: CableParameters, segments: int, i: int) -> float:
     """Return the length of cable i along the bending parts of the straight, unstressed arm [m]."""
     total = 0.0
@@ -177,7 +176,7 @@ def thread_lengths(body: BodyParameters, cables: CableParameters, segments: int,
     return total
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def couple_cables(
     body: BodyParameters,
     cables: CableParameters,

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import Array
 
 _ARC_TERMS = tuple((-1.0) ** k / (2 * k + 1) for k in range(11))
 _SERIES_BELOW = 0.04
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     """
     Return the shape factors of an arc bent by beta, deficit = 1 - cos(beta) in 0..2.
@@ -59,7 +58,7 @@ def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     return f, f_x * x_c, f_xx * x_c * x_c + f_x * x_cc, q, q_x * x_c
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     """Write the matrix of a unit quaternion (x, y, z, w) into `rotation` (3, 3)."""
     x, y, z, w = q[0], q[1], q[2], q[3]
@@ -74,7 +73,7 @@ def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a unit quaternion with w >= 0, and c.
@@ -96,7 +95,7 @@ def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     return q[0] * scale, q[1] * scale, q[2] * scale, c
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def turn(q: Array, x: float, y: float, z: float) -> None:
     """Follow the quaternion `q` by the local rotation vector (x, y, z) [rad], in place."""
     u = 0.25 * (x * x + y * y + z * z)
@@ -118,7 +117,7 @@ def turn(q: Array, x: float, y: float, z: float) -> None:
     q[0], q[1], q[2], q[3] = q0 * norm, q1 * norm, q2 * norm, q3 * norm
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def elastic_load(
     q: Array,
     extension: float,

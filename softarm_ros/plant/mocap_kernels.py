@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into
 from softarm_ros.plant.layout import Array
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def disturb_poses(poses: Array, shift: Array, tilt: Array) -> Array:
     """
     Return poses (k, 4, 4) moved by `shift` (k, 3) [m] and turned by `tilt` (k, 3) [rad].

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.joint_kernels import (
     arc_shape,
     log_of_quaternion,
@@ -14,7 +14,7 @@ from softarm_ros.plant.joint_kernels import (
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def section_tips_into(rotation: Array, origin: Array, endcaps: Array, tips: Array) -> None:
     """
     Write the pose of each section's tip into `tips` (sections, 4, 4).
@@ -34,7 +34,7 @@ def section_tips_into(rotation: Array, origin: Array, endcaps: Array, tips: Arra
         tips[k, 3, 3] = 1.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def centerline_into(
     body: BodyParameters, state: ArmState, scratch: Scratch, pieces: int, points: Array, arc: Array
 ) -> None:

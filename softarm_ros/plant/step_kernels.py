@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import (
     couple_cables,
@@ -44,7 +43,7 @@ _RESET_STEPS = 8
 _STILL_STEPS = 5
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def step_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -100,7 +99,7 @@ def step_arm(
     return status, joint, energy
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _move(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
     """Move every joint with its velocity for h; report the first one that no longer can be."""
     smallest = math.cos(0.5 * MAX_JOINT_RAD)
@@ -117,7 +116,7 @@ def _move(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
     return OK, 0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def advance_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -137,14 +136,14 @@ def advance_arm(
     return OK, 0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def wind_cables(wiring: Wiring, motors: Array, target: Array) -> None:
     """Write the contractions of the cables (m,) [m] for those of the motors."""
     for i in range(target.shape[0]):
         target[i] = wiring.sign[i] * motors[wiring.motor[i]] + wiring.offset[i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def drive_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -177,7 +176,7 @@ def drive_arm(
     return OK, 0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def settle_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -219,7 +218,7 @@ def settle_arm(
     return UNSETTLED, 0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _fastest(body: BodyParameters, state: ArmState) -> float:
     """Return the largest joint velocity [rad/s] or strain rate [1/s]."""
     largest = 0.0

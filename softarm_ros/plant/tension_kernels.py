@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import Array
 
 _MAX_ROUNDS = 400
 _BLOCK_ROUNDS = 5
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def solve_tensions(
     A: Array,
     r: Array,
@@ -74,7 +74,7 @@ def solve_tensions(
     return False
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _solve_active(
     A: Array, r: Array, taut: NDArray[np.bool_], factor: Array, solution: Array
 ) -> bool:

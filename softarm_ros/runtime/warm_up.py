@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import pickle
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core import event
 
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
@@ -20,21 +26,19 @@ if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
 
-def warm_up(rig: Rig, backend: str = 'sim') -> None:
+def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None) -> None:
     """
-    Call all models and the plant of a rig once; results are cached on disk by numba.
+    Call models (all of them, if none are named) and the plant of a rig once.
 
-    With `backend` 'emulated' its devices are started once as well, which builds their firmware.
-    Up to minutes the first time, a few seconds afterwards.
+    Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. When
+    something has to be compiled, a second process compiles the plant meanwhile. With `backend`
+    'emulated' its devices are started once as well, which builds their firmware.
     """
     matrix_from_quaternion(quaternion_from_matrix(np.eye(3)))
-    for name in rig.model_names:
-        _warm_up_model(rig, rig.model(name))
-    plant = build_plant(rig, seed=0)
-    model = rig.model()
-    plant.step(model.actuation_of(model.rest_configuration), 0.02)
-    plant.poll_poses()
-    plant.true_centerline(5)
+    with _plant_beside(rig):
+        for name in rig.model_names if models is None else models:
+            _warm_up_model(rig, rig.model(name))
+    _warm_up_plant(rig)
     if backend == 'emulated':
         with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
             arm = build_emulated_arm(rig, seed=0)
@@ -42,6 +46,58 @@ def warm_up(rig: Rig, backend: str = 'sim') -> None:
                 arm.start(Path(folder))
             finally:
                 arm.close()
+
+
+@contextlib.contextmanager
+def _plant_beside(rig: Rig) -> Iterator[None]:
+    """
+    Start a process that compiles the plant as soon as this one compiles; wait for it at the end.
+
+    What it could not do is done by this process afterwards, with its errors.
+    """
+    started = _StartOnCompile(rig)
+    event.register('numba:compile', started)
+    try:
+        yield
+        if started.process is not None:
+            started.process.wait()
+    finally:
+        event.unregister('numba:compile', started)
+        if started.process is not None and started.process.poll() is None:
+            started.process.kill()
+            started.process.wait()
+
+
+class _StartOnCompile(event.Listener):
+    """Starts the plant's process on the first compilation, where there is a second core."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def on_start(self, event: Any) -> None:
+        if self.process is not None or (os.cpu_count() or 1) < 2:
+            return
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'softarm_ros.runtime.warm_up'],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
+            pickle.dump(self._rig, pipe)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: the compilation that began was what counts."""
+
+
+def _warm_up_plant(rig: Rig) -> None:
+    plant = build_plant(rig, seed=0)
+    model = rig.model()
+    plant.step(model.actuation_of(model.rest_configuration), 0.02)
+    plant.poll_poses()
+    plant.true_centerline(5)
 
 
 def _warm_up_model(rig: Rig, model: ArmModel) -> None:
@@ -60,3 +116,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
     tracker = Tracker(model, rig.tracker, rig.actuator_limits(), rig.configuration_limits())
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
+
+
+if __name__ == '__main__':
+    _warm_up_plant(pickle.load(sys.stdin.buffer))

@@ -8,9 +8,11 @@ never fail a build: the table says whether a bar is met.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from softarm_ros.tools import (
     bench_cable_arm,
+    bench_compile,
     bench_cosserat,
     bench_drivers,
     bench_dynamics,
@@ -21,7 +23,11 @@ from softarm_ros.tools import (
 from softarm_ros.tools.bench_rows import BenchRow
 from softarm_ros.tools.cli_errors import UsageError
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 REPEATS = 15
+COMPILE = 'compile'  # takes minutes: only when asked for
 WIDTH = 140  # of a table that goes into a file
 TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'cable_arm': bench_cable_arm.rows,
@@ -48,7 +54,7 @@ def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchR
     """
     for topic in topics:
         if topic not in TOPICS:
-            raise UsageError(f'no benchmark {topic!r}; there are {", ".join(TOPICS)}')
+            raise UsageError(f'no benchmark {topic!r}; there are {", ".join([*TOPICS, COMPILE])}')
     return [row for topic in topics or TOPICS for row in TOPICS[topic](repeats)]
 
 
@@ -60,6 +66,11 @@ def main(topics: Sequence[str] = (), long: bool = False) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    if COMPILE in topics:
+        _print_compile(console)
+        topics = [topic for topic in topics if topic != COMPILE]
+        if not topics:
+            return
     console.print('compiling kernels, then measuring (median of repeated runs, one thread) ...')
     table = Table(title='softarm models, called from Python')
     for heading in ('work', 'compiled', 'reference', 'ratio', 'bar', ''):
@@ -84,6 +95,20 @@ def main(topics: Sequence[str] = (), long: bool = False) -> None:
         why = bench_steppers.missing()
         for line in [f'steppers: not measured, {why}'] if why else bench_steppers.lines(long):
             console.print(line, highlight=False, soft_wrap=True)
+
+
+def _print_compile(console: Console) -> None:
+    console.print(
+        'seconds from the start of Python to a rig that is ready, one rig after the other'
+    )
+    console.print(f'{"rig":18} {"empty cache":>12} {"CPU time":>9} {"next time":>10}')
+    for row in bench_compile.rows():
+        verdict = 'pass' if row.cold_s <= bench_compile.BAR_S else 'short'
+        console.print(
+            f'{row.rig:18} {row.cold_s:12.1f} {row.cold_cpu_s:9.1f} {row.warm_s:10.1f}  '
+            f'{verdict} (bar {bench_compile.BAR_S:g} s on two idle cores)',
+            highlight=False,
+        )
 
 
 def _time(value_us: float) -> str:

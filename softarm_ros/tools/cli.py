@@ -284,10 +284,12 @@ def picture(
     typer.echo(f'picture: {render(load_rig(rig, settings or ()), trajectory, output, seed)}')
 
 
-@app.command(epilog='Examples:  softarm bench   |   softarm bench cosserat dynamics')
+@app.command(
+    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench compile'
+)
 def bench(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All without one.')
+        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All but compile without one.')
     ] = None,
     long: Annotated[
         bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')

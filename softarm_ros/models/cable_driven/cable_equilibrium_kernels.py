@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.cable_statics_kernels import (
     MAX_BENDING_RAD,
@@ -48,7 +48,7 @@ _BALANCED = 1e-11
 _CONVERGED = 1e-11
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def balance(
     bx: float,
     by: float,
@@ -100,7 +100,7 @@ def balance(
     return True, rx, ry, jxx, jxy, jyx, jyy
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _newton(
     bx: float,
     by: float,
@@ -156,7 +156,7 @@ def _newton(
     return False, bx, by
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _tighten(
     bx: float,
     by: float,
@@ -189,7 +189,7 @@ def _tighten(
     return False, bx, by
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _scan(
     contraction: Array, section: Array, cables: Array, moments: Array, alphas: Array
 ) -> tuple[bool, float, float]:
@@ -217,7 +217,7 @@ def _scan(
     return False, 0.0, 0.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def equilibrium_into(
     contraction: Array, section: Array, cables: Array, guess: Array, moments: Array, alphas: Array
 ) -> tuple[int, float, float, float]:
@@ -264,7 +264,7 @@ def equilibrium_into(
     return (OVERPULLED if overpull > 0.0 else NOT_CONVERGED), bx, by, overpull
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def equilibrium_jacobian_into(
     bx: float, by: float, contraction: Array, section: Array, cables: Array, jacobian: Array
 ) -> bool:

@@ -22,8 +22,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import stumpff
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.slack_kernels import holding_shares
@@ -35,7 +34,7 @@ OK, TOO_BENT, NO_CABLE, NOT_HOLDABLE, NOT_CONVERGED, OVERPULLED = 0, 1, 2, 3, 4,
 _SINC_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(12))
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def sinc_slopes(u: float, v: float) -> tuple[float, float]:
     """
     Return (g, dg/dv), g = (s(v) - s(u)) / (v - u) with s = sinc of the square root, u, v <= 2.5.
@@ -52,7 +51,7 @@ def sinc_slopes(u: float, v: float) -> tuple[float, float]:
     return quotient, slope
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def excess_of(alpha: float, x: float, p: float, length: float) -> float:
     """Return the excess e [m] of a cable with incident angle alpha."""
     psi = x - alpha
@@ -61,7 +60,7 @@ def excess_of(alpha: float, x: float, p: float, length: float) -> float:
     return -(length - p) * slope * alpha * (x + psi) / c1
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def incident_angle_of_moment(m: float, x: float, p: float, length: float, cutting: float) -> float:
     """Return alpha [rad] of a cable with m = T cos(alpha) [N]: eq. 18 by bracketed Newton."""
     if m <= 0.0 or x <= 0.0:
@@ -96,7 +95,7 @@ def incident_angle_of_moment(m: float, x: float, p: float, length: float, cuttin
     return alpha
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def incident_angle_of_excess(excess: float, x: float, p: float, length: float) -> float:
     """
     Return alpha [rad] of a taut cable with excess e >= 0 [m]; -1 if shorter than its chord.
@@ -127,7 +126,7 @@ def incident_angle_of_excess(excess: float, x: float, p: float, length: float) -
     return w / (x + math.sqrt(max(u - w, 0.0)))
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def moment_terms(
     alpha: float, x: float, p: float, length: float, cutting: float
 ) -> tuple[float, float, float, float]:
@@ -157,7 +156,7 @@ def moment_terms(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def length_slopes(alpha: float, x: float, p: float, length: float) -> tuple[float, float, float]:
     """Return (l_alpha, l_x, l_p): derivatives of the cable length l = (L - p) s(x) / s(psi)."""
     psi = x - alpha
@@ -168,7 +167,7 @@ def length_slopes(alpha: float, x: float, p: float, length: float) -> tuple[floa
     return -by_psi, taut * x * (c3 - c2) / c1 + by_psi, -c1 / k1
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def contraction_slopes(
     m: float, alpha: float, x: float, p: float, length: float, cutting: float
 ) -> tuple[float, float, float]:
@@ -199,7 +198,7 @@ def contraction_slopes(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def holding_contractions_into(
     bx: float,
     by: float,
@@ -244,7 +243,7 @@ def holding_contractions_into(
     return OK
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def holding_jacobian_into(
     bx: float,
     by: float,

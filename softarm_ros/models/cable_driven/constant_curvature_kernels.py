@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import stumpff
 from softarm_ros.models.arm_model import Array
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def section_tips_into(bend: Array, lengths: Array, tips: Array) -> None:
     """Write the base -> section tip transforms into `tips` (sections, 4, 4)."""
     for k in range(lengths.shape[0]):
@@ -32,7 +32,7 @@ def section_tips_into(bend: Array, lengths: Array, tips: Array) -> None:
             _left_multiply(tips[k - 1], tip)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def arc_pose_into(bx: float, by: float, length: float, offset: float, transform: Array) -> None:
     """Write Tz(offset) and an arc of `length` [m] bent by (bx, by) into `transform` (4, 4)."""
     c1, c2, _, _ = stumpff(bx * bx + by * by)
@@ -54,7 +54,7 @@ def arc_pose_into(bx: float, by: float, length: float, offset: float, transform:
     transform[3, 3] = 1.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _left_multiply(left: Array, transform: Array) -> None:
     """Replace `transform` by left @ transform (both homogeneous)."""
     for j in range(4):
@@ -65,7 +65,7 @@ def _left_multiply(left: Array, transform: Array) -> None:
         transform[i, 3] += left[i, 3]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def tip_jacobian_into(bend: Array, lengths: Array, rows: int, tip: Array, jacobian: Array) -> None:
     """
     Write the tip position into `tip` (3,) and its derivative by `bend` into `jacobian`.
@@ -115,7 +115,7 @@ def tip_jacobian_into(bend: Array, lengths: Array, rows: int, tip: Array, jacobi
     tip[0], tip[1], tip[2] = qx, qy, qz
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def tips_into(bends: Array, lengths: Array, tips: Array) -> None:
     """Write the tip positions (n, 3) [m] of many configurations `bends` (n, 2 sections)."""
     for i in range(bends.shape[0]):
@@ -134,7 +134,7 @@ def tips_into(bends: Array, lengths: Array, tips: Array) -> None:
         tips[i, 0], tips[i, 1], tips[i, 2] = x, y, z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def section_points_into(bends: Array, lengths: Array, points: Array) -> None:
     """Write the positions (n, sections, 3) [m] of all section tips for `bends` (n, 2 sections)."""
     tips = np.empty((lengths.shape[0], 4, 4))
@@ -145,7 +145,7 @@ def section_points_into(bends: Array, lengths: Array, points: Array) -> None:
                 points[i, k, j] = tips[k, j, 3]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def damped_step_into(
     bend: Array,
     lengths: Array,
@@ -187,7 +187,7 @@ def damped_step_into(
         step[j] = jacobian[0, j] * x + jacobian[1, j] * y + jacobian[2, j] * z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def centerline_into(bend: Array, lengths: Array, section_tips: Array, points: Array) -> None:
     """Write points (n, 3) [m] from base to tip, evenly spaced in arc length, endcaps included."""
     n = points.shape[0]
@@ -214,7 +214,7 @@ def centerline_into(bend: Array, lengths: Array, section_tips: Array, points: Ar
                 )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _point_in_section(bx: float, by: float, length: Array, s: float) -> tuple[float, float, float]:
     """Return the point [m] at arc length s from the section's start, in its start frame."""
     arc, endcap = length[0], length[1]

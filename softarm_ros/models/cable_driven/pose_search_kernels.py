@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.constant_curvature_kernels import tip_jacobian_into
@@ -23,7 +23,7 @@ _MAX_ITERATIONS = 300
 _PROBE_RAD = 1e-6
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def project_into(bend: Array, limits: Array, cables: Array, first: NDArray[np.int64]) -> None:
     """Move `bend` (2 sections,) to the nearest admissible bending vectors."""
     for k in range(limits.shape[0]):
@@ -35,7 +35,7 @@ def project_into(bend: Array, limits: Array, cables: Array, first: NDArray[np.in
         bend[2 * k], bend[2 * k + 1] = bx, by
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _tip_rotation_into(bend: Array, rotation: Array) -> None:
     """Write the rotation base -> tip (3, 3)."""
     part, product = np.empty((3, 3)), np.empty((3, 3))
@@ -52,7 +52,7 @@ def _tip_rotation_into(bend: Array, rotation: Array) -> None:
         rotation[:, :] = product
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _errors_into(
     bend: Array,
     lengths: Array,
@@ -92,7 +92,7 @@ def _errors_into(
     return total
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _restrict_to_borders(
     bend: Array,
     limits: Array,
@@ -137,7 +137,7 @@ def _restrict_to_borders(
     return math.sqrt(left)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _solve_in_place(matrix: Array, vector: Array) -> None:
     """Solve matrix x = vector (positive definite) by Cholesky; the result in `vector`."""
     n = vector.shape[0]
@@ -159,7 +159,7 @@ def _solve_in_place(matrix: Array, vector: Array) -> None:
         vector[i] /= matrix[i, i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def search_pose(
     bend: Array,
     lengths: Array,

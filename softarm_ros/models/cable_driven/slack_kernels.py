@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 # Rounding of a contraction relative to the largest one, with a margin.
@@ -25,7 +24,7 @@ JUST_TAUT_M = 1e-9
 _ALIGNED_RAD = 1e-6
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def overpull_of(contraction: Array, cables: Array) -> float:
     """
     Return by how much [m] all cables must at least be paid out for the section to admit them.
@@ -57,7 +56,7 @@ def overpull_of(contraction: Array, cables: Array) -> float:
     return worst
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def rounding_of(contraction: Array) -> float:
     """Return the length [m] below which differences between contractions mean nothing."""
     largest = 0.0
@@ -66,7 +65,7 @@ def rounding_of(contraction: Array) -> float:
     return ROUNDING * largest
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _admits(bx: float, by: float, contraction: Array, shift: float, cables: Array) -> bool:
     """Return whether every cable admits the bending vector, when paid out by `shift` [m]."""
     for i in range(contraction.shape[0]):
@@ -75,7 +74,7 @@ def _admits(bx: float, by: float, contraction: Array, shift: float, cables: Arra
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def least_bend(contraction: Array, cables: Array) -> tuple[float, float, float]:
     """
     Return (b_x, b_y, overpull): the least bending the cables admit.
@@ -116,7 +115,7 @@ def least_bend(contraction: Array, cables: Array) -> tuple[float, float, float]:
     return best_x, best_y, overpull
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def taut_bend_jacobian_into(
     bx: float, by: float, contraction: Array, cables: Array, jacobian: Array
 ) -> None:
@@ -148,7 +147,7 @@ def taut_bend_jacobian_into(
                 jacobian[1, i] = ay / trace
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def holding_cables(bx: float, by: float, cables: Array) -> tuple[int, int, bool]:
     """
     Return (i, j, holdable): the two cables next to the bending direction, one on either side.
@@ -182,7 +181,7 @@ def holding_cables(bx: float, by: float, cables: Array) -> tuple[int, int, bool]
     return aligned, neighbour, True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def holding_shares(bx: float, by: float, cables: Array) -> tuple[int, int, float, float, bool]:
     """
     Return (i, j, share_i, share_j, holdable) with share_i a_i + share_j a_j = b, shares >= 0.
@@ -201,7 +200,7 @@ def holding_shares(bx: float, by: float, cables: Array) -> tuple[int, int, float
     return i, j, max(share_i, 0.0), max(share_j, 0.0), holdable
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def nearest_holdable(bx: float, by: float, cables: Array) -> tuple[float, float]:
     """Return (b_x, b_y): the nearest bending vector the cables of the section can hold."""
     if bx == 0.0 and by == 0.0:

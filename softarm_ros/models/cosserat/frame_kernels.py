@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def matrix_into(x: float, y: float, z: float, w: float, r: Array) -> None:
     """Write the rotation matrix of a quaternion of any length."""
     scale = 2.0 / (x * x + y * y + z * z + w * w)
@@ -25,7 +25,7 @@ def matrix_into(x: float, y: float, z: float, w: float, r: Array) -> None:
     r[2, 1] = scale * (y * z + x * w)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def quaternion_product(a: Array, b: Array, out: Array) -> None:
     """Write the normalised product a b of quaternions (x, y, z, w); `out` may be a or b."""
     x = a[3] * b[0] + b[3] * a[0] + a[1] * b[2] - a[2] * b[1]
@@ -36,7 +36,7 @@ def quaternion_product(a: Array, b: Array, out: Array) -> None:
     out[0], out[1], out[2], out[3] = x * scale, y * scale, z * scale, w * scale
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def turn_right(q: Array, x: float, y: float, z: float) -> None:
     """Turn q on the right by the rotation vector (x, y, z)."""
     angle = math.sqrt(x * x + y * y + z * z)
@@ -44,7 +44,7 @@ def turn_right(q: Array, x: float, y: float, z: float) -> None:
     quaternion_product(q, np.array((k * x, k * y, k * z, math.cos(0.5 * angle))), q)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def solve3(matrix: Array, b: Array, x: Array) -> bool:
     """Solve matrix x = b (3, 3) by cofactors; False where the matrix is singular to rounding."""
     c00 = matrix[1, 1] * matrix[2, 2] - matrix[1, 2] * matrix[2, 1]
@@ -66,7 +66,7 @@ def solve3(matrix: Array, b: Array, x: Array) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def crosses(before: Array, after: Array, transfer: Array, column: Array) -> bool:
     """
     Tell whether Y turned singular between two cuts, also twice at once.

@@ -10,8 +10,8 @@ Only minima of the energy attract. Second order in the step: a start for the sho
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.strain_kernels import (
@@ -28,7 +28,7 @@ MIDDLE = 2  # node of the scheme half-way along a step
 MOMENTUM = 0.9
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def lay_out(grid: Grid, strains: Array, points: Array, rotations: Array, ends: Array) -> Array:
     """
     Write the shape of strains (steps, 6); return the rotation (3, 3) of the tip.
@@ -58,7 +58,7 @@ def lay_out(grid: Grid, strains: Array, points: Array, rotations: Array, ends: A
     return rotation
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _carry(moment: Array, force: Array, start: Array, to: Array) -> None:
     """Change the point the moment is about."""
     a0, a1, a2 = start[0] - to[0], start[1] - to[1], start[2] - to[2]
@@ -67,7 +67,7 @@ def _carry(moment: Array, force: Array, start: Array, to: Array) -> None:
     moment[2] += a0 * force[1] - a1 * force[0]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def relax(
     grid: Grid, loads: Loads, strains: Array, gain: float, rounds: int, tolerance: float
 ) -> tuple[int, float, Array]:

@@ -25,8 +25,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.frame_kernels import crosses, matrix_into, quaternion_product
 from softarm_ros.models.cosserat.strain_kernels import (
@@ -43,7 +43,7 @@ from softarm_ros.models.cosserat.strain_kernels import (
 from softarm_ros.models.cosserat.tables import NODE_OF_STAGE, STAGES, A, B, Grid, Loads, Trace
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _cross_connector(
     connector: Array,
     weight: Array,
@@ -103,7 +103,7 @@ def _cross_connector(
     quaternion_product(q, connector[11:15], q)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _leave_end(
     trace: Trace, row: int, q: Array, moment: Array, force: Array, point: Array, work: Array
 ) -> None:
@@ -118,7 +118,7 @@ def _leave_end(
         trace.end_strains[row, i] = work[STRAIN + i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def shoot(
     grid: Grid,
     loads: Loads,

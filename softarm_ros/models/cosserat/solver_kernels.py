@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.frame_kernels import solve3, turn_right
 from softarm_ros.models.cosserat.shooting_kernels import shoot
@@ -20,7 +20,7 @@ HAND_OVER = 1e-3
 SMALLEST_LOAD_STEP = 0.01
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _base_error(q: Array, error: Array) -> float:
     """Write the rotation vector that leads from the base reached to the identity."""
     x, y, z, w = q[0], q[1], q[2], q[3]
@@ -32,7 +32,7 @@ def _base_error(q: Array, error: Array) -> float:
     return k * sine
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def newton(
     grid: Grid,
     loads: Loads,
@@ -111,7 +111,7 @@ def newton(
     return failure, best, integrated_regular, max_shots
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _scale_loads(loads: Loads, share: float, out: Loads) -> None:
     """Write the loads times `share`."""
     for i in range(loads.tensions.shape[0]):
@@ -125,7 +125,7 @@ def _scale_loads(loads: Loads, share: float, out: Loads) -> None:
             out.connectors[k, i] = share * loads.connectors[k, i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def equilibrate(
     fine: Grid,
     coarse: Grid,

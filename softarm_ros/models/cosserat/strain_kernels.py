@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 OK, CRUSHED, NO_STRAIN = 0, 1, 2
@@ -34,7 +33,7 @@ STIFFNESS, REST, ROUTES = 0, 36, 42
 WRENCH, STRAIN, STEP, FACTOR, CABLES = 0, 6, 12, 18, 54
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def factorise(work: Array, n: int) -> bool:
     """Overwrite the lower triangle of FACTOR (rows of 6) by Cholesky's, with 1/diagonal."""
     for j in range(n):
@@ -55,7 +54,7 @@ def factorise(work: Array, n: int) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def substitute(work: Array, n: int) -> None:
     """Solve for STEP in place, with the factor of `factorise`."""
     for i in range(n):
@@ -70,7 +69,7 @@ def substitute(work: Array, n: int) -> None:
         work[STEP + i] = value * work[FACTOR + 7 * i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale: float) -> int:
     """
     Find the strain that carries a wrench, by Newton; return a status.

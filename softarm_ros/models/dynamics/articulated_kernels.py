@@ -11,15 +11,15 @@ with mass of their own).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
 from softarm_ros.models.symmetric_kernels import invert_symmetric_4
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def factorise(
     body: Body,
     loads: Loads,
@@ -122,7 +122,7 @@ def factorise(
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _own_inertia(
     body: Body,
     k: int,
@@ -154,7 +154,7 @@ def _own_inertia(
             H[i, j] += W[0, i - 1] * U[3, j] + W[1, i - 1] * U[4, j] + W[2, i - 1] * U[5, j]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _eliminate(U: Array, H: Array, gain: Array, ll: Array, la: Array, aa: Array) -> None:
     """Write gain = U H^-1 and subtract gain U^T from the carried inertia."""
     for i in range(6):
@@ -187,7 +187,7 @@ def _eliminate(U: Array, H: Array, gain: Array, ll: Array, la: Array, aa: Array)
             aa[j, i] = aa[i, j]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _turn_inertia(R: Array, ll: Array, la: Array, aa: Array, work: Array) -> None:
     """Replace each block A of a spatial inertia by R A R^T."""
     for A in (ll, la, aa):
@@ -199,7 +199,7 @@ def _turn_inertia(R: Array, ll: Array, la: Array, aa: Array, work: Array) -> Non
                 A[i, j] = work[i, 0] * R[j, 0] + work[i, 1] * R[j, 1] + work[i, 2] * R[j, 2]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _shift_inertia(p: Array, ll: Array, la: Array, aa: Array, work: Array) -> None:
     """Refer a spatial inertia at point p (3,) to the origin of the axes."""
     # With X = [[1, -hat p], [0, 1]]: X^T A X, the velocity of p being u - p x w.
@@ -223,7 +223,7 @@ def _shift_inertia(p: Array, ll: Array, la: Array, aa: Array, work: Array) -> No
         aa[2, j] += z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _add_point(mass: float, c: Array, ll: Array, la: Array, aa: Array) -> None:
     """Add a point mass at c (3,) to a spatial inertia at the origin."""
     x, y, z = c[0], c[1], c[2]
@@ -248,7 +248,7 @@ def _add_point(mass: float, c: Array, ll: Array, la: Array, aa: Array) -> None:
     aa[2, 1] -= mass * y * z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def solve(body: Body, scratch: Scratch, right: Array, out: Array) -> None:
     """Write the solution for a right-hand side (n, 4) of the last factorisation to `out`."""
     n = body.length.shape[0]

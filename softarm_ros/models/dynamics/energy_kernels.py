@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
 from softarm_ros.models.dynamics.segment_kernels import segment_rates
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def energies(
     body: Body, loads: Loads, q: Array, v: Array, scratch: Scratch
 ) -> tuple[float, float, float, float]:
@@ -77,7 +76,7 @@ def energies(
     return kinetic, elastic, weight, loss
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def node_twists(body: Body, v: Array, scratch: Scratch, out: Array) -> None:
     """Write the velocity of every node, base axes, linear first (n, 6); needs `place_arm`."""
     w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

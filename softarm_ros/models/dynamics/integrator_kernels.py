@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.energy_kernels import node_twists
@@ -31,7 +30,7 @@ MAX_AGE = 8
 NEWTON_SHARE = 0.01
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def accelerations_into(
     body: Body, loads: Loads, q: Array, v: Array, scratch: Scratch, work: Array, out: Array
 ) -> bool:
@@ -48,7 +47,7 @@ def accelerations_into(
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _displacement(
     body: Body, scratch: Scratch, strains: Array, factor: float, out: Array
 ) -> float:
@@ -63,7 +62,7 @@ def _displacement(
     return abs(factor) * math.sqrt(largest)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def advance(
     body: Body,
     loads: Loads,
@@ -211,7 +210,7 @@ def advance(
     return status, time, step, contraction if known else -1.0, steps, rejected, iterations
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _restart(
     body: Body,
     loads: Loads,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.segment_kernels import place_segment, segment_rates
@@ -22,7 +22,7 @@ Triple = tuple[float, float, float]
 Numbers = NDArray[Any]  # real or complex
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def turn(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R (x, y, z)."""
     return (
@@ -32,7 +32,7 @@ def turn(R: Array, x: float, y: float, z: float) -> Triple:
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def turn_back(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R^T (x, y, z)."""
     return (
@@ -42,13 +42,13 @@ def turn_back(R: Array, x: float, y: float, z: float) -> Triple:
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def cross(a: float, b: float, c: float, x: float, y: float, z: float) -> Triple:
     """Return (a, b, c) x (x, y, z)."""
     return b * z - c * y, c * x - a * z, a * y - b * x
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def place_arm(body: Body, q: Numbers, scratch: Scratch) -> None:
     """Write poses and strain maps of every segment for strains `q` (n, 4)."""
     rotation, origin = scratch.rotation, scratch.origin
@@ -83,7 +83,7 @@ def place_arm(body: Body, q: Numbers, scratch: Scratch) -> None:
             _pass_connector(body.connector[k], body.turn[k], rotation[k + 1], origin[k + 1])
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _pass_connector(offset: Array, turn_: Array, R: Array, r: Array) -> None:
     """Move a pose from a segment's distal frame to the far end of its connector, in place."""
     for i in range(3):
@@ -93,7 +93,7 @@ def _pass_connector(offset: Array, turn_: Array, R: Array, r: Array) -> None:
             R[i, j] = x * turn_[0, j] + y * turn_[1, j] + z * turn_[2, j]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def residual(
     body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch, out: Numbers
 ) -> None:
@@ -148,7 +148,7 @@ def residual(
         f0, f1, f2 = f0 + g[0], f1 + g[1], f2 + g[2]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _add_material(body: Body, loads: Loads, q: Numbers, v: Numbers, k: int, out: Numbers) -> None:
     """Add elastic, viscous and drive resultants of segment k to out[k]."""
     length, K, D, rest = body.length[k], body.stiffness[k], body.damping[k], body.rest[k]
@@ -179,7 +179,7 @@ def _add_material(body: Body, loads: Loads, q: Numbers, v: Numbers, k: int, out:
             out[k, 3] += pull * q[k, 3] * radius2
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _outward(
     body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch
 ) -> None:
@@ -286,7 +286,7 @@ def _outward(
         moment[2] += mz
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _turn_back_at(R: Array, k: int, x: float, y: float, z: float) -> Triple:
     """Return R[k]^T (x, y, z)."""
     return (
@@ -296,7 +296,7 @@ def _turn_back_at(R: Array, k: int, x: float, y: float, z: float) -> Triple:
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def _distal_body(
     body: Body,
     k: int,
@@ -334,7 +334,7 @@ def _distal_body(
     moment[2] += hz + z + tz + s * w[2]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _fluid_wrench(A: Array, w: Triple, u: Triple, b: Triple, a: Triple) -> tuple[Triple, Triple]:
     """Return force and moment that accelerate the fluid of a node, added mass A (6, 6)."""
     # Spatial momentum h = A (u, w) and A (u', w'), u' the rate of the node-axes velocity.
@@ -373,7 +373,7 @@ def _fluid_wrench(A: Array, w: Triple, u: Triple, b: Triple, a: Triple) -> tuple
     return (f0, f1, f2), (m0, m1, m2)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _damping_wrench(D: Array, w: Triple, u: Triple) -> tuple[Triple, Triple]:
     """Return D (u, w) of a node."""
     a, b, c = u

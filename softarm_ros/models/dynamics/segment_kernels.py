@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.models.arm_model import Array
 
 # Coefficients (-1)^k / (2 k + 7)! and (-1)^k / (2 k + 8)! of the series of c7 and c8.
@@ -26,7 +26,7 @@ _SHORT_SERIES_LIMIT = 0.06
 _SERIES_LIMIT = 4.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def stumpff_to_8(u: float) -> tuple[float, ...]:
     """Return (c1, ..., c8) at u = angle^2; c_k = sum over j of (-u)^j / (2 j + k)!."""
     if u.real < _SHORT_SERIES_LIMIT:
@@ -40,7 +40,7 @@ def stumpff_to_8(u: float) -> tuple[float, ...]:
     return _stumpff_of_large(u)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _stumpff_of_large(u: float) -> tuple[float, ...]:
     """Return (c1, ..., c8) away from zero."""
     if u.real < _SERIES_LIMIT:
@@ -65,7 +65,7 @@ def _stumpff_of_large(u: float) -> tuple[float, ...]:
     return c1, c2, c3, c4, c5, c6, (1.0 / 120.0 - c5) / u, (1.0 / 720.0 - c6) / u
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _point(
     x: float,
     y: float,
@@ -100,7 +100,7 @@ def _point(
     map_[k, 2, 3] = s * (2.0 * z * uz + 2.0 * c * z)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _turning(
     x: float, y: float, z: float, c1: float, c2: float, c3: float, s: float, map_: Array, k: int
 ) -> None:
@@ -116,7 +116,7 @@ def _turning(
     map_[k, 2, 1] = s * (c3 * y * z + c2 * x)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+@inlined
 def place_segment(
     length: float,
     rotary: Array,
@@ -173,7 +173,7 @@ def place_segment(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _point_drift(
     x: float,
     y: float,
@@ -206,7 +206,7 @@ def _point_drift(
     return rate_x, rate_y, rate_z, drift_x, drift_y, drift_z
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _turning_drift(
     x: float,
     y: float,
@@ -238,7 +238,7 @@ def _turning_drift(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def segment_rates(length: float, q: Array, v: Array, k: int) -> tuple[tuple[float, ...], ...]:
     """
     Return velocities and unforced accelerations of a segment's frames, local axes.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics, checked
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
@@ -24,7 +24,7 @@ ComplexArray = NDArray[np.complex128]
 _STEP = 1e-30
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def strain_tangent_into(
     body: Body,
     loads: Loads,
@@ -46,7 +46,7 @@ def strain_tangent_into(
             out[i, j] = column[i // 4, i % 4].imag / _STEP
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _rate_tangent_into(
     body: Body,
     loads: Loads,

@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
@@ -45,7 +45,7 @@ BRANCH_ITERATIONS = 8
 CORRECTION_M = 1e-10
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _solve_small(matrix: Array, right: Array) -> None:
     """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
     m = right.shape[0]
@@ -68,7 +68,7 @@ def _solve_small(matrix: Array, right: Array) -> None:
         right[i] /= matrix[i, i]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _stage(
     body: Body,
     loads: Loads,
@@ -175,7 +175,7 @@ def _stage(
     return False
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def coupled_step_into(
     body: Body,
     loads: Loads,

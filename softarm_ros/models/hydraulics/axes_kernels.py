@@ -25,8 +25,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.hydraulics.pipe_loss_kernels import pipe_loss
 
@@ -47,7 +47,7 @@ PARAMETERS = 18
 V, X, P0 = 0, 1, 2
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def friction_velocity(
     weight: float, load: float, coulomb: float, low: float, high: float
 ) -> tuple[float, float]:
@@ -70,7 +70,7 @@ def friction_velocity(
     return v, slope
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def stage_into(
     base: Array,
     h: float,
@@ -164,7 +164,7 @@ def stage_into(
     return pressure_rate, False
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def is_smooth(before: Array, middle: Array, after: Array, par: Array) -> bool:
     """Return whether a step stayed on one branch of friction, end stops and relief valve."""
     if par[COULOMB] > 0.0 or par[STATIC] > 0.0:
@@ -178,7 +178,7 @@ def is_smooth(before: Array, middle: Array, after: Array, par: Array) -> bool:
     return (middle[P0] > par[RELIEF]) == over and (after[P0] > par[RELIEF]) == over
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def axis_step_into(
     state: Array,
     h: float,
@@ -224,7 +224,7 @@ def axis_step_into(
     return h * par[CONDUCTANCE] * relief if relief > 0.0 else 0.0, True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def axes_step_into(
     states: Array,
     h: float,

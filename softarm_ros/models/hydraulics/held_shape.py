@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
@@ -65,7 +65,7 @@ class HeldShape:
         return bool(np.linalg.eigvalsh(symmetric)[0] > 0.0)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _tangent_into(
     body: Body,
     loads: Loads,
@@ -88,7 +88,7 @@ def _tangent_into(
     _border(hold, n, m, matrix)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _border(hold: Array, n: int, m: int, matrix: Array) -> None:
     for j in range(m):
         for i in range(4 * n):
@@ -98,7 +98,7 @@ def _border(hold: Array, n: int, m: int, matrix: Array) -> None:
             matrix[4 * n + j, 4 * n + i] = 0.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _search(
     body: Body,
     loads: Loads,

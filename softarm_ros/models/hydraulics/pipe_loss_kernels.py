@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from softarm_ros.geometry.kernels import kernel
 
 # Below this Reynolds number phi - 1 is less than 1e-30.
 _CREEPING = 1.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def loss_factor(reynolds: float, relative_roughness: float) -> tuple[float, float]:
     """Return (phi, d phi / d ln Re) for a Reynolds number >= 0."""
     if reynolds <= _CREEPING:
@@ -33,7 +33,7 @@ def loss_factor(reynolds: float, relative_roughness: float) -> tuple[float, floa
     return phi, phi / 12.0 * x / (1.0 + x) * slope_x
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def pipe_loss(
     flow: float, resistance: float, reynolds_per_flow: float, relative_roughness: float
 ) -> tuple[float, float]:

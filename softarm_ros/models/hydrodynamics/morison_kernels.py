@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 
 # Columns of the coefficient array.
@@ -25,7 +24,7 @@ DENSITY, DRAG_NORMAL, DRAG_ALONG, ADDED_NORMAL, ADDED_ALONG = 0, 1, 2, 3, 4
 COEFFICIENTS = 5
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def drag_into(
     coefficients: Array,
     length: Array,
@@ -67,7 +66,7 @@ def drag_into(
     return power
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def added_mass_into(
     coefficients: Array,
     length: Array,

@@ -15,14 +15,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import inlined, kernel
 
 Array = NDArray[np.float64]
 Quaternion = tuple[float, float, float, float]
 
 
-@njit(cache=True, inline='always', fastmath=False, error_model='numpy')
+@inlined
 def product(
     a0: float, a1: float, a2: float, a3: float, b0: float, b1: float, b2: float, b3: float
 ) -> Quaternion:
@@ -35,13 +36,13 @@ def product(
     )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def relative(a: Array, b: Array) -> Quaternion:
     """Return a* b."""
     return product(a[0], -a[1], -a[2], -a[3], b[0], b[1], b[2], b[3])
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def times_unit(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion:
     """Return q e_k, k = 0, 1, 2."""
     if k == 0:
@@ -51,7 +52,7 @@ def times_unit(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion
     return -q3, q2, -q1, q0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def unit_times(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion:
     """Return e_k q, k = 0, 1, 2."""
     if k == 0:
@@ -61,7 +62,7 @@ def unit_times(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion
     return -q3, -q2, q1, q0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def rotate(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Return the vector q (x, y, z) q*."""
     p0, p1, p2, p3 = product(q[0], q[1], q[2], q[3], 0.0, x, y, z)
@@ -69,7 +70,7 @@ def rotate(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]
     return r1, r2, r3
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def rotate_back(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Return the vector q* (x, y, z) q."""
     p0, p1, p2, p3 = product(q[0], -q[1], -q[2], -q[3], 0.0, x, y, z)
@@ -77,7 +78,7 @@ def rotate_back(q: Array, x: float, y: float, z: float) -> tuple[float, float, f
     return r1, r2, r3
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def positions_into(q: Array, ds: float, r: Array) -> None:
     """Write the node positions (n + 1, 3) [m] of eq. 47."""
     r[0, :] = 0.0
@@ -92,7 +93,7 @@ def positions_into(q: Array, ds: float, r: Array) -> None:
         r[i + 1, 2] = r[i, 2] + ds / 3.0 * (az + cz + bz)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def elastic_energy(q: Array, ds: float, stiffness: Array) -> float:
     """Return sum of k_j w_j^2 ds / 2 [J]; `stiffness` (3,) = EI, EI, GJ [N m^2]."""
     energy = 0.0
@@ -102,7 +103,7 @@ def elastic_energy(q: Array, ds: float, stiffness: Array) -> float:
     return 2.0 * energy / ds
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def add_vector_term(
     q: Array, g: Array, m: Array, row: int, gradient: Array, band: Array, second: bool
 ) -> None:
@@ -125,7 +126,7 @@ def add_vector_term(
         band[row + 2, 2] -= 2.0 * (b2 * m[0] + b0 * m[2])
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def derivatives_into(
     q: Array,
     ds: float,
@@ -226,7 +227,7 @@ def derivatives_into(
                 band[row_b + k, 3 + k - m] += value
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def step_jacobian_into(a: Array, b: Array, ds: float, by_a: Array, by_b: Array) -> None:
     """Write d(dr)/du_a and d(dr)/du_b (3, 3) [m] of one interval."""
     for k in range(3):
@@ -247,7 +248,7 @@ def step_jacobian_into(a: Array, b: Array, ds: float, by_a: Array, by_b: Array) 
         by_b[2, k] = ds / 3.0 * (2.0 * p3 + s3)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def tip_jacobian_into(q: Array, ds: float, jacobian: Array) -> None:
     """Write d r_n / du (3 n, 3) [m] into the first three columns of `jacobian`, transposed."""
     n = q.shape[0] - 1
@@ -262,7 +263,7 @@ def tip_jacobian_into(q: Array, ds: float, jacobian: Array) -> None:
                     jacobian[3 * i - 3 + k, j] += by_a[j, k]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def retract_into(q: Array, step: Array, scale: float, moved: Array) -> None:
     """Write the nodes moved by scale * step (3 n,); node 0 stays. Steps have |u| < 1."""
     moved[0, :] = q[0, :]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.minimum_energy.kernels import (
     add_vector_term,
     rotate,
@@ -23,7 +23,7 @@ from softarm_ros.models.minimum_energy.kernels import (
 Array = NDArray[np.float64]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> None:
     """Write p (modules, 3, 3) [m]: the vectors of the muscles, base frame."""
     modules = anchors.shape[0]
@@ -41,7 +41,7 @@ def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> N
             vectors[t, i, 2] = bz - az + r[b, 2] - r[a, 2]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def muscle_energy(vectors: Array, lengths: Array, stiffness: Array) -> float:
     """Return sum of k (l - l_commanded)^2 / 2 [J]; lengths, stiffness (modules, 3) [m], [N/m]."""
     energy = 0.0
@@ -53,7 +53,7 @@ def muscle_energy(vectors: Array, lengths: Array, stiffness: Array) -> float:
     return energy
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def add_muscle_forces(vectors: Array, lengths: Array, stiffness: Array, forces: Array) -> None:
     """Subtract the muscle tensions from the backbone forces (n, 3): muscles compress it."""
     modules = vectors.shape[0]
@@ -70,7 +70,7 @@ def add_muscle_forces(vectors: Array, lengths: Array, stiffness: Array, forces: 
                     forces[j, k] -= pull * p[k]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out: Array) -> None:
     """Write dp/du (3, 3 (b - a + 1)) of one muscle between nodes a and b."""
     out[:, :] = 0.0
@@ -95,7 +95,7 @@ def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out
             out[2, column + k] += sign * vz
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def add_muscle_terms(
     q: Array,
     ds: float,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.banded_kernels import (
     banded_ldl_into,
     banded_solve_into,
@@ -46,7 +46,7 @@ _POSITION_TOLERANCE = 1e-12  # of L
 _ROUNDING = 1e-14  # of muscle stiffness times L^2: what gradients of stiff muscles round to
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def constraint_into(q: Array, tip: Array, target: Array, attitude: Array, c: Array) -> None:
     """Write r_n - target [m] and, for 6 rows, 2 vec(attitude* q_n), by the shorter way round."""
     rows = c.size
@@ -60,7 +60,7 @@ def constraint_into(q: Array, tip: Array, target: Array, attitude: Array, c: Arr
         c[3], c[4], c[5] = sign * r1, sign * r2, sign * r3
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def potential(
     q: Array,
     ds: float,
@@ -91,7 +91,7 @@ def potential(
     return energy
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def system_into(
     q: Array,
     ds: float,
@@ -143,7 +143,7 @@ def system_into(
                 band[3 * n - 3 + k, 0] += turning
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def newton_step_into(
     band: Array,
     gradient: Array,
@@ -189,13 +189,13 @@ def newton_step_into(
     return negative_schur <= negative <= negative_schur + neutral
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def stiffest(muscle_stiffness: Array) -> float:
     """Return the largest of (modules, 3) stiffnesses, 0 without muscles."""
     return muscle_stiffness.max() if muscle_stiffness.size > 0 else 0.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def longest(step: Array) -> float:
     """Return the largest |u| of a step (3 n,)."""
     largest = 0.0
@@ -205,7 +205,7 @@ def longest(step: Array) -> float:
     return math.sqrt(largest)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def constrained_newton(
     q: Array,
     ds: float,
@@ -268,7 +268,7 @@ def constrained_newton(
     return NOT_CONVERGED, max_iterations, worst_gradient, worst_defect
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def descend(
     q: Array,
     ds: float,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, stumpff
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ _MAX_ITERATIONS = 60
 _DIFFERENCE = 1e-6
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def yeoh_stress(stretch: float, c10: float, c20: float) -> tuple[float, float]:
     """Return the stress [Pa] of plane strain at a stretch, and its derivative: eq. 18 mended."""
     a, b = 2.0 * c10, 4.0 * c20
@@ -41,7 +41,7 @@ def yeoh_stress(stretch: float, c10: float, c20: float) -> tuple[float, float]:
     return first * modulus, slope
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def tilt_per_moment(moment: float, mount: Array) -> float:
     """
     Return alpha / M [rad/(N m)] of a mount at a moment M >= 0, finite at zero.
@@ -73,7 +73,7 @@ def tilt_per_moment(moment: float, mount: Array) -> float:
     return math.atan(2.0 * length * strain / diameter) / moment
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _product_into(a: Array, b: Array, out: Array) -> None:
     """Write the product of the upper left (3, 3) of two matrices into that of a third."""
     for i in range(3):
@@ -81,7 +81,7 @@ def _product_into(a: Array, b: Array, out: Array) -> None:
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips: Array) -> None:
     """
     Write mount frames before their tilt and section tips, both (sections, 4, 4).
@@ -112,7 +112,7 @@ def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips:
         tips[i, 3, 3] = 1.0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _add_moment(x: float, y: float, z: float, origin: Array, force: Array, moment: Array) -> None:
     x -= origin[0]
     y -= origin[1]
@@ -122,7 +122,7 @@ def _add_moment(x: float, y: float, z: float, origin: Array, force: Array, momen
     moment[2] += x * force[1] - y * force[0]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def _arc_point_into(mount: Array, turned: Array, bend: Array, s: float, point: Array) -> None:
     """Write the point at the share s of an arc; `turned` (3, 3) is the mount after its tilt."""
     bx, by, length = bend[0], bend[1], bend[2]
@@ -132,7 +132,7 @@ def _arc_point_into(mount: Array, turned: Array, bend: Array, s: float, point: A
         point[k] = mount[k, 3] + turned[k, 0] * px + turned[k, 1] * py + turned[k, 2] * pz
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def moments_into(
     bends: Array,
     lengths: Array,
@@ -210,7 +210,7 @@ def moments_into(
                 )
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def residual_into(
     bends: Array,
     lengths: Array,
@@ -253,7 +253,7 @@ def residual_into(
         residual[4 * i + 3] = give[i, 3] + compliances[i] * middles[i, 0]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def solve_give(
     bends: Array,
     lengths: Array,

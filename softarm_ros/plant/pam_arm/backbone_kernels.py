@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.minimum_energy.kernels import (
     positions_into,
     relative,
@@ -37,7 +37,7 @@ _MAX_ITERATIONS = 12
 _MAX_TURN = 0.2  # of |u| in one iteration
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def turns_into(before: Array, q: Array, turn: Array) -> None:
     """Write the rotation (n, 3) [rad] of every node since `before`, body frame, small."""
     for i in range(turn.shape[0]):
@@ -46,7 +46,7 @@ def turns_into(before: Array, q: Array, turn: Array) -> None:
         turn[i, 0], turn[i, 1], turn[i, 2] = sign * r1, sign * r2, sign * r3
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def add_strain_damping(
     q: Array, before: Array, ds: float, damping: Array, gradient: Array, band: Array, second: bool
 ) -> None:
@@ -84,7 +84,7 @@ def add_strain_damping(
                         band[row_b + k, 3 + k - m] += c * db[j, k] * da[j, m]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def add_masses(
     q: Array, ds: float, masses: Array, share: float, end: Array, body: Array, hessian: Array
 ) -> None:
@@ -119,7 +119,7 @@ def add_masses(
         outboard += own
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def solve_positive_into(matrix: Array, vector: Array) -> bool:
     """Overwrite `vector` by matrix^-1 vector (Cholesky, lower half); False if not positive."""
     size = vector.size
@@ -147,7 +147,7 @@ def solve_positive_into(matrix: Array, vector: Array) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def backbone_gradient_into(
     q: Array,
     before: Array,
@@ -213,7 +213,7 @@ def backbone_gradient_into(
                 gradient[3 * i + k] += pull * by[c]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def step_backbone(
     q: Array,
     r: Array,

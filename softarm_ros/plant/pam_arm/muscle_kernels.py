@@ -16,15 +16,15 @@ pushes against the full supply lengthen.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.pam_arm.backbone_kernels import step_backbone
 
 Array = NDArray[np.float64]
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def fill_muscles(
     gas: Array,
     free: Array,
@@ -73,7 +73,7 @@ def fill_muscles(
         free[i] = min(max(free[i], gas[i] - play), gas[i] + play)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def muscle_state_into(
     free: Array,
     offset: Array,
@@ -95,7 +95,7 @@ def muscle_state_into(
         stiffness[t, j] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def drive_muscle_arm(
     gas: Array,
     free: Array,

@@ -8,14 +8,13 @@ loses energy.
 
 from __future__ import annotations
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import Array
 
 _MAX_STEPS = 400
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def follow_pressures(
     pressures: Array,
     elastic: float,

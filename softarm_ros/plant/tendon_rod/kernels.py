@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from numba import njit
-
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.integrator_kernels import REACHED, advance
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
@@ -96,7 +95,7 @@ class RodMemory(NamedTuple):
     twists: Array
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def read_cell(tension: float, gain: float, zero: float, resolution: float) -> float:
     """Return what a load cell shows [N]."""
     value = (1.0 + gain) * tension + zero
@@ -105,7 +104,7 @@ def read_cell(tension: float, gain: float, zero: float, resolution: float) -> fl
     return value
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def wind(
     parameters: WinchParameters,
     winches: WinchState,
@@ -139,7 +138,7 @@ def wind(
         winches.sliding[i] = min(max(moved, -1.0), 1.0)
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def spread_tensions(
     parameters: WinchParameters, winches: WinchState, body: Body, strains: Array, loads: Loads
 ) -> None:
@@ -158,7 +157,7 @@ def spread_tensions(
             angle += turn
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def step_rod(
     body: Body, loads: Loads, memory: RodMemory, h: float, max_step: float, tolerance: float
 ) -> int:
@@ -184,7 +183,7 @@ def step_rod(
     return OK if status == REACHED else NOT_SOLVED
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def folded_segment(body: Body, strains: Array, per: int) -> int:
     """Return the first segment that has turned too far or is not finite, or -1."""
     for first in range(0, strains.shape[0], per):
@@ -198,7 +197,7 @@ def folded_segment(body: Body, strains: Array, per: int) -> int:
     return -1
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def drive_rod(
     parameters: WinchParameters,
     winches: WinchState,
@@ -222,7 +221,7 @@ def drive_rod(
     return OK, 0
 
 
-@njit(cache=True, fastmath=False, error_model='numpy')
+@kernel
 def settle_rod(
     parameters: WinchParameters,
     winches: WinchState,
