@@ -99,10 +99,12 @@ def test_it_ends_with_the_process_that_announced_itself(shell, deaf, tmp_path):
         PYTHONPATH=str(ROOT),
     )
     pids = [int(pid) for pid in parent.stdout.readline().split()]
-    watching = [pid for pid in pids if python(pid)]
+    watching = [pid for pid in pids if pid != parent.pid and python(pid)]
     assert len(watching) == 1
     parent.kill()
-    parent.communicate()
+    parent.wait()
+    parent.stdout.close()
+    parent.stderr.close()
     end = time.monotonic() + 8.0
     while python(watching[0]) and time.monotonic() < end:
         time.sleep(0.02)
