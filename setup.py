@@ -1,10 +1,14 @@
 """Packaging for both pip and colcon (ament_python)."""
 
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 PACKAGE = 'softarm_ros'
+# pip puts the command softarm into bin from its entry point; colcon, which runs this file itself
+# and puts entry points into lib/softarm_ros for `ros2 run`, needs one that leads there.
+COMMAND = [] if 'setuptools.build_meta' in sys.modules else [('bin', ['bin/softarm'])]
 
 
 def installed(folder: str, pattern: str) -> tuple[str, list[str]]:
@@ -28,6 +32,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
+        *COMMAND,
         installed('launch', '*.launch.py'),
         installed('config/rigs', '*.yaml'),
         installed('config/tasks', '*.yaml'),

@@ -22,12 +22,16 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import ExecutableInPackage
 
 from softarm_ros.nodes.process import node_environment
-from softarm_ros.requirements import require, ros_package_hint
-from softarm_ros.rigs.arguments import number, switch, whole
-from softarm_ros.rigs.graph import BACKENDS, NodeSpec, graph_plan
-from softarm_ros.rigs.loader import load_rig
-from softarm_ros.rigs.schema import Rig
-from softarm_ros.rigs.urdf import build_urdf
+from softarm_ros.requirements import missing_package, require, ros_package_hint
+
+try:
+    from softarm_ros.rigs.arguments import number, switch, whole
+    from softarm_ros.rigs.graph import BACKENDS, NodeSpec, graph_plan
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.rigs.schema import Rig
+    from softarm_ros.rigs.urdf import build_urdf
+except ImportError as error:
+    raise RuntimeError(missing_package(error)) from None
 
 PACKAGE = 'softarm_ros'
 STATE_PUBLISHER = 'robot_state_publisher'

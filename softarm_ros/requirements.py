@@ -6,41 +6,41 @@ from importlib.util import find_spec
 
 # Module: its package on PyPI. What the package itself needs, and what only some runs do.
 CORE = {
-    'numpy': 'numpy',
-    'scipy': 'scipy',
-    'numba': 'numba',
-    'daqp': 'daqp',
-    'ruckig': 'ruckig',
-    'pydantic': 'pydantic',
-    'ruamel.yaml': 'ruamel.yaml',
-    'typer': 'typer',
-    'rich': 'rich',
-    'matplotlib': 'matplotlib',
+    'numpy': 'numpy>=1.26',
+    'scipy': 'scipy>=1.11',
+    'numba': 'numba>=0.59',
+    'daqp': 'daqp>=0.5',
+    'ruckig': 'ruckig>=0.12',
+    'pydantic': 'pydantic>=2.5',
+    'ruamel.yaml': 'ruamel.yaml>=0.18',
+    'typer': 'typer>=0.12',
+    'rich': 'rich>=13',
+    'matplotlib': 'matplotlib>=3.7',
 }
 DEVICES = {
-    'serial': 'pyserial',
-    'cobs': 'cobs',
-    'fastcrc': 'fastcrc',
-    'pymodbus': 'pymodbus',
-    'nidaqmx': 'nidaqmx[grpc]',
+    'serial': 'pyserial>=3.5',
+    'cobs': 'cobs>=1.2',
+    'fastcrc': 'fastcrc>=0.3',
+    'pymodbus': 'pymodbus>=3.16,<4',
+    'nidaqmx': 'nidaqmx[grpc]~=1.7',
 }
-BAG = {'rosbags': 'rosbags'}
+BAG = {'rosbags': 'rosbags>=0.10'}
 
 
 def install_line() -> str:
-    """Return the one line that installs everything a rig may need."""
+    """Return the one line that installs everything a rig may need; versions as setup.py's."""
     packages = [*CORE.values(), *DEVICES.values(), *BAG.values()]
-    return 'pip install ' + ' '.join(f"'{p}'" if '[' in p else p for p in packages)
+    return 'pip install ' + ' '.join(f"'{package}'" for package in packages)
 
 
-def missing_package(error: ModuleNotFoundError) -> str:
-    """Return the one line that says what to do about a module that is not there."""
-    name = error.name or str(error)
-    if name.split('.')[0] == 'softarm_ros':
+def missing_package(error: ImportError) -> str:
+    """Return the one line that says what to do about a module that is not there or too old."""
+    name = (error.name or '').split('.')[0]
+    if name in ('', 'softarm_ros'):
         raise error  # ours to mend, not the user's
-    if name.split('.')[0] == 'rclpy' or name.split('.')[0].endswith(('_msgs', '_srvs')):
-        return f'ROS 2 is missing ({error}): source it, or pip install "softarm_ros[ros]"'
-    return f'a Python package is missing ({error}): {install_line()}'
+    if name == 'rclpy' or name.endswith(('_msgs', '_srvs', '_interfaces')):
+        return f"ROS 2 is missing ({error}): source it, or pip install 'softarm_ros[ros]'"
+    return f'a Python package is missing or too old ({error}): {install_line()}'
 
 
 def require(*, devices: bool, bag: bool) -> None:

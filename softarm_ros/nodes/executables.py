@@ -21,7 +21,7 @@ def run(module: str) -> int:
     end_with_parent()
     try:
         node = importlib.import_module(f'softarm_ros.nodes.{module}')
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         print(f'{module}: {missing_package(error)}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
     return int(node.main())

@@ -20,13 +20,9 @@ class Pacer:
         self.lost_s = 0.0
         self._simulated, self._wall = simulated_s, wall_s
         self._window = (simulated_s, wall_s)
-        self._looked = False
 
     def target(self, wall_s: float, simulated_s: float) -> float:
         """Return the simulated time [s] to reach at a wall time, having reached `simulated_s`."""
-        if not self._looked:  # time runs from the first look on, not while a node still starts
-            self._looked = True
-            self._simulated, self._wall = self._window = simulated_s, wall_s
         target = self._simulated + (wall_s - self._wall) * self.rate
         backlog = (target - simulated_s) / self.rate
         if backlog > _BACKLOG_S:

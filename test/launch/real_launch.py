@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 STARTED = re.compile(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]')
@@ -33,13 +34,29 @@ def why_not():
 
 def environment(**more):
     """Return the environment of a graph that neither hears nor disturbs another."""
+    old = os.environ.get('ROS_DISTRO', '') in ('humble', 'iron', 'jazzy')
     alone = {
         'ROS_DOMAIN_ID': str(60 + os.getpid() % 20),
-        'FASTDDS_DEFAULT_PROFILES_FILE': str(LOOPBACK),
-        'FASTRTPS_DEFAULT_PROFILES_FILE': str(LOOPBACK),
+        f'{"FASTRTPS" if old else "FASTDDS"}_DEFAULT_PROFILES_FILE': str(LOOPBACK),
     }
     kept = {k: v for k, v in os.environ.items() if k != 'ROS_LOCALHOST_ONLY'}
     return {**kept, **alone, **more}
+
+
+def short_trajectory(rig_name, folder):
+    """Write the first tenth of a rig's own path as a trajectory; return the file."""
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_loop
+
+    rig = load_rig(rig_name)
+    points = build_loop(rig, None).path(400)[:41:10]
+    path = Path(folder) / f'{rig_name}.yaml'
+    path.write_text(
+        'type: waypoints\nframe: base\nclosed: false\nlaps: 1\n'
+        f'speed: {rig.trajectories[rig.default_trajectory].speed}\n'
+        f'points: {np.round(points, 5).tolist()}\n'
+    )
+    return str(path)
 
 
 class RealLaunch:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'
 # What belongs to the command line alone, and to the launch file alone.
 ONLY_COMMAND_LINE = {'direct', 'report', 'json_file'}
-ONLY_LAUNCH = {'rig', 'rviz', 'autostart', 'set'}
+ONLY_LAUNCH = {'rig', 'rviz', 'autostart', 'set', 'exit_on_done'}
 
 
 @pytest.fixture(scope='module')
@@ -74,13 +74,15 @@ def test_backends_are_those_of_the_rigs(tree):
 def test_rviz_shows_topics_that_nodes_publish():
     config = YAML(typ='safe').load((ROOT / 'config' / 'rviz' / 'arm.rviz').read_text())
     manager = config['Visualization Manager']
-    assert manager['Global Options']['Fixed Frame'] == 'base'
+    # RIG stands for the rig's name, which the launch file puts there.
+    assert manager['Global Options']['Fixed Frame'] == 'RIG/base'
+    assert "replace('RIG', rig.name)" in LAUNCH.read_text()
     topics = {
         display[key]['Value']
         for display in manager['Displays']
         for key in ('Topic', 'Description Topic')
         if key in display
     }
-    sources = ' '.join(p.read_text() for p in (ROOT / 'softarm_ros' / 'nodes').glob('*_node.py'))
+    sources = ' '.join(p.read_text() for p in (ROOT / 'softarm_ros' / 'nodes').glob('*.py'))
     for topic in topics - {'tip/pose'}:  # which a rig may rename
         assert f"'{topic}'" in sources, topic

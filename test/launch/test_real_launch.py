@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from real_launch import RealLaunch, alive, environment, wait_until, why_not
+from real_launch import RealLaunch, alive, environment, short_trajectory, wait_until, why_not
 
 pytestmark = [pytest.mark.skipif(bool(why_not()), reason=why_not()), pytest.mark.slow]
 
@@ -13,17 +13,6 @@ COLD_S = 300.0  # to compile everything on a busy machine
 START_S = 60.0
 # Green to white; what is wrong is none of these.
 RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Exception')
-
-
-@pytest.fixture
-def short(tmp_path):
-    """Return a trajectory of two seconds."""
-    path = tmp_path / 'short.yaml'
-    path.write_text(
-        'type: waypoints\nframe: base\nclosed: false\nlaps: 1\nspeed: 0.02\n'
-        'points: [[0.06, 0.0, 0.24], [0.06, 0.03, 0.24]]\n'
-    )
-    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -90,18 +79,19 @@ def test_ctrl_c_while_kernels_are_compiled_ends_it_at_once(tmp_path):
 
 def test_ctrl_c_while_nodes_start_ends_them_at_once():
     with RealLaunch() as launch:
-        launch.until('supervisor_node', COLD_S)
+        launch.until('supervisor]: starting', COLD_S)
         launch.ctrl_c()
         status, text = launch.end(5.0)
         assert status == 0
         assert not [line for line in text.splitlines() if any(word in line for word in RED)]
 
 
-def test_exit_on_done_ends_with_the_run_and_its_bag(short, tmp_path):
+def test_exit_on_done_ends_with_the_run_and_its_bag(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from rosbags.highlevel import AnyReader
 
     bag = tmp_path / 'bag'
+    short = short_trajectory('cable_arm', tmp_path)
     arguments = ('exit_on_done:=true', f'trajectory:={short}', f'bag:={bag}')
     with RealLaunch(*arguments) as launch:
         status, text = launch.end(COLD_S)

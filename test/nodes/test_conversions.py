@@ -39,8 +39,8 @@ def test_seconds_of_a_stamp():
 @pytest.mark.parametrize('vector', [(0, 0, 0), (0.3, -1.2, 0.7), (3.1, 0, 0), (0, -2.9, 1.0)])
 def test_pose_round_trip(vector):
     original = transform(vector, (0.1, -0.2, 0.25))
-    message = conversions.pose_message(original, STAMP)
-    assert message.header.frame_id == 'base'
+    message = conversions.pose_message(original, STAMP, 'arm/base')
+    assert message.header.frame_id == 'arm/base'
     assert message.header.stamp == STAMP
     np.testing.assert_allclose(conversions.transform_of(message.pose), original, atol=1e-14)
     np.testing.assert_array_equal(conversions.position_of(message), original[:3, 3])
@@ -50,7 +50,7 @@ def test_pose_array_round_trip():
     originals = np.array(
         [transform((0.1, 0.2, 0), (0, 0, 0.1)), transform((0.5, 0, 0), (0, 0.1, 0.2))]
     )
-    message = conversions.pose_array_message(originals, STAMP)
+    message = conversions.pose_array_message(originals, STAMP, 'arm/base')
     np.testing.assert_allclose(conversions.transforms_of(message), originals, atol=1e-14)
     assert conversions.transforms_of(type(message)()).shape == (0, 4, 4)
 
@@ -61,11 +61,13 @@ def test_a_pose_that_is_not_one_is_refused():
     with pytest.raises(ValueError, match='length zero'):
         conversions.transform_of(empty)
     with pytest.raises(ValueError, match='not finite'):
-        conversions.transform_of(conversions.position_message([0, np.nan, 0], STAMP).pose)
+        conversions.transform_of(
+            conversions.position_message([0, np.nan, 0], STAMP, 'arm/base').pose
+        )
 
 
 def test_position_may_hold_nan():
-    message = conversions.position_message([np.nan, 0.0, 0.1], STAMP)
+    message = conversions.position_message([np.nan, 0.0, 0.1], STAMP, 'arm/base')
     assert np.isnan(conversions.position_of(message)[0])
 
 
@@ -128,7 +130,7 @@ def test_events_round_trip_between_other_values():
 def test_path_round_trip():
     points = np.arange(12.0).reshape(4, 3)
     np.testing.assert_array_equal(
-        conversions.path_points(conversions.path_message(points, STAMP)), points
+        conversions.path_points(conversions.path_message(points, STAMP, 'arm/base')), points
     )
 
 
@@ -141,7 +143,7 @@ def test_markers_draw_the_body_where_the_model_has_it():
     np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
     np.testing.assert_allclose(body[0].start, 0.0, atol=1e-12)
     assert len(cables) == len(rig.actuators)
-    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), STAMP)
+    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), STAMP, 'arm/base')
     cylinders = [m for m in message.markers if m.type == m.CYLINDER]
     assert len(cylinders) == 2 * (6 + 2)
     for part, marker in zip(body, cylinders):
@@ -158,7 +160,7 @@ def test_markers_draw_the_body_where_the_model_has_it():
 @pytest.mark.parametrize('end', [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.3, -0.5, -0.7)])
 def test_cylinders_may_point_anywhere(end):
     part = Cylinder(np.zeros(3), np.array(end, dtype=float), 0.01, False)
-    (marker, *_) = conversions.arm_markers([part], [], np.zeros((0, 3)), STAMP).markers
+    (marker, *_) = conversions.arm_markers([part], [], np.zeros((0, 3)), STAMP, 'arm/base').markers
     q = marker.pose.orientation
     assert q.x**2 + q.y**2 + q.z**2 + q.w**2 == pytest.approx(1.0)
     axis = conversions.transform_of(marker.pose)[:3, 2] * marker.scale.z

@@ -133,7 +133,7 @@ def test_nan_in_feedback_holds_and_is_not_used(bench):
     bench.run()
     began = time.monotonic()
     for _ in range(5):
-        bench.tip.publish(position_message([0.0, np.nan, 0.2], Time(sec=1)))
+        bench.tip.publish(position_message([0.0, np.nan, 0.2], Time(sec=1), 'cable_arm/base'))
         bench.spin(0.003)
     assert_held(bench, began, 'not finite')
     assert any('not finite' in v for v in bench.health['tracker'].values.values())

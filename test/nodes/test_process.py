@@ -1,0 +1,131 @@
+"""How the process of a node ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(code, **more):
+    return subprocess.Popen(
+        [sys.executable, '-c', textwrap.dedent(code)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **more},
+    )
+
+
+def said(process, word):
+    assert process.stdout.readline().strip() == word
+
+
+def test_a_signal_while_it_starts_ends_it_at_once():
+    process = start("""
+        import time
+        from softarm_ros.nodes.process import StopSignals
+        StopSignals()
+        print('starting', flush=True)
+        time.sleep(60)
+    """)
+    said(process, 'starting')
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=5)
+    assert (process.returncode, out, err) == (0, '', '')
+
+
+def test_later_signals_do_not_break_into_what_is_closing():
+    process = start("""
+        import time
+        from softarm_ros.nodes.process import StopSignals
+        stop = StopSignals()
+        stop.note_only()
+        print('working', flush=True)
+        while not stop.seen:
+            time.sleep(0.01)
+        print('closing', flush=True)
+        time.sleep(0.5)
+        print('closed', flush=True)
+    """)
+    said(process, 'working')
+    process.send_signal(signal.SIGINT)
+    said(process, 'closing')
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=5)
+    assert (process.returncode, out, err) == (0, 'closed\n', '')
+
+
+CHILD = """
+import subprocess, sys, time
+from softarm_ros.nodes.process import end_with_parent
+end_with_parent()
+print('watching', flush=True)
+{then}
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
+@pytest.mark.parametrize('shell', [False, True])
+@pytest.mark.parametrize('deaf', [False, True])
+def test_it_ends_with_the_process_that_announced_itself(shell, deaf, tmp_path):
+    """A shell may be between the two, and the node may be deaf to SIGTERM."""
+    then = 'time.sleep(60)'
+    if deaf:
+        then = 'import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)'
+    script = tmp_path / 'child.py'
+    script.write_text(CHILD.format(then=then))
+    command = f'{sys.executable} {script}; true' if shell else [sys.executable, str(script)]
+    parent = start(
+        f"""
+        import os, subprocess, sys, time
+        from softarm_ros.nodes.process import node_environment
+        child = subprocess.Popen(
+            {command!r}, shell={shell}, env=node_environment(os.environ), stdout=subprocess.PIPE
+        )
+        child.stdout.readline()
+        listed = subprocess.run(['pgrep', '-f', {str(script)!r}], capture_output=True, text=True)
+        print(' '.join(listed.stdout.split()), flush=True)
+        time.sleep(60)
+    """,
+        PYTHONPATH=str(ROOT),
+    )
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    watching = [pid for pid in pids if pid != parent.pid and python(pid)]
+    assert len(watching) == 1
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    parent.stderr.close()
+    end = time.monotonic() + 8.0
+    while python(watching[0]) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not python(watching[0])
+
+
+def python(pid):
+    """Return whether a process runs Python, and has not ended."""
+    try:
+        line = Path(f'/proc/{pid}/cmdline').read_bytes()
+        state = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
+    except OSError:
+        return False
+    return state != 'Z' and line.startswith(sys.executable.encode())
+
+
+@pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
+def test_it_does_not_start_when_that_process_is_gone_already():
+    gone = start('')
+    gone.communicate(timeout=10)
+    process = start(CHILD.format(then=''), SOFTARM_PARENT_PID=str(gone.pid))
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 1
+    assert 'has ended' in err

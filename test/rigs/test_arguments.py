@@ -1,0 +1,38 @@
+"""Arguments that arrive as text."""
+
+import pytest
+
+from softarm_ros.rigs.arguments import number, switch, whole
+from softarm_ros.rigs.errors import RigError
+
+
+@pytest.mark.parametrize('text', ['true', 'True', 'TRUE', '1', 'yes', 'on', ' true '])
+def test_yes(text):
+    assert switch('home', text) is True
+
+
+@pytest.mark.parametrize('text', ['false', 'False', '0', 'no', 'off'])
+def test_no(text):
+    assert switch('home', text) is False
+
+
+@pytest.mark.parametrize(
+    'read, name, text, expected',
+    [
+        (switch, 'home', 'maybe', 'home:=maybe: expected true or false'),
+        (switch, 'home', '', 'home:=: expected true or false'),
+        (whole, 'laps', 'two', 'laps:=two: expected a whole number'),
+        (whole, 'seed', '1.5', 'seed:=1.5: expected a whole number'),
+        (number, 'rate', 'abc', 'rate:=abc: expected a number'),
+        (number, 'rate', 'nan', 'rate:=nan: expected a finite number'),
+    ],
+)
+def test_a_refusal_names_argument_value_and_what_is_expected(read, name, text, expected):
+    with pytest.raises(RigError) as refused:
+        read(name, text)
+    assert str(refused.value) == expected
+
+
+def test_numbers():
+    assert number('rate', '0.5') == 0.5
+    assert whole('laps', '3') == 3
