@@ -45,6 +45,8 @@ EARLY, LATE, MISSED = 0.75, 1.3, 1.5
 # Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
 # second, it is thinned out.
 PACING_RATE, FASTER = 0.8, 1.25
+# Off real time, how long the sections of a tip may take on the wall clock.
+SECTIONS_LOST_S = 0.02
 # Share of an actuator's range within which it stands where it was.
 STANDING = 0.05
 
@@ -149,7 +151,7 @@ class TrackerNode(Node):
     # -- pacing: by poses; else by the wall clock, or by /clock, which is exact at any speed
 
     def work(self) -> None:
-        """Run a cycle that no pose has triggered in time."""
+        """Run a cycle that no pose has triggered in time, or whose sections are lost."""
         self._cycle()
 
     def _on_clock(self, message: Clock) -> None:
@@ -166,8 +168,10 @@ class TrackerNode(Node):
         frames, now = self._intake.frames, self._now_s()
         if frames.ready(now):
             self._cycle()
-        elif not self._simulated:
-            self.due = min(self.due, time.monotonic() + max(frames.ready_at_s() - now, 0.0))
+        elif np.isfinite(frames.ready_at_s()):
+            # /clock may stand still until this pose is answered: there the wall clock counts.
+            left = SECTIONS_LOST_S if self._simulated else max(frames.ready_at_s() - now, 0.0)
+            self.due = min(self.due, time.monotonic() + left)
 
     def _now_ns(self) -> int:
         """Return ROS time."""
@@ -303,6 +307,7 @@ class TrackerNode(Node):
     def _schedule(self) -> None:
         """Set when the next cycle is due on the wall clock if no pose triggers one."""
         if self._simulated:
+            self.due = float('inf')
             return
         now = time.monotonic()
         # Without poses a late cycle does not delay the next ones.

@@ -118,7 +118,7 @@ def test_a_room_frame_that_is_called_base_is_noticed():
 
 def test_a_tip_far_from_the_model_is_noticed_from_the_start():
     camera = Camera()
-    camera.see = lambda tip: tip + [0.0, 0.0, 0.06]
+    camera.see = lambda tip: tip + np.array([0.0, 0.0, 0.06])
     after, said = camera.run(1.0, speed=0.0)
     assert after < 0.1
     assert 'mm from the model (limit 50.0 mm)' in said
@@ -127,7 +127,7 @@ def test_a_tip_far_from_the_model_is_noticed_from_the_start():
 def test_a_tip_that_springs_away_is_noticed():
     camera = Camera()
     camera.run(1.0)
-    camera.see = lambda tip: tip + [0.0, 0.02, 0.0]
+    camera.see = lambda tip: tip + np.array([0.0, 0.02, 0.0])
     after, said = camera.run(1.0)
     assert after <= 0.06
     assert 'measured tip and model part by 20' in said
@@ -136,7 +136,7 @@ def test_a_tip_that_springs_away_is_noticed():
 def test_slow_model_error_is_no_alarm():
     """These arms are 30 mm from their model along a path; it is the change that tells."""
     camera = Camera()
-    camera.see = lambda tip: tip + [0.0, 0.1 * camera.x, 0.0]
+    camera.see = lambda tip: tip + np.array([0.0, 0.1 * camera.x, 0.0])
     assert camera.run(20.0) == (None, None)
     assert camera.watch.extremes.model_error_m > 0.025
 
