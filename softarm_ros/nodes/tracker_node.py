@@ -155,7 +155,7 @@ class TrackerNode(Node):
     # -- pacing: by poses, else by the wall clock; off real time by the control periods of /clock
 
     def work(self) -> None:
-        """Run a cycle that no pose has triggered in time."""
+        """Run a cycle that no pose has triggered in time, or whose sections are lost."""
         self._cycle()
 
     def _on_clock(self, message: Clock) -> None:
@@ -172,7 +172,7 @@ class TrackerNode(Node):
         frames, now = self._intake.frames, self._now_s()
         if frames.ready(now):
             self._cycle()
-        else:
+        elif np.isfinite(frames.ready_at_s()):
             self.due = min(self.due, time.monotonic() + max(frames.ready_at_s() - now, 0.0))
 
     def _now_ns(self) -> int:

@@ -190,7 +190,9 @@ def _loop_gain(rig: Any) -> Iterator[Problem]:
 def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Problem]:
     if value <= shortest:
         yield Problem(
-            ('supervisor', field), f'expected more than {shortest:.4g}: {why}', f'{value:g}'
+            ('supervisor', *field.split('.')),
+            f'expected more than {shortest:.4g}: {why}',
+            f'{value:g}',
         )
 
 
@@ -207,6 +209,28 @@ def _feedback_timeout(rig: Any) -> Iterator[Problem]:
     if mocap.dropout_probability > 0.0 and timeout > simulated:
         why = 'five times plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm'
         yield from _timeout('feedback_timeout_s', timeout, 5.0 * mocap.dropout_duration_s, why)
+
+
+@check('supervisor', 'feedback', 'plant')
+def _feedback_age(rig: Any) -> Iterator[Problem]:
+    delay, rate = rig.plant.mocap.delay_s, rig.feedback.rate_hz
+    why = f'plant.mocap.delay_s = {delay:g} and two periods of feedback.rate_hz = {rate:g}'
+    age, shortest = rig.supervisor.feedback_watch.max_age_s, delay + 2.0 / rate
+    if rig.supervisor.feedback_timeout_s > shortest:  # else that is the mistake
+        yield from _timeout('feedback_watch.max_age_s', age, shortest, why)
+
+
+@check('supervisor', 'plant')
+def _frozen_resolution(rig: Any) -> Iterator[Problem]:
+    noise = rig.plant.mocap.position_noise_m
+    resolution = rig.supervisor.feedback_watch.frozen_resolution_m
+    if noise > 0.0 and resolution >= 0.1 * noise:
+        yield Problem(
+            ('supervisor', 'feedback_watch', 'frozen_resolution_m'),
+            f'expected less than {0.1 * noise:g}: a tenth of plant.mocap.position_noise_m, '
+            'else a sound sensor seems frozen',
+            f'{resolution:g}',
+        )
 
 
 @check('supervisor', 'tracker')

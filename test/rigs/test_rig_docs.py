@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from softarm_ros.control.config import SupervisorConfig, TrackerConfig
+from softarm_ros.control.config import FeedbackWatchConfig, SupervisorConfig, TrackerConfig
 from softarm_ros.control.trajectory_config import (
     CardioidConfig,
     CircleConfig,
@@ -32,6 +32,7 @@ BLOCKS = {
     'feedback': FeedbackConfig,
     'tracker': TrackerConfig,
     'supervisor': SupervisorConfig,
+    'supervisor.feedback_watch': FeedbackWatchConfig,
     'devices': CableDevices,
     'devices.steppers': SteppersConfig,
     'devices.steppers.motors': MotorConfig,

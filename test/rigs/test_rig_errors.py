@@ -266,6 +266,22 @@ SINGLE = [
         'plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm',
     ),
     (
+        'oldest pose younger than the delay',
+        'max_pose_jump_m: 0.05',
+        'max_pose_jump_m: 0.05\n  feedback_watch:\n    max_age_s: 0.025',
+        'max_age_s',
+        'supervisor.feedback_watch.max_age_s = 0.025: expected more than 0.03: '
+        'plant.mocap.delay_s = 0.01 and two periods of feedback.rate_hz = 100',
+    ),
+    (
+        'repetition within the noise',
+        'max_pose_jump_m: 0.05',
+        'max_pose_jump_m: 0.05\n  feedback_watch:\n    frozen_resolution_m: 2.0e-4',
+        'frozen_resolution_m',
+        'supervisor.feedback_watch.frozen_resolution_m = 0.0002: expected less than 2e-05: a '
+        'tenth of plant.mocap.position_noise_m, else a sound sensor seems frozen',
+    ),
+    (
         'command time-out below the control period',
         'command_timeout_s: 0.1',
         'command_timeout_s: 0.01',
