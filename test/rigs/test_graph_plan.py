@@ -1,7 +1,9 @@
+import importlib
 from pathlib import Path
 
 import pytest
 
+from softarm_ros.nodes import executables
 from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY, SUPERVISED_NODES, graph_plan
@@ -35,7 +37,10 @@ def test_sim_plan_has_every_node_once_in_the_namespace_of_the_rig(name):
 def test_executables_and_modules_are_those_that_are_installed(rig, tmp_path):
     entry_points = (REPOSITORY / 'setup.py').read_text()
     for spec in graph_plan(rig, 'sim', bag=tmp_path / 'bag'):
-        assert f"'{spec.executable} = {spec.module}:main'" in entry_points
+        name = spec.executable
+        assert f"'{name} = softarm_ros.nodes.executables:{name}'" in entry_points
+        assert callable(getattr(executables, name))
+        assert callable(importlib.import_module(spec.module).main)
 
 
 def test_defaults_are_the_rig_s_own(rig):

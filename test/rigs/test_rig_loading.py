@@ -36,8 +36,11 @@ def test_the_two_cable_arms_are_shipped():
 def test_single_rig_is_the_proximal_section_of_the_arm():
     """The one-section variant must not drift away from the arm it is a part of."""
     arm, single = load_rig('cable_arm'), load_rig('cable_arm_single')
-    for field in ('gravity_m_s2', 'feedback', 'supervisor'):
+    for field in ('gravity_m_s2', 'feedback'):
         assert getattr(arm, field) == getattr(single, field)
+    # Half the arm is half as far from its model.
+    watch = {'feedback_watch': single.supervisor.feedback_watch}
+    assert arm.supervisor.model_copy(update=watch) == single.supervisor
     assert arm.sections[0] == single.sections[0]
     assert arm.plant.model_copy(update={'sections': arm.plant.sections[:1]}) == single.plant
     for first, second in zip(arm.actuators[:3], single.actuators):
