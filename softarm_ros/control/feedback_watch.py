@@ -16,6 +16,9 @@ TipOf = Callable[[Array], Array]
 
 MODEL_PERIOD_S = 0.05  # between two looks at the model
 _HISTORY_S = 1.0  # of model tips, to match a pose with the tip at its time stamp
+# After a start the tracker first takes over the posture of the actuators: its command may jump
+# there from wherever it stood, and is no motion of the arm.
+TAKE_OVER_S = 0.15
 _FORGET_S = 1.0  # poses refused for so long: the sensor's clock is taken as set anew
 
 
@@ -94,6 +97,7 @@ class FeedbackWatch:
         self._configuration: Array | None = None
         self._tracking_error_m: float | None = None
         self._moving = False
+        self._moving_since_s = -np.inf
         # Since the motion began: looks at the model, and poses that repeat themselves.
         self._lag: Array | None = None  # model tip behind two first-order lags (2, 3)
         self._still_at: Array | None = None
@@ -180,10 +184,12 @@ class FeedbackWatch:
         """
         if moving and not self._moving:
             self._forget_motion()
+            self._moving_since_s = now_s
         self._moving = moving
         found = [self._refused_too_long(now_s)]
         if moving:
-            if now_s - self._looked_s >= MODEL_PERIOD_S - 1e-6:
+            taken_over = now_s - self._moving_since_s >= TAKE_OVER_S
+            if taken_over and now_s - self._looked_s >= MODEL_PERIOD_S - 1e-6:
                 self._look(now_s)
             found += [self._model_problem, self._off_track()]
         told = '; '.join(text for text in found if text)
