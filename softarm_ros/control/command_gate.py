@@ -44,6 +44,10 @@ class CommandGate:
         self._command, self._command_time = command, now_s
         return None
 
+    def not_ready(self) -> str:
+        """Return why nothing could be followed even if it were allowed: no good command yet."""
+        return self._refusal if np.isinf(self._command_time) else ''
+
     def on_permit(self, wall_s: float, allowed: bool) -> None:
         """Take the supervisor's word that motion is allowed (or not)."""
         self._permit, self._permit_time = bool(allowed), wall_s

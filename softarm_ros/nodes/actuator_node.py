@@ -66,6 +66,10 @@ class ActuatorNode(DriverNode):
         """Return whether commands are followed, or why not."""
         return f'held: {self._held}' if self._held else 'following commands'
 
+    def waits_for(self) -> str:
+        """Return that no command has come yet: its sender may not know this node."""
+        return self._gate.not_ready()
+
     def values(self) -> dict[str, str]:
         """Return counts of commands."""
         return {

@@ -73,6 +73,10 @@ class DriverNode(LifecycleNode):
         """Return what a healthy, active node is doing, for its heartbeat; a warning if `held:`."""
         return 'measuring'
 
+    def waits_for(self) -> str:
+        """Return what an active node with a ready device still waits for; '' for nothing."""
+        return ''
+
     def values(self) -> dict[str, str]:
         """Return the node's own values for diagnostics."""
         return {}
@@ -179,7 +183,8 @@ class DriverNode(LifecycleNode):
         driver = self.driver
         if driver is None:
             return {'ready': 'false', 'not_ready': self.heartbeat.message}
-        not_ready = driver.not_ready() or ('' if self.active else 'inactive')
+        inactive = '' if self.active else 'inactive'
+        not_ready = driver.not_ready() or inactive or self.waits_for()
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,

@@ -297,6 +297,8 @@ class PlantNode(LifecycleNode):
         return {
             'held': self._held,
             'holds': str(self._holds),
+            'ready': 'false' if self._gate.not_ready() else 'true',
+            'not_ready': self._gate.not_ready(),
             'injected': self._injected,
             'commands': str(self._received),
             'refused': str(self._refused),

@@ -277,6 +277,16 @@ def test_gate_needs_a_permit_and_a_fresh_valid_command(gate):
     assert reason == ''
 
 
+def test_gate_is_not_ready_before_the_first_good_command(gate):
+    assert gate.not_ready() == 'no command yet'
+    gate.on_command(0.0, [np.nan, 0.0])
+    assert 'refused' in gate.not_ready()
+    gate.on_command(0.0, [0.01, 0.02])
+    assert gate.not_ready() == ''
+    gate.on_command(0.1, [np.nan, 0.0])
+    assert gate.not_ready() == ''  # the gate holds for that, and the supervisor sees it itself
+
+
 def test_gate_closes_when_the_cable_is_out(gate):
     gate.on_permit(0.0, True)
     gate.on_command(0.0, [0.01, 0.02])

@@ -169,7 +169,7 @@ class Bench:
             self.spin(0.05)
         self.until(lambda: self.state == 'running', 1.0, 'running')
         began = time.monotonic()
-        self.until(lambda: self.health['tracker'].values.get('phase') == 'track', 20.0, 'tracking')
+        self.until(lambda: self.values('tracker').get('phase') == 'track', 20.0, 'tracking')
         self.until(lambda: self.moved_at > began + 0.3, 10.0, 'motion')
 
     def hold_time(self, since, wait=0.6):
