@@ -16,7 +16,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.assembly import build_command_gate
 
@@ -48,7 +48,7 @@ class ActuatorNode(DriverNode):
             JointState,
             'actuators/command',
             self._on_command,
-            command_qos(self.rig.supervisor.command_timeout_s),
+            newest(command_qos(self.rig.supervisor.command_timeout_s)),
         )
         listen_to_permit(self, self._on_permit)
         self.create_service(Trigger, '~/home', self._on_home)

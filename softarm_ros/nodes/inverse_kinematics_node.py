@@ -20,7 +20,7 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
-from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos
+from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.runtime.assembly import build_inverse_kinematics
 
@@ -52,7 +52,7 @@ class InverseKinematicsNode(Node):
             JointState,
             'configuration/command',
             self._on_command,
-            command_qos(deadline),
+            newest(command_qos(deadline)),
             event_callbacks=SubscriptionEventCallbacks(deadline=self._on_deadline),
         )
         self._heartbeat.ok(f'solving with {self._stage.model.name}')

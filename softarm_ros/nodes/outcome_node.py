@@ -17,7 +17,7 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
-from softarm_ros.nodes.qos import HEARTBEAT
+from softarm_ros.nodes.qos import HEARTBEAT, newest
 
 COMPLETE = 'complete'
 LOOK_S = 0.05
@@ -33,7 +33,9 @@ class OutcomeNode(Node):
         declare_time_scale(self)
         self._ended = ''  # how, once it has
         self.due = 0.0
-        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        self.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
+        )
 
     def _on_heartbeat(self, message: DiagnosticStatus) -> None:
         health = conversions.health_of(message)

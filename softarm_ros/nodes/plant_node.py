@@ -30,7 +30,7 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
-from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening
+from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
@@ -92,7 +92,7 @@ class PlantNode(LifecycleNode):
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self.create_subscription(
-            JointState, 'actuators/command', self._on_command, command_qos(deadline)
+            JointState, 'actuators/command', self._on_command, newest(command_qos(deadline))
         )
         listen_to_permit(self, lambda allowed: self._gate.on_permit(time.monotonic(), allowed))
 

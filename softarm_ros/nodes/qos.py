@@ -29,6 +29,7 @@ __all__ = [
     'command_qos',
     'listening',
     'make_executor',
+    'newest',
     'prefer_udp',
 ]
 
@@ -75,6 +76,19 @@ def prefer_udp() -> None:
     that. The messages of an arm are small; over UDP they take as long.
     """
     os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+
+
+def newest(offered: QoSProfile) -> QoSProfile:
+    """
+    Return the profile of a listener to whom only what comes now matters.
+
+    It does not ask for what was lost. A reliable listener is given nothing newer until the lost
+    message has been sent again, which takes Fast DDS up to three seconds: a node that was kept
+    from its work for half a second then takes all others for silent.
+    """
+    profile = _profile(offered.depth, reliable=False)
+    profile.deadline = offered.deadline
+    return profile
 
 
 def make_executor(context: Context | None = None) -> Executor:

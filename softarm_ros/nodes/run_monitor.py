@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health, nanoseconds_of
-from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, prefer_udp
+from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, newest, prefer_udp
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
 
@@ -94,7 +94,9 @@ class RunMonitor:
     def _subscribe(self, pose_topic: str) -> None:
         node, reliable = self.node, listening(depth=QUEUE, reliable=True)
         sensor = listening(depth=QUEUE, reliable=False)
-        node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        node.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
+        )
         node.create_subscription(PoseStamped, 'reference/pose', self._on_reference, reliable)
         node.create_subscription(
             JointState, 'configuration/command', self._on_configuration, reliable

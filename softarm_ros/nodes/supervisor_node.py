@@ -31,7 +31,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
     steady_clock,
 )
-from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening
+from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_feedback_watch, build_supervisor
@@ -107,18 +107,20 @@ class SupervisorNode(Node):
 
     def _subscribe(self, rig: Rig) -> None:
         # Queues, so that a single bad message is not overwritten by the next good one.
-        commands, measurements = listening(depth=10, reliable=True), listening(depth=10)
+        queue = listening(depth=10)
         pose_topic = rig.feedback.pose_topic
-        self.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
-        self.create_subscription(PoseStamped, pose_topic, self._on_pose, measurements)
+        self.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
+        )
+        self.create_subscription(PoseStamped, pose_topic, self._on_pose, queue)
         if self._watch is not None:
             self.create_subscription(
-                JointState, 'configuration/command', self._on_configuration, commands
+                JointState, 'configuration/command', self._on_configuration, queue
             )
-        self.create_subscription(JointState, 'actuators/command', self._on_command, commands)
-        self.create_subscription(JointState, 'actuators/state', self._on_state, measurements)
+        self.create_subscription(JointState, 'actuators/command', self._on_command, queue)
+        self.create_subscription(JointState, 'actuators/state', self._on_state, queue)
         if self._simulated:
-            self.create_subscription(Clock, '/clock', self._on_clock, VISUAL)
+            self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
 
     def _offer_services(self) -> None:
         watch = self._supervisor

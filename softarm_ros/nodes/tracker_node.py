@@ -32,7 +32,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos
+from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.runtime.assembly import (
     build_loop,
@@ -149,7 +149,7 @@ class TrackerNode(Node):
         self.create_subscription(JointState, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_permit(self, self._on_permit)
         if self._simulated:
-            self.create_subscription(Clock, '/clock', self._on_clock, VISUAL)
+            self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
         self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())
 
     # -- pacing: by poses, else by the wall clock; off real time by the control periods of /clock

@@ -49,7 +49,13 @@ class Bench:
         from rclpy.node import Node
         from sensor_msgs.msg import JointState
 
-        from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, MEASUREMENT, make_executor
+        from softarm_ros.nodes.qos import (
+            DIAGNOSTICS,
+            HEARTBEAT,
+            MEASUREMENT,
+            make_executor,
+            newest,
+        )
         from softarm_ros.tools.node_processes import NodeProcesses
 
         self.plan = {spec.name: spec for spec in plan}
@@ -65,7 +71,9 @@ class Bench:
         self.node = Node('bench', namespace=f'/{rig.name}', context=self.context)
         self.executor = make_executor(self.context)
         self.executor.add_node(self.node)
-        self.node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_heartbeat, HEARTBEAT)
+        self.node.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
+        )
         self.node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, DIAGNOSTICS
         )

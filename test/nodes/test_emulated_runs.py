@@ -150,7 +150,7 @@ def test_a_run_that_breaks_ends_with_the_code_of_the_device_and_a_whole_bag(rig,
     from std_msgs.msg import String
 
     from softarm_ros.nodes.conversions import health_of
-    from softarm_ros.nodes.qos import HEARTBEAT, make_executor
+    from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest
 
     bag = tmp_path / 'bag'
     context, phases = Context(), []
@@ -163,7 +163,7 @@ def test_a_run_that_breaks_ends_with_the_code_of_the_device_and_a_whole_bag(rig,
         if message.name == 'tracker':
             phases.append(health_of(message).values.get('phase'))
 
-    node.create_subscription(DiagnosticStatus, 'heartbeat', heard, HEARTBEAT)
+    node.create_subscription(DiagnosticStatus, 'heartbeat', heard, newest(HEARTBEAT))
     publisher = node.create_publisher(String, 'emulator/inject', 10)
     process = started(case_of(rig), tmp_path, '--bag', str(bag))
     try:

@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from softarm_ros.nodes.conversions import health_of
 from softarm_ros.nodes.node_base import Heartbeat
-from softarm_ros.nodes.qos import HEARTBEAT, make_executor
+from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest
 
 pytestmark = pytest.mark.ros
 
@@ -47,7 +47,7 @@ def test_nothing_is_sent_before_the_executor_turns(context):
     listener, speaker = Turning('listener', context), Turning('speaker', context)
     heard = []
     listener.node.create_subscription(
-        DiagnosticStatus, 'heartbeat', lambda m: heard.append(health_of(m)), HEARTBEAT
+        DiagnosticStatus, 'heartbeat', lambda m: heard.append(health_of(m)), newest(HEARTBEAT)
     )
     heartbeat = Heartbeat(speaker.node, 'arm')
     publisher = speaker.node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)

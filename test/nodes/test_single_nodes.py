@@ -103,9 +103,11 @@ class Alone:
     def __enter__(self):
         from diagnostic_msgs.msg import DiagnosticStatus
 
-        from softarm_ros.nodes.qos import HEARTBEAT
+        from softarm_ros.nodes.qos import HEARTBEAT, newest
 
-        self.node.create_subscription(DiagnosticStatus, 'heartbeat', self._on_health, HEARTBEAT)
+        self.node.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_health, newest(HEARTBEAT)
+        )
         self.processes.__enter__()
         self.until(lambda: self.health is not None)
         return self
