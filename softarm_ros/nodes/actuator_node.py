@@ -15,7 +15,6 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
 from softarm_ros.nodes.node_base import declare
-from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.assembly import build_command_gate
@@ -50,7 +49,6 @@ class ActuatorNode(DriverNode):
             self._on_command,
             newest(command_qos(self.rig.supervisor.command_timeout_s)),
         )
-        listen_to_permit(self, self._on_permit)
         self.create_service(Trigger, '~/home', self._on_home)
 
     def build(self, devices: Devices) -> ActuatorDriver:
@@ -103,9 +101,9 @@ class ActuatorNode(DriverNode):
             self.get_logger().error(refusal, throttle_duration_sec=1.0)
         self._move(now)  # at once: a tick later is a tick more of latency
 
-    def _on_permit(self, allowed: bool) -> None:
-        if allowed:
-            self.starting_up = False
+    def on_permit(self, allowed: bool) -> None:
+        """Take the supervisor's word."""
+        super().on_permit(allowed)
         self._gate.on_permit(time.monotonic(), allowed)
 
     def _on_pressure(self, message: FluidPressure) -> None:

@@ -20,6 +20,7 @@ from softarm_ros.nodes.node_base import (
     declare_time_scale,
     refuse_twin,
 )
+from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import NoDevicesYetError, addressed
 
@@ -59,6 +60,7 @@ class DriverNode(LifecycleNode):
         self.due = 0.0
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self.heartbeat.waiting('unconfigured')
+        listen_to_permit(self, lambda allowed: self.on_permit(allowed))
         self.create_service(Trigger, '~/reset', self._on_reset)
 
     @abstractmethod
@@ -72,6 +74,11 @@ class DriverNode(LifecycleNode):
     def describe(self) -> str:
         """Return what a healthy, active node is doing, for its heartbeat; a warning if `held:`."""
         return 'measuring'
+
+    def on_permit(self, allowed: bool) -> None:
+        """Take the supervisor's word: from the first motion on problems are latched."""
+        if allowed:
+            self.starting_up = False
 
     def waits_for(self) -> str:
         """Return what an active node with a ready device still waits for; '' for nothing."""

@@ -52,6 +52,8 @@ EARLY, LATE, MISSED = 0.75, 1.3, 1.5
 PACING_RATE, FASTER = 0.8, 1.25
 # Share of an actuator's range within which it stands where it was.
 STANDING = 0.05
+# Share of it by which an actuator that is held never lags behind its command.
+LET_GO = 0.2
 
 
 class TrackerNode(Node):
@@ -243,10 +245,14 @@ class TrackerNode(Node):
         """
         Start, hold or go on as the supervisor allows.
 
-        A start after the end of the trajectory, or after a restart of the drivers, drives it from
-        its beginning.
+        A start after the end of the trajectory, or where the actuators stand far from the command
+        (their driver was restarted, or let them go while the arm was held), drives it from its
+        beginning.
         """
         rising, self._allowed = allowed and not self._allowed, allowed
+        self._jumped = self._jumped or (
+            rising and self._far_from(self.loop.tracker.actuation, LET_GO)
+        )
         if rising and (self._jumped or self.loop.phase in (Phase.IDLE, Phase.DONE)):
             self._take_over()
             self.loop.start(self._now_s())
@@ -255,10 +261,10 @@ class TrackerNode(Node):
         elif not allowed:
             self.loop.hold(self._now_s())
 
-    def _far_from(self, position: NDArray[np.float64]) -> bool:
-        """Return whether the actuators stand elsewhere than at a position (m,)."""
+    def _far_from(self, position: NDArray[np.float64], share: float = STANDING) -> bool:
+        """Return whether an actuator stands a share of its range from a position (m,)."""
         limits = self.loop.limits
-        tolerance = STANDING * (limits.position_max - limits.position_min)
+        tolerance = share * (limits.position_max - limits.position_min)
         return self._actuators is not None and bool(
             np.any(np.abs(self._actuators - position) > tolerance)
         )
@@ -272,8 +278,11 @@ class TrackerNode(Node):
         if not self._far_from(self.loop.tracker.actuation):
             return
         pretension = 0.0 if self.loop.open_loop else self.rig.tracker.pretension_m
+        limits = self.loop.limits
+        # A sensor of an empty chamber reads a little less than nothing.
+        stand = np.clip(self._actuators - pretension, limits.position_min, limits.position_max)
         try:
-            posture = self.loop.model.configuration_of(self._actuators - pretension)
+            posture = self.loop.model.configuration_of(stand)
             self.loop.tracker.reset(posture)
         except ValueError as error:
             self._tell(Event(self._now_s(), 'warning', 'tracker', f'start posture: {error}'))

@@ -253,7 +253,7 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     output = run_of.end()
     assert 'COMPLETED False' in output
     assert 'node inverse_kinematics was killed by SIGKILL' in output
-    assert 'the arm was held' in output
+    assert 'held: command stale' in output
     assert nodes_of(run_of.pid) == []
 
 
