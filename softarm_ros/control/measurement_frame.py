@@ -43,6 +43,11 @@ class FrameCounts:
     late: int = 0
     duplicate: int = 0
 
+    @property
+    def handed_out(self) -> int:
+        """How many frames were used, with sections or without."""
+        return self.complete + self.tip_only
+
     def text(self) -> str:
         """Return the counts in one line."""
         return ', '.join(f'{name} {count}' for name, count in vars(self).items() if count)

@@ -373,9 +373,19 @@ class TrackerNode(Node):
             logger.warning(event.message)
         self._heartbeat.publish()
 
+    def _not_ready(self) -> str:
+        """Return what has not come yet: whoever sends it may be there, and not know this node."""
+        if self._actuators is None:
+            return 'no actuator state yet'
+        if not self.loop.open_loop and self._intake.frames.counts.handed_out == 0:
+            return 'no pose yet'
+        return ''
+
     def _values(self) -> dict[str, str]:
-        output = self._output
+        output, not_ready = self._output, self._not_ready()
         values = {
+            'ready': str(not not_ready).lower(),
+            'not_ready': not_ready,
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
             'phase_since_s': f'{self._phase_since:.6f}',

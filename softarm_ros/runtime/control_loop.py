@@ -138,7 +138,9 @@ class ControlLoop(Loop):
 
     def _update_settle(self, error: Array, period: float) -> None:
         self.tracker.step(np.zeros(3), error, period, self._measured())
-        self._error_history.append(float(np.linalg.norm(error)))
+        # Where nothing has been measured yet, nothing is known to be close.
+        unknown = not self.open_loop and self._pose is None
+        self._error_history.append(np.inf if unknown else float(np.linalg.norm(error)))
         window = max(int(0.3 / self.period_s), 1)
         recent = self._error_history[-window:]
         close = len(recent) == window and max(recent) <= self.config.settle_tolerance_m

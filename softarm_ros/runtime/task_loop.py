@@ -192,7 +192,8 @@ class TaskLoop(Loop):
         over = self._phase_time - moving
         if over < 0.0:
             return False
-        away = float(np.linalg.norm(error))
+        # Where nothing has been measured yet, nothing is known to be close.
+        away = np.inf if self._pose is None else float(np.linalg.norm(error))
         if away <= self.config.settle_tolerance_m or self.open_loop:
             return True
         if over < self.config.settle_timeout_s:

@@ -222,6 +222,36 @@ def test_plant_is_a_lifecycle_node_that_moves_only_while_active():
         assert not change(Transition.TRANSITION_ACTIVATE)  # not configured any more
 
 
+def test_tracker_is_not_ready_before_states_and_poses_reach_it():
+    """Somebody sends them, but discovery goes each way by itself: the arm must not start blind."""
+    from geometry_msgs.msg import PoseStamped
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    rig = load_rig('cable_arm')
+    rest = rig.model().forward(np.zeros(len(rig.actuators))).tip
+    with Alone('tracker') as alone:
+        states = alone.node.create_publisher(JointState, 'actuators/state', MEASUREMENT)
+        poses = alone.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        alone.until(lambda: alone.health.values['not_ready'] == 'no actuator state yet')
+
+        def now():
+            return alone.node.get_clock().now().to_msg()
+
+        def state():
+            names, values = rig.actuator_names, np.zeros(len(rig.actuators))
+            states.publish(conversions.joint_message(names, values, now(), effort=values))
+            return alone.health.values['not_ready'] == 'no pose yet'
+
+        def pose():
+            poses.publish(conversions.pose_message(rest, now(), rig.base_frame))
+            return alone.health.values['ready'] == 'true'
+
+        alone.until(state)
+        alone.until(pose)
+
+
 def test_plant_follows_nobody_without_a_permit():
     from sensor_msgs.msg import JointState
 

@@ -111,6 +111,14 @@ def test_poses_that_are_not_finite_are_told_and_not_used(rig, trajectory_file):
     assert np.isfinite(output.error_m)
 
 
+def test_an_arm_that_was_never_seen_is_not_taken_for_settled(rig, trajectory_file):
+    loop = build_control_loop(rig, trajectory_file(CIRCLE))
+    loop.start(0.0)
+    phases = [loop.cycle(PERIOD * i, None).phase for i in range(2000)]
+    settling = phases.count(Phase.SETTLE) * PERIOD
+    assert settling == pytest.approx(rig.tracker.settle_timeout_s, abs=2 * PERIOD)
+
+
 def test_missing_poses_do_not_stop_the_loop(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
