@@ -1,0 +1,15 @@
+from softarm_ros.control.slowness import LATE_S, describe_slowness
+
+
+def test_nothing_is_said_where_nobody_was_late():
+    assert describe_slowness({}, 0, 0, None) == ''
+    assert describe_slowness({'tracker': 0.9 * LATE_S}, 800, 12, 100.0) == ''
+
+
+def test_the_latest_node_and_the_evidence_are_named():
+    said = describe_slowness({'tracker': 0.05, 'servo': 0.21}, 800, 12, 99.6)
+    assert said.startswith(
+        'the computer is too slow: servo was late by 210 ms, 12 of 800 cycles missed, '
+        'processors 100 % busy; '
+    )
+    assert 'processors' not in describe_slowness({'servo': 0.21}, 800, 12, None).split(';')[0]
