@@ -202,3 +202,22 @@ def emulated_plan(rig, trajectory):
         replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
         for spec in graph_plan(rig, 'emulated', trajectory=str(trajectory))
     ]
+
+
+@contextlib.contextmanager
+def circling(folder, speed, **options):
+    """Run cable_arm, simulated, round a circle until the block ends; it has started by itself."""
+    from softarm_ros.rigs.graph import graph_plan
+    from softarm_ros.rigs.loader import load_rig
+
+    circle = folder / 'circle.yaml'
+    circle.write_text(CIRCLE.format(speed=speed, laps=100))
+    rig = load_rig('cable_arm')
+    plan = [
+        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
+        for spec in graph_plan(rig, trajectory=str(circle), **options)
+    ]
+    with Bench(rig, plan) as running:
+        running.until(lambda: running.state == 'running', READY_S, 'running by itself')
+        running.until(lambda: running.moved_at > 0.0, 10.0, 'motion')
+        yield running

@@ -8,27 +8,14 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-from dataclasses import replace
-
-from softarm_ros.rigs.graph import graph_plan
-from softarm_ros.rigs.loader import load_rig
-
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import CIRCLE, READY_S, Bench
+    from node_bench import circling
 
-    circle = tmp_path_factory.mktemp('hold') / 'circle.yaml'
-    circle.write_text(CIRCLE.format(speed=0.03, laps=100))
-    rig = load_rig('cable_arm')
-    plan = [
-        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
-        for spec in graph_plan(rig, trajectory=str(circle))
-    ]
-    with Bench(rig, plan) as running:
-        running.until(lambda: running.state == 'running', READY_S, 'running')
+    with circling(tmp_path_factory.mktemp('hold'), speed=0.03) as running:
         yield running
 
 

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.rigs.loader import load_rig
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
@@ -24,26 +23,10 @@ REASONS = {
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import CIRCLE, READY_S, Bench
+    from node_bench import circling
 
-    circle = tmp_path_factory.mktemp('safety') / 'circle.yaml'
-    circle.write_text(CIRCLE.format(speed=0.03, laps=100))
-    rig = load_rig('cable_arm')
-    plan = [
-        NodeSpec(
-            s.executable,
-            s.module,
-            s.name,
-            s.namespace,
-            {**s.parameters, 'twin_check_s': 0.0},
-            s.required,
-        )
-        # Strict: as with devices, lateness is a fault.
-        for s in graph_plan(rig, trajectory=str(circle), autostart=True, strict=True)
-    ]
-    with Bench(rig, plan) as running:
-        running.until(lambda: running.state == 'running', READY_S, 'running by itself')
-        running.until(lambda: running.moved_at > 0.0, 5.0, 'motion')
+    # Strict: as with devices, lateness is a fault.
+    with circling(tmp_path_factory.mktemp('safety'), speed=0.03, strict=True) as running:
         yield running
 
 

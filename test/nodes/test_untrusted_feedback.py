@@ -1,13 +1,8 @@
 """Cameras that lie, on the running graph: the supervisor sees it and the arm is held."""
 
-from dataclasses import replace
-
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
-
-from softarm_ros.rigs.graph import graph_plan
-from softarm_ros.rigs.loader import load_rig
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
 NOTICED_S = 0.5
@@ -23,17 +18,9 @@ FAULTS = {
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import CIRCLE, READY_S, Bench
+    from node_bench import circling
 
-    circle = tmp_path_factory.mktemp('feedback') / 'circle.yaml'
-    circle.write_text(CIRCLE.format(speed=0.015, laps=100))
-    rig = load_rig('cable_arm')
-    plan = [
-        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
-        for spec in graph_plan(rig, trajectory=str(circle))
-    ]
-    with Bench(rig, plan) as running:
-        running.until(lambda: running.state == 'running', READY_S, 'running')
+    with circling(tmp_path_factory.mktemp('feedback'), speed=0.015) as running:
         yield running
 
 
