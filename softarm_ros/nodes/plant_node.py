@@ -238,8 +238,10 @@ class PlantNode(LifecycleNode):
         except (ValueError, RuntimeError, ArithmeticError) as error:
             self._heartbeat.error(f'plant: {error}')
             raise NodeFailedError(f'plant: {error}') from error
-        for stamp in self._poses.publish(plant.poll_poses(), origin):
-            self._lockstep.on_pose(conversions.nanoseconds_of(stamp))
+        stamps = self._poses.publish(plant.poll_poses(), origin)
+        if self._rate != 1.0:
+            for stamp in stamps:
+                self._lockstep.on_pose(conversions.nanoseconds_of(stamp))
         now_ns = round(1e9 * plant.time_s)
         tick = control_tick(now_ns, self._period_ns)
         if tick == self._tick:
