@@ -66,6 +66,7 @@ setup(
         'typer>=0.12',  # command line
         'rich>=13',  # progress bars and tables
         'matplotlib>=3.7',  # report figures
+        'psutil>=5.9',  # processor time and memory of a graph's processes
     ],
     extras_require={
         # Real ROS 2 from PyPI; leave it out where a ROS installation is sourced.

@@ -16,6 +16,7 @@ CORE = {
     'typer': 'typer>=0.12',
     'rich': 'rich>=13',
     'matplotlib': 'matplotlib>=3.7',
+    'psutil': 'psutil>=5.9',
 }
 DEVICES = {
     'serial': 'pyserial>=3.5',

@@ -47,7 +47,8 @@ class LoopTiming:
 
     `latency_ms` runs from the time stamp of a pose to the actuator command computed from it; it is
     None where nothing passed between processes. `holds`: how often a simulated arm was held since
-    something was late.
+    something was late. `first_motion_s`: from the start of the command to the first motion.
+    `cpu_percent` (of one processor) and `memory_mb`: of all processes together, in motion.
     """
 
     rate_hz: float
@@ -58,6 +59,9 @@ class LoopTiming:
     compute_p50_ms: float | None = None
     compute_p99_ms: float | None = None
     holds: int = 0
+    first_motion_s: float | None = None
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,9 @@ class RunRecord:
                 'holds': t.holds,
                 'latency_ms': {'p50': t.latency_p50_ms, 'p99': t.latency_p99_ms},
                 'compute_ms': {'p50': t.compute_p50_ms, 'p99': t.compute_p99_ms},
+                'first_motion_s': t.first_motion_s,
+                'cpu_percent': t.cpu_percent,
+                'memory_mb': t.memory_mb,
             },
             'duration_s': self.duration_s,
             'completed': self.completed,

@@ -399,7 +399,9 @@ def soak(
     options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
     console = stdout_console()
     rows = soaking.soak(rigs or (), options, console)
-    console.print(soaking.soak_table(rows, options), width=soaking.TABLE_WIDTH)
+    if not console.is_terminal:
+        console.width = soaking.TABLE_WIDTH
+    console.print(soaking.soak_table(rows, options))
     raise typer.Exit(0 if all(row.completed == starts for row in rows) else 1)
 
 

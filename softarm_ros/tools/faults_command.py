@@ -38,6 +38,7 @@ class CleanRun:
     completed: bool
     duration_s: float
     extremes: Extremes
+    pressure_error_Pa: float
 
 
 def faults_command(
@@ -182,18 +183,26 @@ def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
     run = run_supervised(rig, trajectory, laps=1, seed=seed)
     alarm = '' if run.faulted_s is None and run.started_s is not None else run.reason
     return CleanRun(
-        rig.name, trajectory, seed, alarm, run.completed, float(run.time_s[-1]), run.extremes
+        rig.name,
+        trajectory,
+        seed,
+        alarm,
+        run.completed,
+        float(run.time_s[-1]),
+        run.extremes,
+        run.pressure_error_Pa,
     )
 
 
 def clean_table(runs: Sequence[CleanRun]) -> Table:
-    """Return alarms and the largest values that the rules saw, a row a rig and path, in mm."""
-    table = Table(box=box.SIMPLE, title='runs without a fault: largest values seen, limits')
-    for heading in ('', 'runs', 'alarms', 'drift', 'model error', 'tracking error'):
+    """Return alarms and the largest values that the rules saw, a row a rig and path."""
+    table = Table(box=box.SIMPLE, title='runs without a fault: largest value, limit (mm, kPa)')
+    for heading in ('', 'runs', 'alarms', 'drift', 'model error', 'tracking error', 'pressure'):
         table.add_column(heading, justify='left' if not heading else 'right')
     for rig, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
         mine = [run for run in runs if (run.rig, run.trajectory) == (rig, trajectory)]
-        limits = load_rig(rig).supervisor.feedback_watch
+        supervisor = load_rig(rig).supervisor
+        limits, pressures = supervisor.feedback_watch, supervisor.pressure_watch
         pairs = (
             (max(run.extremes.drift_m for run in mine), limits.max_drift_m),
             (max(run.extremes.model_error_m for run in mine), limits.max_model_error_m),
@@ -204,5 +213,9 @@ def clean_table(runs: Sequence[CleanRun]) -> Table:
             str(len(mine)),
             str(sum(bool(run.alarm) for run in mine)),
             *(f'{1e3 * seen:.1f} of {1e3 * limit:g}' for seen, limit in pairs),
+            ''
+            if pressures is None
+            else f'{1e-3 * max(run.pressure_error_Pa for run in mine):.1f} of '
+            f'{1e-3 * pressures.max_error_Pa:g}',
         )
     return table

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,8 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.tools.beginning import beginning
 
-TABLE_WIDTH = 110
+TABLE_WIDTH = 130
+DIRECT_SEEDS = 5  # runs of `--direct` whose median error the graph's is compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 
 
@@ -44,13 +44,30 @@ class SoakRow:
     """What the runs of one rig came to."""
 
     rig: str
-    runs: tuple[dict[str, Any], ...]  # summaries, with 'started_s' and, if it failed, 'why'
-    direct_mean_m: float
+    runs: tuple[dict[str, Any], ...]  # summaries; 'why' where one failed
+    direct_mean_m: tuple[float, ...]  # of each seed, in one process
 
     @property
     def completed(self) -> int:
         """How many runs reached their end."""
         return sum(bool(run['completed']) for run in self.runs)
+
+    @property
+    def error_ratio(self) -> float:
+        """Median error of the runs over the median of `--direct`; seeds differ by as much as 2."""
+        errors = self.column('tracking_error_m', 'mean')
+        return float(np.median(errors) / np.median(self.direct_mean_m)) if errors else float('nan')
+
+    def column(self, *keys: str) -> list[float]:
+        """Return a number of the summary of every run that has it."""
+        values = []
+        for run in self.runs:
+            value: Any = run
+            for key in keys:
+                value = value.get(key) if value else None
+            if value is not None:
+                values.append(float(value))
+        return values
 
 
 def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[SoakRow]:
@@ -69,7 +86,8 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
                 if options.length_m is None
                 else beginning(rig, options.length_m, Path(folder))
             )
-            direct = run_direct(rig, path, laps=1, seed=options.seed).error()
+            seeds = range(options.seed, options.seed + min(options.starts, DIRECT_SEEDS))
+            direct = [run_direct(rig, path, laps=1, seed=seed).error() for seed in seeds]
             runs = []
             for i in range(options.starts):
                 progress.update(task, description=f'{rig.name} {i + 1}/{options.starts}')
@@ -77,7 +95,8 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
                 if 'why' in runs[-1]:
                     console.print(f'{rig.name} {i + 1}: {runs[-1]["why"]}', markup=False)
                 progress.advance(task)
-            rows.append(SoakRow(rig.name, tuple(runs), direct.mean if direct else float('nan')))
+            means = tuple(error.mean for error in direct if error)
+            rows.append(SoakRow(rig.name, tuple(runs), means))
             console.print(_line(rows[-1]), markup=False)
     return rows
 
@@ -104,50 +123,39 @@ def _run(
     command += ['--backend', options.backend, '--rate', str(options.rate)]
     command += ['--seed', str(seed), '--json', str(summary)]
     command += [] if path is None else ['--trajectory', path]
-    began = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S)
         said = (done.stderr or done.stdout).strip()
     except subprocess.TimeoutExpired:
         said = f'not ended within {_RUN_S:g} s'
-    whole_s = time.monotonic() - began
     if not summary.exists():
-        return {'completed': False, 'why': said[-500:], 'whole_s': whole_s}
+        return {'completed': False, 'why': said[-500:]}
     run: dict[str, Any] = json.loads(summary.read_text())
-    run['whole_s'] = whole_s
     if not run['completed'] or run['loop']['holds']:
-        told = [e['message'] for e in run['events'] if e['level'] != 'info']
+        told = [
+            f'{e["time_s"]:.2f} s: {e["message"]}' for e in run['events'] if e['level'] != 'info'
+        ]
         run['why'] = '; '.join(told) or said[-500:]
     return run
 
 
-def _column(row: SoakRow, *keys: str) -> list[float]:
-    values = []
-    for run in row.runs:
-        value: Any = run
-        for key in keys:
-            value = value.get(key) if value else None
-        if value is not None:
-            values.append(float(value))
-    return values
-
-
 def _line(row: SoakRow) -> str:
-    holds, missed = _column(row, 'loop', 'holds'), _column(row, 'loop', 'missed')
+    holds, missed = sum(row.column('loop', 'holds')), sum(row.column('loop', 'missed'))
     return (
-        f'{row.rig}: {row.completed} of {len(row.runs)} completed, {sum(holds):.0f} holds, '
-        f'{sum(missed):.0f} of {sum(_column(row, "loop", "cycles")):.0f} cycles missed'
+        f'{row.rig}: {row.completed} of {len(row.runs)} completed, {holds:.0f} holds, '
+        f'{missed:.0f} of {sum(row.column("loop", "cycles")):.0f} cycles missed'
     )
 
 
 def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
-    """Return completion, holds, missed cycles, latency and error beside `--direct`."""
+    """Return completion, holds, missed cycles, latency, load, and error beside `--direct`."""
     table = Table(
         title=f'{options.starts} starts of each rig, {options.backend}, rate {options.rate:g}, '
         f'{options.busy} busy loops',
         caption='p50/p99/max: pose to command, ms, medians of the runs and largest p99\n'
-        'error ratio: mean error over that of --direct, median/largest\n'
-        'whole run: from the command to its end, median/largest',
+        'error ratio: median of the mean errors over that of --direct; each in mm, all seeds\n'
+        'first motion: after the start of the command, s, median/largest\n'
+        'CPU, MB: of all processes together, in motion, medians; 100 % is one processor',
         caption_justify='left',
     )
     for name in (
@@ -157,22 +165,35 @@ def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
         'missed',
         'p50/p99/max',
         'error ratio',
-        'whole run, s',
+        'first motion',
+        'CPU %',
+        'MB',
     ):
         table.add_column(name, justify='left' if name == 'rig' else 'right', no_wrap=True)
     for row in rows:
-        errors = np.array(_column(row, 'tracking_error_m', 'mean')) / row.direct_mean_m
-        whole = _column(row, 'whole_s')
-        p50 = _column(row, 'loop', 'latency_ms', 'p50')
-        p99 = _column(row, 'loop', 'latency_ms', 'p99')
-        cycles, missed = sum(_column(row, 'loop', 'cycles')), sum(_column(row, 'loop', 'missed'))
         table.add_row(
             row.rig,
             f'{row.completed}/{len(row.runs)}',
-            f'{sum(_column(row, "loop", "holds")):.0f}',
-            f'{missed:.0f}/{cycles:.0f}',
-            f'{np.median(p50):.1f}/{np.median(p99):.1f}/{max(p99):.1f}' if p99 else '–',
-            f'{np.median(errors):.2f}/{max(errors):.2f}' if len(errors) else '–',
-            f'{np.median(whole):.1f}/{max(whole):.1f}',
+            f'{sum(row.column("loop", "holds")):.0f}',
+            f'{sum(row.column("loop", "missed")):.0f}/{sum(row.column("loop", "cycles")):.0f}',
+            _latencies(row),
+            f'{row.error_ratio:.2f}: {_range_mm(row.column("tracking_error_m", "mean"))} / '
+            f'{_range_mm(row.direct_mean_m)}',
+            _of(row.column('loop', 'first_motion_s'), '{median:.1f}/{largest:.1f}'),
+            _of(row.column('loop', 'cpu_percent'), '{median:.0f}'),
+            _of(row.column('loop', 'memory_mb'), '{median:.0f}'),
         )
     return table
+
+
+def _latencies(row: SoakRow) -> str:
+    p50, p99 = (row.column('loop', 'latency_ms', key) for key in ('p50', 'p99'))
+    return f'{np.median(p50):.1f}/{_of(p99, "{median:.1f}/{largest:.1f}")}' if p50 else '–'
+
+
+def _range_mm(values_m: Sequence[float]) -> str:
+    return f'{1e3 * min(values_m):.2f}-{1e3 * max(values_m):.2f}' if values_m else '–'
+
+
+def _of(values: Sequence[float], form: str) -> str:
+    return form.format(median=np.median(values), largest=max(values)) if values else '–'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,9 @@ from softarm_ros.rigs.devices import DEVICE_NAMES, run_path
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.run_record import RunInfo, RunRecord
+from softarm_ros.tools.graph_load import LoadMeter, age_s
 from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.tools.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.tools.run_view import RunView
@@ -44,6 +46,8 @@ class _Outcome:
 
     completed: bool = False
     events: list[Event] = field(default_factory=list)
+    first_motion_s: float | None = None  # since the command was started
+    meter: LoadMeter | None = None  # since the first motion
 
 
 def run_topics(
@@ -82,6 +86,7 @@ def run_topics(
         shutil.rmtree(run_path(rig.name, 'devices'), ignore_errors=True)
         with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
+            load = outcome.meter.result() if outcome.meter else None
             # Before they end: what a driver says last is that it has let its device go.
             devices = {
                 spec.name: monitor.health[spec.name].values
@@ -98,7 +103,12 @@ def run_topics(
         return RunRecord(
             info,
             samples,
-            monitor.timing(rate_hz),
+            replace(
+                monitor.timing(rate_hz),
+                first_motion_s=outcome.first_motion_s,
+                cpu_percent=load.cpu_percent if load else None,
+                memory_mb=load.memory_mb if load else None,
+            ),
             tuple(sorted([*monitor.events(), *told], key=lambda e: e.time_s)),
             float(samples.time_s[-1]) if len(samples.time_s) else max(now - origin, 0.0),
             outcome.completed,
@@ -210,6 +220,8 @@ def _follow(
         start_when_ready()
         state = monitor.value('supervisor', 'state')
         phase = monitor.value('tracker', 'phase')
+        if outcome.meter is None and phase not in ('', Phase.IDLE.value):
+            outcome.first_motion_s, outcome.meter = age_s(), LoadMeter()
         if monitor.fresh('supervisor'):
             heard, patience_s = time.monotonic(), SILENCE_S
         ended = nodes.ended()
