@@ -57,6 +57,14 @@ class FeedbackWatchConfig(ConfigBlock):
     )
 
 
+class PressureWatchConfig(ConfigBlock):
+    """When a chamber does not hold the pressure asked for."""
+
+    response_s: Positive = Field(description='of the drives to a command')
+    max_error_Pa: Positive = Field(description='between measured and expected pressure ...')
+    lasting_s: Positive = Field(default=0.2, description='... in all readings of this time')
+
+
 class SupervisorConfig(ConfigBlock):
     """When the arm is stopped."""
 
@@ -74,3 +82,6 @@ class SupervisorConfig(ConfigBlock):
     )
     max_pose_jump_m: Positive = Field(default=0.05, description='between consecutive poses')
     feedback_watch: FeedbackWatchConfig = FeedbackWatchConfig()
+    pressure_watch: PressureWatchConfig | None = Field(
+        default=None, description='of arms driven by measured pressures'
+    )

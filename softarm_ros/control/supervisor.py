@@ -45,6 +45,11 @@ class SupervisorStatus:
     details: dict[str, str] = field(default_factory=dict)
 
 
+def named(node: str, text: str) -> str:
+    """Return what a node says with its name before it, once."""
+    return text if text.startswith(f'{node}: ') else f'{node}: {text}'
+
+
 class Supervisor:
     """
     Watches processes, feedback, commands and actuator states.
@@ -106,7 +111,7 @@ class Supervisor:
             return
         self._alive[name] = wall_s
         if not_ready:
-            self._not_ready[name] = f'{name}: {not_ready}'
+            self._not_ready[name] = named(name, not_ready)
             self._fault_if_moving(self._not_ready[name])
         else:
             self._not_ready.pop(name, None)

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from softarm_ros.control.slowness import describe_slowness
-from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
+from softarm_ros.control.supervisor import SafetyState, SupervisorStatus, named
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
@@ -34,8 +34,13 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_feedback_watch, build_supervisor
+from softarm_ros.runtime.assembly import (
+    build_feedback_watch,
+    build_pressure_watch,
+    build_supervisor,
+)
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
@@ -91,8 +96,10 @@ class SupervisorNode(Node):
             if feedback_required
             else None
         )
+        self._pressures = build_pressure_watch(rig)
         self._base = BaseFrame(self, rig.base_frames)
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
+        self._phase = Phase.IDLE  # of the tracker
         self._permitted: bool | None = None
         self._next_permit = self._due = 0.0
         self._healths: dict[str, Health] = {}
@@ -174,15 +181,18 @@ class SupervisorNode(Node):
 
     def _on_tracker(self, values: dict[str, str]) -> None:
         """Take what the tracker says of its error and of the section poses."""
+        self._phase = Phase(values.get('phase', Phase.IDLE))
         if self._watch is None:
             return
-        error_mm = float(values['error_mm']) if values.get('phase') == 'track' else float('nan')
+        error_mm = float(values['error_mm']) if self._phase is Phase.TRACK else float('nan')
         self._watch.on_tracking_error(1e-3 * error_mm)
         self._supervisor.on_problem('sections', values.get('sections') or None)
 
     def _judge_feedback(self) -> None:
         if self._watch is not None:
-            moving = self._status.state is SafetyState.RUNNING
+            # A tracker that has not heard of its permission yet may still be about to take over
+            # the posture of the actuators.
+            moving = self._status.state is SafetyState.RUNNING and not self._phase.stands
             problem = self._watch.problem(self._ros_time_s(), moving=moving)
             self._supervisor.on_problem('feedback watch', problem)
 
@@ -191,11 +201,17 @@ class SupervisorNode(Node):
         return self._clock_s if self._simulated else 1e-9 * self.get_clock().now().nanoseconds
 
     def _on_command(self, message: JointState) -> None:
+        if self._pressures is not None:
+            self._pressures.on_command(message.position)
         self._supervisor.on_command(self._now_s(time.monotonic()), message.position)
 
     def _on_state(self, message: JointState) -> None:
         now = self._now_s(time.monotonic())
         self._supervisor.on_actuator_state(now, message.position, message.effort)
+        if self._pressures is not None:
+            moving = self._status.state is SafetyState.RUNNING
+            problem = self._pressures.on_pressure(now, message.position, moving=moving)
+            self._supervisor.on_problem('pressures', problem)
 
     # -- verdict
 
@@ -243,7 +259,7 @@ class SupervisorNode(Node):
             return message
         # What a node says about itself is often the cause of what was noticed here.
         failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}
-        told = [f'{name}: {text}' for name, text in failing.items() if text not in message]
+        told = [named(name, text) for name, text in failing.items() if text not in message]
         # A device that got no command in time may owe that to the computer.
         slow = self._slowness() if status.late or failing else ''
         return '; '.join(filter(None, [message, *told, slow]))

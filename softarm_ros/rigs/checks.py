@@ -233,6 +233,16 @@ def _frozen_resolution(rig: Any) -> Iterator[Problem]:
         )
 
 
+@check('supervisor', 'actuators')
+def _pressure_watch(rig: Any) -> Iterator[Problem]:
+    if rig.supervisor.pressure_watch is None:
+        return
+    if not all(hasattr(actuator, 'pressure_max_Pa') for actuator in rig.actuators):
+        yield Problem(
+            ('supervisor', 'pressure_watch'), 'belongs to arms whose actuators are set by pressure'
+        )
+
+
 @check('supervisor', 'tracker')
 def _command_timeout(rig: Any) -> Iterator[Problem]:
     rate = rig.tracker.rate_hz

@@ -12,6 +12,7 @@ from softarm_ros.control.command_gate import CommandGate
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
+from softarm_ros.control.pressure_watch import PressureWatch
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.trajectory import Trajectory
@@ -237,6 +238,12 @@ def build_feedback_watch(
         None if arm is None else tip_of,
         time_scale=time_scale,
     )
+
+
+def build_pressure_watch(rig: Rig) -> PressureWatch | None:
+    """Return the supervisor's watch over chamber pressures; None where the rig has none."""
+    config = rig.supervisor.pressure_watch
+    return None if config is None else PressureWatch(config, rig.actuator_names)
 
 
 def permit_timeout_s(rig: Rig, *, real_time: bool) -> float:

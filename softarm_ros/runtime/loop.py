@@ -31,6 +31,11 @@ class Phase(str, Enum):
     DONE = 'done'
     HELD = 'held'
 
+    @property
+    def stands(self) -> bool:
+        """Whether the loop's command means nothing: nobody has let it move."""
+        return self in (Phase.IDLE, Phase.HELD)
+
 
 @dataclass(frozen=True)
 class PoseSample:

@@ -20,6 +20,7 @@ from softarm_ros.runtime.assembly import (
     build_loop,
     build_plant,
     build_pose_intake,
+    build_pressure_watch,
     build_supervisor,
 )
 from softarm_ros.runtime.loop import CycleOutput, Phase
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 _LOOK_S = 0.01  # between two looks of the supervisor, as its node has it
 _TRACKER = 'tracker'
-WATCH = 'feedback watch'
+WATCH, PRESSURES = 'feedback watch', 'pressures'
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class SupervisedRun:
         Why it did, or why it never started.
     extremes : Extremes
         How near the rules of the feedback watch came to their limits.
+    pressure_error_Pa : float
+        Likewise of the pressure watch; 0 without one.
     completed : bool
         The loop came to its end.
 
@@ -72,6 +75,7 @@ class SupervisedRun:
     faulted_s: float | None
     reason: str
     extremes: Extremes
+    pressure_error_Pa: float
     completed: bool
 
 
@@ -96,6 +100,7 @@ class SupervisedArm:
         self.plant = build_plant(rig, seed)
         self.supervisor = build_supervisor(rig, [_TRACKER])
         self.watch = build_feedback_watch(rig)
+        self.pressure_watch = build_pressure_watch(rig)
         self._intake = build_pose_intake(rig, self.loop.model)
         self._stage = build_inverse_kinematics(rig)
         self._gate = build_command_gate(rig)
@@ -125,6 +130,8 @@ class SupervisedArm:
         self.watch.on_tracking_error(output.error_m if tracking else None)
         self.supervisor.on_command(now, command)
         self._gate.on_command(now, command)
+        if self.pressure_watch is not None:
+            self.pressure_watch.on_command(command)
         if output.gripper_pressure_Pa is not None and isinstance(self.plant, Gripping):
             self.plant.command_gripper(output.gripper_pressure_Pa)
         return output
@@ -142,7 +149,11 @@ class SupervisedArm:
         self.supervisor.on_actuator_state(now, state.position, state.effort)
         self.supervisor.on_heartbeat(_TRACKER, now)
         running = self.status.state is SafetyState.RUNNING
-        self.supervisor.on_problem(WATCH, self.watch.problem(now, moving=running))
+        if self.pressure_watch is not None:
+            problem = self.pressure_watch.on_pressure(now, state.position, moving=running)
+            self.supervisor.on_problem(PRESSURES, problem)
+        moving = running and not (self.output is None or self.output.phase.stands)
+        self.supervisor.on_problem(WATCH, self.watch.problem(now, moving=moving))
         self.supervisor.on_problem('sections', self._intake.frames.problem(now))
         self.status = self.supervisor.update(now)
         self._gate.on_permit(now, self.status.motion_allowed)
@@ -246,5 +257,6 @@ def run_supervised(
         faulted,
         reason,
         arm.watch.extremes,
+        0.0 if arm.pressure_watch is None else arm.pressure_watch.largest_Pa,
         completed,
     )

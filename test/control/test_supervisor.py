@@ -339,3 +339,10 @@ def test_a_problem_told_from_outside_stops_and_must_be_gone_before_reset():
     rig.supervisor.on_problem('feedback watch', None)
     assert rig.run(0.02).state is SafetyState.FAULT  # latched
     assert rig.supervisor.request_reset(rig.now)[0]
+
+
+@pytest.mark.parametrize('said', ['unplugged', 'plant: unplugged'])
+def test_what_names_its_device_itself_is_not_named_twice(said):
+    rig = Rig().running()
+    rig.not_ready['plant'] = said
+    assert rig.run(0.02).reason == 'plant: unplugged'

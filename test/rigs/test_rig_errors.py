@@ -360,6 +360,13 @@ SINGLE = [
         'feedback.rate_hz, else the motion itself is taken for a jump',
     ),
     (
+        'pressures of an arm that has none',
+        'supervisor:\n',
+        'supervisor:\n  pressure_watch: {response_s: 0.1, max_error_Pa: 5000}\n',
+        'pressure_watch',
+        'supervisor.pressure_watch: belongs to arms whose actuators are set by pressure',
+    ),
+    (
         'name of a trajectory that is not one',
         '  line:',
         '  a/b:',

@@ -1,0 +1,89 @@
+"""Whether chambers hold the pressure asked for: burst, or on a torn hose, they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softarm_ros.control.config import PressureWatchConfig
+
+Array = NDArray[np.float64]
+
+
+class PressureWatch:
+    """
+    Compares measured chamber pressures with the command, as the drives follow it.
+
+    Only while the arm may move: held drives follow nobody's command.
+
+    Parameters
+    ----------
+    config : PressureWatchConfig
+        Limits.
+    names : sequence of str
+        Of the chambers (m,), for messages.
+
+    Attributes
+    ----------
+    largest_Pa : float
+        Largest difference that lasted as long as `config.lasting_s`.
+
+    """
+
+    def __init__(self, config: PressureWatchConfig, names: Sequence[str]) -> None:
+        self.config = config
+        self.largest_Pa = 0.0
+        self._names = tuple(names)
+        self._command_Pa: Array | None = None
+        self._expected_Pa: Array | None = None  # the command behind two first-order lags (2, m)
+        self._looked_s = -np.inf
+        self._recent: list[tuple[float, Array]] = []
+        self._problem: str | None = None
+
+    def on_command(self, command_Pa: ArrayLike) -> None:
+        """Take the pressures (m,) asked for; values that are not finite are left out."""
+        values = np.array(command_Pa, dtype=float)
+        if values.shape == (len(self._names),) and np.all(np.isfinite(values)):
+            self._command_Pa = values
+
+    def on_pressure(self, now_s: float, measured_Pa: ArrayLike, *, moving: bool) -> str | None:
+        """Take measured pressures (m,); return what is wrong, with value and limit, or None."""
+        measured = np.array(measured_Pa, dtype=float)
+        if not moving or self._command_Pa is None or measured.shape != self._command_Pa.shape:
+            self._expected_Pa, self._problem = None, None
+            self._recent.clear()
+            return None
+        self._follow(now_s, measured)
+        self._judge(now_s, measured)
+        return self._problem
+
+    def _follow(self, now_s: float, measured: Array) -> None:
+        assert self._command_Pa is not None
+        period, self._looked_s = now_s - self._looked_s, now_s
+        if self._expected_Pa is None:
+            self._expected_Pa = np.array([measured, measured])
+            return
+        share = -np.expm1(-period / (0.5 * self.config.response_s))
+        self._expected_Pa[0] += share * (self._command_Pa - self._expected_Pa[0])
+        self._expected_Pa[1] += share * (self._expected_Pa[0] - self._expected_Pa[1])
+
+    def _judge(self, now_s: float, measured: Array) -> None:
+        assert self._expected_Pa is not None
+        recent, lasting = self._recent, self.config.lasting_s
+        recent.append((now_s, np.abs(measured - self._expected_Pa[1])))
+        while len(recent) > 1 and recent[1][0] <= now_s - lasting + 1e-9:
+            recent.pop(0)
+        if now_s - recent[0][0] < lasting - 1e-9:
+            return
+        # What every look of the last `lasting_s` saw.
+        least = np.min([error for _, error in recent], axis=0)
+        i = int(np.argmax(least))
+        self.largest_Pa = max(self.largest_Pa, float(least[i]))
+        if least[i] > self.config.max_error_Pa and self._problem is None:
+            self._problem = (
+                f'{self._names[i]} does not hold its pressure: {1e-3 * measured[i]:.1f} kPa '
+                f'measured, {1e-3 * self._expected_Pa[1][i]:.1f} kPa expected, for '
+                f'{1e3 * lasting:.0f} ms (limit {1e-3 * self.config.max_error_Pa:g} kPa off)'
+            )
