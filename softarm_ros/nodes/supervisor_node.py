@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -181,7 +182,8 @@ class SupervisorNode(Node):
 
     def _on_tracker(self, values: dict[str, str]) -> None:
         """Take what the tracker says of its error and of the section poses."""
-        self._phase = Phase(values.get('phase', Phase.IDLE))
+        with contextlib.suppress(ValueError):  # not a tracker of this package
+            self._phase = Phase(values.get('phase', Phase.IDLE))
         if self._watch is None:
             return
         error_mm = float(values['error_mm']) if self._phase is Phase.TRACK else float('nan')

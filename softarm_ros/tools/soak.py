@@ -132,10 +132,9 @@ def _run(
         return {'completed': False, 'why': said[-500:]}
     run: dict[str, Any] = json.loads(summary.read_text())
     if not run['completed'] or run['loop']['holds']:
-        told = [
-            f'{e["time_s"]:.2f} s: {e["message"]}' for e in run['events'] if e['level'] != 'info'
-        ]
-        run['why'] = '; '.join(told) or said[-500:]
+        told = [event for event in run['events'] if event['level'] != 'info']
+        lines = [f'{event["time_s"]:.2f} s: {event["message"]}' for event in told]
+        run['why'] = '; '.join(lines) or said[-500:]
     return run
 
 
