@@ -28,14 +28,16 @@ void report_shafts(control_t *control, motor_bench_t *bench, uint64_t now_us) {
               join(text, sizeof text, bench, shaft));
 }
 
-void report_status(control_t *control, const motor_bench_t *bench, uint64_t now_us) {
+void report_status(control_t *control, const motor_bench_t *bench, uint64_t now_us,
+                   uint64_t late_us) {
   char shafts[160];
   char ways[160];
   char lucks[160];
-  control_say(control, "S %llu shafts%s moved%s jumps%s transactions %llu failed %llu",
+  control_say(control, "S %llu shafts%s moved%s jumps%s transactions %llu failed %llu late %llu",
               (unsigned long long)now_us, join(shafts, sizeof shafts, bench, shaft),
               join(ways, sizeof ways, bench, moved), join(lucks, sizeof lucks, bench, jumps),
-              (unsigned long long)bench->transactions, (unsigned long long)bench->failed);
+              (unsigned long long)bench->transactions, (unsigned long long)bench->failed,
+              (unsigned long long)late_us);
 }
 
 bool bench_order(motor_bench_t *bench, const char *order) {

@@ -25,6 +25,8 @@ typedef struct {
   uint32_t bus_us;
   uint64_t bus_free_us; /* when the coil bus has done its last write */
   uint64_t start_us;
+  uint64_t turn_us; /* when the main loop last turned */
+  uint64_t late_us; /* longest turn of it since the last report */
   uint32_t boots;
 } board_t;
 
@@ -105,7 +107,8 @@ static void orders(board_t *board) {
     return;
   }
   if (strcmp(order, "status") == 0) {
-    report_status(&board->control, &board->bench, monotonic_us());
+    report_status(&board->control, &board->bench, monotonic_us(), board->late_us);
+    board->late_us = 0;
   } else if (strcmp(order, "reset") == 0) {
     boot(board, 2);
   } else if (strcmp(order, "brownout") == 0) {
@@ -165,6 +168,10 @@ int main(int argc, char **argv) {
   printf("ready\n");
   fflush(stdout);
   while (!host_ended && !host_orphaned()) {
+    const uint64_t now = monotonic_us();
+    const uint64_t turn = board.turn_us == 0 ? 0 : now - board.turn_us;
+    board.late_us = turn > board.late_us ? turn : board.late_us;
+    board.turn_us = now;
     orders(&board);
     run(&board, reset_on_open);
     sleep_us(board.has_valves ? 200 : 100);

@@ -38,7 +38,9 @@ typedef struct {
   size_t sent_count;
   uint8_t selected; /* address byte of the present I2C transaction, 0 if none */
   avr_cycle_count_t bus_free; /* when the I2C bus has carried the present byte */
-  uint64_t lost_us;
+  uint64_t lost_us;        /* not made up for, since the start ... */
+  uint64_t lost_before_us; /* ... until the last report */
+  uint64_t late_us;        /* behind the wall clock at worst, since the last report */
 } machine_t;
 
 static void uart_output(avr_irq_t *irq, uint32_t value, void *context) {
@@ -156,7 +158,10 @@ static void orders(machine_t *machine) {
     return;
   }
   if (strcmp(order, "status") == 0) {
-    report_status(&machine->control, &machine->bench, monotonic_us());
+    report_status(&machine->control, &machine->bench, monotonic_us(),
+                  machine->late_us + machine->lost_us - machine->lost_before_us);
+    machine->late_us = 0;
+    machine->lost_before_us = machine->lost_us;
   } else if (strcmp(order, "reset") == 0) {
     reset(machine, machine->avr->reset_flags.extrf, 2);
   } else if (strcmp(order, "brownout") == 0) {
@@ -229,9 +234,12 @@ static bool catch_up(machine_t *machine, uint64_t start_us) {
     sleep_us(SLICE_US);
     return true;
   }
-  if (wall_us - board_us > MOST_BEHIND_US) {
-    machine->lost_us += wall_us - board_us - MOST_BEHIND_US;
+  uint64_t behind_us = wall_us - board_us;
+  if (behind_us > MOST_BEHIND_US) {
+    machine->lost_us += behind_us - MOST_BEHIND_US;
+    behind_us = MOST_BEHIND_US;
   }
+  machine->late_us = behind_us > machine->late_us ? behind_us : machine->late_us;
   const uint64_t until_us = wall_us - board_us > 1000u ? board_us + 1000u : wall_us;
   while (avr->cycle < until_us * (FREQUENCY / 1000000u)) {
     const int state = avr_run(avr);

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from softarm_ros.plant.plant import Plant
 
+# Of a report: how far a device with a time of its own was behind the wall clock at worst.
+BOARD_LATE_MS = 'board_late_ms'
+
 
 class EmulatedArm(Protocol):
     """

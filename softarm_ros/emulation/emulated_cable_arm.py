@@ -10,6 +10,7 @@ import numpy as np
 
 from softarm_ros.drivers.messages import MOTORS
 from softarm_ros.drivers.stepper_config import MotorConfig
+from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
 from softarm_ros.emulation.wall_times import WallTimes
@@ -104,6 +105,7 @@ class EmulatedCableArm:
             values['jumps'] = _listed(counts['jumps'][m] for m in self._motors)
             values['i2c_transactions'] = str(counts['transactions'][0])
             values['i2c_failures'] = str(counts['failed'][0])
+            values[BOARD_LATE_MS] = f'{1e-3 * counts["late"][0]:.0f}'
         return values
 
 

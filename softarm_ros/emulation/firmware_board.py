@@ -188,7 +188,7 @@ class FirmwareBoard:
 
     @property
     def status(self) -> dict[str, tuple[int, ...]]:
-        """Newest counts of the bench: shafts, moved, jumps, transactions, failed; or writes."""
+        """Newest counts: shafts, moved, jumps, transactions, failed, late [us]; or writes."""
         return self._status
 
     def wait_for_status(self) -> dict[str, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 
-from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
@@ -160,6 +160,7 @@ class EmulatorNode(LifecycleNode):
         if began >= self._next_report_s:
             self._next_report_s = began + REPORT_S
             self._report = arm.report()
+            self._heartbeat.late(1e-3 * float(self._report.get(BOARD_LATE_MS, '0')))
         if pacer.measure(time.monotonic(), arm.time_s):
             self._tell(pacer)
 

@@ -262,9 +262,8 @@ class SupervisorNode(Node):
         # What a node says about itself is often the cause of what was noticed here.
         failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}
         told = [named(name, text) for name, text in failing.items() if text not in message]
-        # A device that got no command in time may owe that to the computer.
-        slow = self._slowness() if status.late or failing else ''
-        return '; '.join(filter(None, [message, *told, slow]))
+        # An arm that does not follow, or a device without commands, may owe that to the computer.
+        return '; '.join(filter(None, [message, *told, self._slowness()]))
 
     def _slowness(self) -> str:
         late_s = {
