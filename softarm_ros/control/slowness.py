@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 # A node that is kept from its work for so long is no ordinary jitter.
 LATE_S = 0.04
+# Then whatever waits for a processor may wait for long: serial ports have no real-time priority.
+FULL_PERCENT = 97.0
 ADVICE = 'end other programs, or allow real-time priority (docs/topics.md)'
 
 
@@ -13,7 +15,7 @@ def describe_slowness(
     late_s: Mapping[str, float], cycles: int, missed: int, load_percent: float | None
 ) -> str:
     """
-    Return one sentence with the evidence, or '' where nothing was late.
+    Return one sentence with the evidence, or '' where nothing was late and processors were free.
 
     Parameters
     ----------
@@ -26,10 +28,12 @@ def describe_slowness(
 
     """
     name, worst = max(late_s.items(), key=lambda item: item[1], default=('', 0.0))
-    if worst < LATE_S:
+    full = load_percent is not None and load_percent >= FULL_PERCENT
+    if worst < LATE_S and not full:
         return ''
+    verdict = 'is' if worst >= LATE_S else 'may be'
     load = '' if load_percent is None else f', processors {load_percent:.0f} % busy'
     return (
-        f'the computer is too slow: {name} was late by {1e3 * worst:.0f} ms, '
+        f'the computer {verdict} too slow: {name} was late by {1e3 * worst:.0f} ms, '
         f'{missed} of {cycles} cycles missed{load}; {ADVICE}'
     )

@@ -37,16 +37,18 @@ class LoadMeter:
     def __init__(self) -> None:
         this = psutil.Process()
         self._processes = [this, *this.children(recursive=True)]
-        self._began_s = time.monotonic()
         self._used_s = {p.pid: _used_s(p) for p in self._processes}
+        self._began_s = time.monotonic()
 
     def result(self) -> GraphLoad:
         """Return what was used since this meter was made, and the memory held now."""
+        alive = [p for p in self._processes if p.is_running()]
+        used_s = sum(max(_used_s(p) - self._used_s[p.pid], 0.0) for p in alive)
+        # Before memory is counted, which takes a while on a busy computer.
         passed_s = time.monotonic() - self._began_s
-        used_s, memory = 0.0, 0
-        for process in self._processes:
+        memory = 0
+        for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                used_s += _used_s(process) - self._used_s[process.pid]
                 memory += _memory(process)
         return GraphLoad(100.0 * used_s / max(passed_s, 1e-9), 1e-6 * memory)
 

@@ -3,7 +3,15 @@ from softarm_ros.control.slowness import LATE_S, describe_slowness
 
 def test_nothing_is_said_where_nobody_was_late():
     assert describe_slowness({}, 0, 0, None) == ''
-    assert describe_slowness({'tracker': 0.9 * LATE_S}, 800, 12, 100.0) == ''
+    assert describe_slowness({'tracker': 0.9 * LATE_S}, 800, 12, 90.0) == ''
+
+
+def test_full_processors_alone_are_a_doubt():
+    said = describe_slowness({'tracker': 0.01}, 800, 0, 99.0)
+    assert said.startswith(
+        'the computer may be too slow: tracker was late by 10 ms, 0 of 800 cycles missed, '
+        'processors 99 % busy; '
+    )
 
 
 def test_the_latest_node_and_the_evidence_are_named():
