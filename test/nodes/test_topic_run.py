@@ -144,6 +144,10 @@ def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
     assert 10.0 <= record.timing.latency_p50_ms < 30.0
     assert record.timing.latency_p99_ms >= record.timing.latency_p50_ms
     assert record.timing.cycles > 300
+    # Node processes and this one.
+    assert 10.0 < record.timing.cpu_percent <= 100.0 * os.cpu_count()
+    assert 200.0 < record.timing.memory_mb < 3000.0
+    assert record.timing.first_motion_s > 1.0
     assert_readable(bag, record)
 
 
