@@ -104,7 +104,7 @@ class EmulatorNode(LifecycleNode):
         """Let time run."""
         if self._arm is None:
             return TransitionCallbackReturn.FAILURE
-        self._pacer = Pacer(1.0, self._arm.time_s, time.monotonic())
+        self._pacer = Pacer(1.0)
         self._heartbeat.ok('running')
         return super().on_activate(state)
 

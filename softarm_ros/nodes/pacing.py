@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 _BACKLOG_S = 0.1  # wall clock
 _WINDOW_S = 1.0  # wall clock
 
 
 class Pacer:
     """
-    Simulated time `rate` times as fast as the wall clock.
+    Simulated time `rate` times as fast as the wall clock, from the first time it is asked on.
 
     A backlog of more than a tenth of a second is not caught up (the arm would race): it is given
     up, and counted in `lost_s` [wall s]. `achieved` is the speed of the last second.
     """
 
-    def __init__(self, rate: float, simulated_s: float, wall_s: float) -> None:
+    def __init__(self, rate: float) -> None:
         self.rate = rate
         self.achieved = rate
         self.lost_s = 0.0
-        self._simulated, self._wall = simulated_s, wall_s
-        self._window = (simulated_s, wall_s)
+        # A node is made, and then its executor turns for the first time: that is no backlog.
+        self._began: tuple[float, float] | None = None  # simulated, wall
+        self._window = (0.0, np.inf)
 
     def target(self, wall_s: float, simulated_s: float) -> float:
         """Return the simulated time [s] to reach at a wall time, having reached `simulated_s`."""
-        target = self._simulated + (wall_s - self._wall) * self.rate
+        if self._began is None:
+            self._began = self._window = (simulated_s, wall_s)
+        target = self._began[0] + (wall_s - self._began[1]) * self.rate
         backlog = (target - simulated_s) / self.rate
         if backlog > _BACKLOG_S:
             self.lost_s += backlog
-            self._simulated, self._wall = simulated_s, wall_s
+            self._began = (simulated_s, wall_s)
             return simulated_s
         return target
 

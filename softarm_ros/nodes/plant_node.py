@@ -135,8 +135,7 @@ class PlantNode(LifecycleNode):
         """Let the simulated time run."""
         if self._plant is None:
             return TransitionCallbackReturn.FAILURE
-        now = self._plant.time_s
-        self._pacer = Pacer(self._rate, now, time.monotonic())
+        self._pacer = Pacer(self._rate)
         self._tick = -1
         self._heartbeat.ok('active')
         return super().on_activate(state)
