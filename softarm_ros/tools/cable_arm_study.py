@@ -19,18 +19,21 @@ from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.run_record import RunRecord
+from softarm_ros.tools.demo import BASELINE, PROPOSED
+from softarm_ros.tools.demo import PAPER_ERRORS_M as CIRCLE_ERRORS_M
 from softarm_ros.tools.run_cases import RunCase, run_cases
 
 Array = NDArray[np.float64]
 
-BASELINE: ModelName = 'constant_curvature'
-PROPOSED: ModelName = 'cable_statics'
 LINE_HALF_ANGLE_RAD = np.deg2rad(40.0)
 DWELL_S = 3.0
 READ_S = 0.5
 
 # Mean errors reported by the paper, figures 10 and A1-A3 [m]: (cable statics, constant curvature).
-PAPER_ERRORS_M = {'circle': (0.0376, 0.0592), 'line': (0.0170, 0.0352)}
+PAPER_ERRORS_M = {
+    'circle': (CIRCLE_ERRORS_M[PROPOSED], CIRCLE_ERRORS_M[BASELINE]),
+    'line': (0.0170, 0.0352),
+}
 
 
 @dataclass(frozen=True)
