@@ -1,1 +1,1 @@
-"""Command line, reports, identification and benchmarks."""
+"""Command line, reports and identification."""

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from softarm_ros import __version__
-from softarm_ros.tools.cli_errors import SoftarmGroup
+from softarm_ros.tools.command_group import SoftarmGroup
 
 EXAMPLES = """
 Examples:
@@ -285,23 +285,6 @@ def picture(
 
 
 @app.command(
-    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench compile'
-)
-def bench(
-    topics: Annotated[
-        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All but compile without one.')
-    ] = None,
-    long: Annotated[
-        bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
-    ] = False,
-) -> None:
-    """Time the compiled models and drivers beside references in the same run."""
-    from softarm_ros.tools.bench import main as run_benchmark
-
-    run_benchmark(topics or (), long)
-
-
-@app.command(
     epilog='Examples:  softarm run cable_arm   |   '
     'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
     'softarm run cable_arm --direct --seed 3 --laps 2   |   '
@@ -541,26 +524,6 @@ def demo(
     from softarm_ros.tools.run_command import stdout_console
 
     run_demo(report, stdout_console(), seed)
-
-
-@app.command(
-    epilog='Examples:  softarm reproduce   |   softarm reproduce pam_arm --report study --seeds 3'
-)
-def reproduce(
-    arms: Annotated[
-        list[str] | None, typer.Argument(metavar='[ARM]...', help='All without one.')
-    ] = None,
-    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the pages.')] = Path(
-        'study'
-    ),
-    seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 5,
-    seed: Annotated[int, typer.Option(min=0, help='First seed.')] = 0,
-) -> None:
-    """Repeat the experiments of the arms' papers, simulated; a page an arm."""
-    from softarm_ros.tools.reproduce import reproduce as run_studies
-    from softarm_ros.tools.run_command import stdout_console
-
-    run_studies(arms or (), report, stdout_console(), seeds=seeds, seed=seed)
 
 
 def main() -> None:

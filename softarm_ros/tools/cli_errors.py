@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
-
 EXIT_BAD_INPUT = 2
 
 # What is wrong with the input, not with the program; by name, so that nothing need be imported.
@@ -35,20 +29,6 @@ class UsageError(ValueError):
 def is_user_error(error: BaseException) -> bool:
     """Return whether an exception is the user's to repair."""
     return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
-
-
-class SoftarmGroup(TyperGroup):
-    """Command group that turns user errors into a message on stderr and exit status 2."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the chosen command."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if not is_user_error(error):
-                raise
-            print(f'softarm: {error}', file=sys.stderr)
-            raise typer.Exit(EXIT_BAD_INPUT) from None
 
 
 def parse_numbers(text: str, option: str, expected: str, count: int | None = None) -> list[float]:

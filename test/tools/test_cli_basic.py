@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 import softarm_ros
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
-from softarm_ros.tools import bench, cli_errors
-from softarm_ros.tools.bench_rows import BenchRow
+from softarm_ros.tools import cli_errors
 from softarm_ros.tools.cli import app
 
 REPOSITORY = Path(__file__).parents[2]
@@ -260,7 +259,7 @@ def test_model_bad_input_is_one_message_and_status_2(arguments, message):
     assert message in err
 
 
-# -- urdf, bench ------------------------------------------------------------------------------
+# -- urdf -------------------------------------------------------------------------------------
 
 
 def test_urdf_to_stdout_and_to_a_file(tmp_path):
@@ -277,13 +276,6 @@ def test_urdf_that_cannot_be_written(tmp_path):
     assert re.fullmatch(
         r'softarm: --output .*arm\.urdf: cannot be written \(No such file.*\)\n', err
     )
-
-
-def test_bench_calls_the_benchmark(monkeypatch):
-    monkeypatch.setattr(bench, 'run_bench', lambda topics: [BenchRow('a row', 1.0, 5.0, 'x', 3.0)])
-    status, out, _ = softarm('bench', 'cable_arm')
-    assert status == 0
-    assert 'a row' in out and '5 x' in out and 'pass' in out
 
 
 # -- errors -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_reproduction.trunk_study import nominal_rig
 from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.loader import load_rig_of
@@ -18,7 +19,6 @@ from softarm_ros.tools.recording_file import (
     recording_of,
     split_rows,
 )
-from softarm_ros.tools.trunk_study import nominal_rig
 
 TRUNK = Path(__file__).parents[2] / 'config' / 'rigs' / 'trunk.yaml'
 ROWS = 1500
