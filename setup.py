@@ -92,7 +92,7 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'softarm = softarm_ros.tools.cli:main',
+            'softarm = softarm_ros.cli.main:main',
             'tracker_node = softarm_ros.nodes.executables:tracker_node',
             'inverse_kinematics_node = softarm_ros.nodes.executables:inverse_kinematics_node',
             'outcome_node = softarm_ros.nodes.executables:outcome_node',

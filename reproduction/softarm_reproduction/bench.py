@@ -21,7 +21,7 @@ from softarm_reproduction import (
     bench_steppers,
 )
 from softarm_reproduction.bench_rows import BenchRow
-from softarm_ros.tools.cli_errors import UsageError
+from softarm_ros.cli.cli_errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,9 +17,9 @@ from softarm_reproduction.cable_arm_study import (
     section_sweep,
 )
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
+from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.tools.run_cases import RunCase, run_cases
 
 BENDINGS_DEG = (20.0, 45.0, 70.0, 90.0, 105.0, 120.0)
 SECTION_BENDINGS_DEG = tuple(float(t) for t in range(10, 121, 10))

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.demo import BASELINE, PROPOSED
+from softarm_ros.cli.demo import PAPER_ERRORS_M as CIRCLE_ERRORS_M
+from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.control.trajectory_config import CircleConfig, LineConfig
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.run_record import RunRecord
-from softarm_ros.tools.demo import BASELINE, PROPOSED
-from softarm_ros.tools.demo import PAPER_ERRORS_M as CIRCLE_ERRORS_M
-from softarm_ros.tools.run_cases import RunCase, run_cases
 
 Array = NDArray[np.float64]
 

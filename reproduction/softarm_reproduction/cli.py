@@ -48,6 +48,6 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of the arms' papers, simulated; a page an arm."""
     from softarm_reproduction.reproduce import reproduce as run_studies
-    from softarm_ros.tools.run_command import stdout_console
+    from softarm_ros.cli.run_command import stdout_console
 
     run_studies(arms or (), report, stdout_console(), seeds=seeds, seed=seed)

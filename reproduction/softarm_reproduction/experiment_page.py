@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.table import Table as ConsoleTable
 
 from softarm_reproduction.experiments import BASIS_TEXT, Experiment, Row
-from softarm_ros.tools.report_html import figure, page, paragraph, section, table
-from softarm_ros.tools.report_plotting import new_figure, save
+from softarm_ros.cli.report_html import figure, page, paragraph, section, table
+from softarm_ros.cli.report_plotting import new_figure, save
 
 PAGE = 'index.html'
 FIGURE_HEIGHT_IN = 3.6

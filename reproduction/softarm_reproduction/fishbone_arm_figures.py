@@ -17,7 +17,7 @@ from softarm_reproduction.fishbone_arm_study import (
     ModuleRow,
     UnitRow,
 )
-from softarm_ros.tools.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
+from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
 
 _SHAPES = 12  # centrelines drawn of a way around the ball
 _MODEL = Line2D([], [], color=REFERENCE_COLOUR, linestyle='--', linewidth=1.0, label='model')

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ellipeinc, ellipk, ellipkinc
 
+from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.models.arm_model import Array, Shape
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import (
@@ -30,7 +31,6 @@ from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
 from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
-from softarm_ros.tools.run_cases import RunCase, run_cases
 
 UNIT_LOADS_KG = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
 DISK_KG = 0.01546

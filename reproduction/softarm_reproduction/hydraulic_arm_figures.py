@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from softarm_reproduction.hydraulic_arm_study import MotionError, StaticPose, Workspace
 from softarm_reproduction.hydraulic_study import Record
-from softarm_ros.tools.report_plotting import PALETTE, label_axes, legend_above
+from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 
 
 def draw_workspace(figure: Figure, found: Workspace) -> None:

@@ -168,7 +168,7 @@ def lines(results: Mapping[str, Sequence[ModelShape]]) -> list[str]:
 
 def draw(results: Mapping[str, Sequence[ModelShape]], path: Path) -> Path:
     """Write the picture: the bending plane, a panel per weight."""
-    from softarm_ros.tools.report_plotting import LINE_STYLES, PALETTE, new_figure, save
+    from softarm_ros.cli.report_plotting import LINE_STYLES, PALETTE, new_figure, save
 
     figure = new_figure(4.2)
     panels = figure.subplots(1, len(results), sharex=True, sharey=True)

@@ -19,14 +19,14 @@ from softarm_reproduction.minimum_energy_study import (
     curve_points,
     follow_curve,
 )
+from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
+from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.minimum_energy.muscles import clamp_lengths
 from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 from softarm_ros.plant.pam_arm.valves import Pulse
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.muscle_rig import MuscleRig
-from softarm_ros.tools.report_plotting import PALETTE, label_axes, legend_above
-from softarm_ros.tools.run_cases import RunCase, run_cases
 
 # Experiments 1 to 3 of the paper are circle, square and cardioid (figures 9 to 14) [% of L].
 PAPER_ERROR_PERCENT = {'circle': 2.457, 'square': 2.477, 'cardioid': 2.514}

@@ -24,9 +24,9 @@ from softarm_reproduction.pneumatic_study import (
     workspace_shell,
 )
 from softarm_reproduction.stroke_study import MEASURED, StrokeModel, peaks, sine
+from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.pneumatic_rig import PneumaticRig
-from softarm_ros.tools.report_plotting import PALETTE, label_axes, legend_above
 
 PAPER_REDUCTION_PERCENT = {30.0: 85.0, 60.0: 87.0, 90.0: 96.0}
 # Bending stiffness of the arcs [N m^2]: as the rig has it, a quarter of the sag, a solid bar.

@@ -14,12 +14,12 @@ from rich.progress import Progress
 from softarm_reproduction.experiment_page import console_tables, write_page
 from softarm_reproduction.experiments import Experiment, Row
 from softarm_reproduction.tracking_study import TrackedPath, track, tracking_experiment
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.report import prepare_folder
+from softarm_ros.cli.report_html import escape, page
+from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.rigs.errors import did_you_mean, listed
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.tools.cli_errors import UsageError
-from softarm_ros.tools.report import prepare_folder
-from softarm_ros.tools.report_html import escape, page
-from softarm_ros.tools.run_command import compile_kernels
 
 
 @dataclass(frozen=True)

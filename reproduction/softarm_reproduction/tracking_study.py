@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
+from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
+from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
-from softarm_ros.tools.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
-from softarm_ros.tools.run_cases import RunCase, run_cases
 
 BAR_PERCENT = 0.5
 

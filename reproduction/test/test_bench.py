@@ -4,7 +4,7 @@ import pytest
 
 from softarm_reproduction import bench, bench_cable_arm
 from softarm_reproduction.bench_rows import BenchRow
-from softarm_ros.tools.cli_errors import UsageError
+from softarm_ros.cli.cli_errors import UsageError
 
 
 @pytest.fixture(scope='module')

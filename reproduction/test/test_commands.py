@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from softarm_reproduction import bench
 from softarm_reproduction.bench_rows import BenchRow
 from softarm_reproduction.cli import bench_app
-from softarm_ros.tools.command_group import ELSEWHERE, PROVIDED
+from softarm_ros.cli.command_group import ELSEWHERE, PROVIDED
 
 PROJECT = (Path(__file__).parents[1] / 'pyproject.toml').read_text(encoding='utf-8')
 

@@ -18,8 +18,8 @@ from softarm_reproduction.fishbone_arm_study import (
     strip_stiffness,
     unit_under_load,
 )
+from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.tools.report_plotting import new_figure
 
 RIG = load_rig('fishbone_arm')
 # Corrected table of the paper: drop [mm] of elastica and of the rod with the strip's weight.

@@ -20,11 +20,11 @@ from softarm_reproduction.hydraulic_arm_study import (
     torque_controlled,
 )
 from softarm_reproduction.hydraulic_study import Record
+from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.hydraulics.identified_arm import SET_B
 from softarm_ros.rigs.hydraulic_rig import HydraulicRig
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.tools.report_plotting import new_figure
 
 
 @pytest.fixture(scope='module')

@@ -7,10 +7,10 @@ import pytest
 
 from softarm_reproduction import pam_arm_study as study
 from softarm_reproduction.minimum_energy_study import curve_points
+from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.plant.pam_arm.valves import Pulse
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.muscle_rig import MuscleRig
-from softarm_ros.tools.report_plotting import new_figure
 
 RIG = load_rig_of(MuscleRig, 'pam_arm')
 

@@ -10,8 +10,8 @@ from softarm_reproduction.experiment_page import console_tables, write_page
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
 from softarm_reproduction.reproduce import STUDIES, reproduce
 from softarm_reproduction.tracking_study import track, tracking_experiment
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.tools.cli_errors import UsageError
 
 
 def draw(figure):

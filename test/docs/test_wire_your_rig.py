@@ -8,10 +8,10 @@ import pytest
 import typer
 from pydantic import BaseModel
 
+from softarm_ros.cli.main import app
 from softarm_ros.drivers import port_list
 from softarm_ros.rigs import loader
 from softarm_ros.rigs.loader import list_rigs
-from softarm_ros.tools.cli import app
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / 'docs' / 'wire_your_rig.md').read_text(encoding='utf-8')
