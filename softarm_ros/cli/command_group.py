@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -12,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from softarm_ros.cli.cli_errors import EXIT_BAD_INPUT, UsageError, is_user_error
+from softarm_ros.cli.commands import SUMMARIES
 
 # Entry points of this group are commands of other packages: a name, and a Typer of one command.
 PROVIDED = 'softarm.commands'
@@ -36,8 +38,22 @@ class LazyCommand(TyperCommand):
         return get_command(self._load()).make_context(info_name, args, parent, **extra)
 
 
+def own_commands() -> list[LazyCommand]:
+    """Return the commands of this package; none of them is imported."""
+    return [
+        LazyCommand(name, summary, partial(_own_app, name)) for name, summary in SUMMARIES.items()
+    ]
+
+
+def _own_app(name: str) -> typer.Typer:
+    app: typer.Typer = import_module(f'softarm_ros.cli.commands.{name}').app
+    return app
+
+
 def provided_commands() -> dict[str, LazyCommand]:
     """Return the commands that other installed packages add; none of them is imported."""
+    from importlib.metadata import entry_points  # takes as long as the rest of this module
+
     return {
         entry.name: LazyCommand(
             entry.name, f'Of the package {entry.dist.name if entry.dist else "?"}.', entry.load
@@ -52,6 +68,11 @@ class SoftarmGroup(TyperGroup):
 
     A command of this package goes before one of another that has the same name.
     """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for command in own_commands():
+            self.add_command(command)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, ours first."""

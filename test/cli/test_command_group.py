@@ -1,5 +1,6 @@
 """Commands of other packages: listed without an import, called with their arguments."""
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -88,7 +89,7 @@ def test_ours_goes_before_one_of_the_same_name(call):
 
 @pytest.mark.parametrize('name', command_group.ELSEWHERE)
 def test_what_is_not_installed_says_what_to_install(name, monkeypatch):
-    monkeypatch.setattr(command_group, 'entry_points', lambda group: ())
+    monkeypatch.setattr(importlib.metadata, 'entry_points', lambda group: ())
     result = CliRunner().invoke(app, [name, '--anything'])
     assert (result.exit_code, result.stdout) == (2, '')
     assert result.stderr.startswith(f"softarm: the command '{name}' is of the package ")
