@@ -54,18 +54,14 @@ def test_every_module_of_the_package_and_no_other(names):
     assert not [name for name in ours if re.search(r'bench_|_study|reproduc', name)]
 
 
-def test_rigs_launch_files_and_firmware_come_with_it(names):
-    shared = {name.parts[4] for name in names if name.parts[1:4] == ('data', 'share', PACKAGE)}
-    assert shared == {'config', 'firmware', 'launch', 'package.xml', 'udev', 'urdf'}
-
-
-def test_neither_tests_nor_the_reproduction(names):
-    theirs = {
-        path.name
-        for folder in ('test', 'reproduction')
-        for path in (ROOT / folder).rglob('*')
-        if path.is_file() and path.name != '__init__.py' and '__pycache__' not in path.parts
+def test_the_files_that_come_with_it_are_those_of_a_rig_and_its_firmware(names):
+    """Nothing of test/ and reproduction/: neither folder is among those that are packed."""
+    shared = [name for name in names if name.parts[1:4] == ('data', 'share', PACKAGE)]
+    folders = {'config', 'firmware', 'launch', 'package.xml', 'udev', 'urdf'}
+    assert {name.parts[4] for name in shared} == folders
+    for name in shared:
+        assert ROOT.joinpath(*name.parts[4:]).is_file()
+    others = {name for name in names if name.parts[1:2] == ('data',)} - set(shared)
+    assert {str(name).partition('/data/')[2] for name in others} == {
+        f'share/ament_index/resource_index/packages/{PACKAGE}'
     }
-    packed = {name.name for name in names}
-    assert 'two_sections.yaml' in theirs  # else nothing is compared
-    assert packed & theirs <= {'README.md'}  # that of the firmware
