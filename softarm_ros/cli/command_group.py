@@ -35,7 +35,11 @@ class LazyCommand(TyperCommand):
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """Import the command and let it take its arguments."""
-        return get_command(self._load()).make_context(info_name, args, parent, **extra)
+        return self.imported().make_context(info_name, args, parent, **extra)
+
+    def imported(self) -> Any:
+        """Return the command itself, with its parameters."""
+        return get_command(self._load())
 
 
 def own_commands() -> list[LazyCommand]:
