@@ -1,4 +1,5 @@
-# make demo | test | firmware | lint | bench | bench-long | soak | clean : each sets up by itself.
+# make demo | test | firmware | lint | reproduce | bench | bench-long | soak | clean :
+# each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,test
 endif
 
-.PHONY: demo test firmware lint bench bench-long soak clean setup
+.PHONY: demo test firmware lint reproduce bench bench-long soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -29,21 +30,26 @@ $(VENV)/.ready: setup.py
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.ready
+# The package of the papers' experiments and benchmarks, reproduction/.
+$(VENV)/.reproduction: $(VENV)/.ready reproduction/pyproject.toml
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e ./reproduction
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.reproduction
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[lint]'
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.ready
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+$(VENV)/.bench: $(VENV)/.reproduction
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e './reproduction[bench]'
 	@touch $@
 
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-WALL_CLOCK := test/nodes test/firmware test/drivers test/emulation
+WALL_CLOCK := test/nodes test/firmware test/drivers test/emulation reproduction/test/wall_clock
 
 # What times a running arm or board against the wall clock has the machine to itself.
-test: setup
+test: $(VENV)/.reproduction
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore ,$(WALL_CLOCK))
 	$(BIN)/python -m pytest $(WALL_CLOCK)
 
@@ -56,6 +62,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
+
+# The experiments of the arms' papers, a page an arm in study/; ARMS names some of them.
+reproduce: $(VENV)/.reproduction
+	$(BIN)/softarm reproduce $(ARMS)
 
 bench: $(VENV)/.bench
 	$(BIN)/softarm bench
@@ -73,4 +83,5 @@ soak: setup
 	$(BIN)/softarm soak --busy 2 --rate 2
 
 clean:
-	rm -rf $(VENV) build install log demo-report *.egg-info firmware/build
+	rm -rf $(VENV) build install log demo-report study *.egg-info firmware/build \
+	  reproduction/build reproduction/*.egg-info

@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from softarm_ros.cli.check_command import summary
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_map, joint_names
 from softarm_ros.runtime.assembly import build_control_loop, build_inverse_kinematics
-from softarm_ros.tools.check_command import summary
 
 NAMES = [info.name for info in list_rigs()]
 SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for

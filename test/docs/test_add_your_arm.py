@@ -28,7 +28,7 @@ def shell(tmp_path):
     programs = tmp_path / 'bin'
     programs.mkdir()
     softarm = programs / 'softarm'
-    softarm.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m softarm_ros.tools.cli "$@"\n')
+    softarm.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m softarm_ros.cli "$@"\n')
     softarm.chmod(softarm.stat().st_mode | stat.S_IXUSR)
     folder = tmp_path / 'work'
     folder.mkdir()

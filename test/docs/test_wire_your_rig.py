@@ -8,10 +8,10 @@ import pytest
 import typer
 from pydantic import BaseModel
 
+from softarm_ros.cli.main import app
 from softarm_ros.drivers import port_list
 from softarm_ros.rigs import loader
 from softarm_ros.rigs.loader import list_rigs
-from softarm_ros.tools.cli import app
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / 'docs' / 'wire_your_rig.md').read_text(encoding='utf-8')
@@ -63,7 +63,7 @@ def test_commands_of_softarm_exist_with_their_options():
         words = line.split()
         if words[0] != 'softarm':
             continue
-        command = commands[words[1]]
+        command = commands[words[1]].imported()
         known = {option for parameter in command.params for option in parameter.opts}
         used = {word for word in words[2:] if word.startswith('--')}
         assert used <= known, line
@@ -82,7 +82,7 @@ def test_options_named_alone_exist():
     known = {
         option
         for name in ('ports', 'jog', 'run')
-        for parameter in commands[name].params
+        for parameter in commands[name].imported().params
         for option in parameter.opts
     }
     found = re.findall(r'`(--[a-z-]+)[^`]*`', PAGE)

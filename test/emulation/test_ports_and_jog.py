@@ -14,6 +14,7 @@ pytest.importorskip('serial')
 pytest.importorskip('pymodbus')
 pytest.importorskip('nidaqmx')
 
+from softarm_ros.cli.ports_command import show_rig
 from softarm_ros.drivers.actuator_driver import FedByPressures
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.addresses import addressed
@@ -21,7 +22,6 @@ from softarm_ros.runtime.assembly import build_actuator_driver
 from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove
 from softarm_ros.runtime.pressure_feed import PressureFeed
-from softarm_ros.tools.ports_command import show_rig
 
 REPOSITORY = Path(__file__).parents[2]
 # How to cut the line of the device that moves the arm, and how to mend it.
@@ -187,7 +187,7 @@ def show_rig_or_absent(rig, folder, said):
 def test_the_command_stops_at_ctrl_c():
     process = subprocess.Popen(
         [
-            *(sys.executable, '-m', 'softarm_ros.tools.cli', 'jog', 'cable_arm', 'proximal_1'),
+            *(sys.executable, '-m', 'softarm_ros.cli', 'jog', 'cable_arm', 'proximal_1'),
             *('20', '--speed', '1', '--home', '--backend', 'emulated'),
         ],
         cwd=REPOSITORY,

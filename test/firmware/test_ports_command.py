@@ -12,10 +12,10 @@ pytest.importorskip('serial')
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
+from softarm_ros.cli.main import app
 from softarm_ros.drivers import port_list
 from softarm_ros.drivers.port_list import access_trouble, list_serial_ports
 from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
-from softarm_ros.tools.cli import app
 
 
 def ports(*words):

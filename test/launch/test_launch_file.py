@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from softarm_ros.cli.run_command import RunOptions
 from softarm_ros.rigs.graph import BACKENDS, graph_plan
-from softarm_ros.tools.run_command import RunOptions
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'

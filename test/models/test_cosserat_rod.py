@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_bvp
 
+from softarm_reproduction.bench_cosserat import random_cases, reference_tip, two_segment_arm
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3, rotation_z
 from softarm_ros.models.arm_model import ModelError
@@ -23,7 +24,6 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.models.cosserat.inverse import tensions_of_lengths, tensions_of_pose
 from softarm_ros.models.cosserat.rod import CosseratRod
-from softarm_ros.tools.bench_cosserat import random_cases, reference_tip, two_segment_arm
 
 TENSIONS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.0])
 FORCE, MOMENT = (0.05, 0.02, -0.02), (0.001, 0.0, 0.002)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from softarm_reproduction.minimum_energy_study import accuracy, curve_points, follow_curve
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
@@ -17,7 +18,6 @@ from softarm_ros.models.minimum_energy.muscles import (
     muscle_lengths,
 )
 from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
-from softarm_ros.tools.minimum_energy_study import accuracy, curve_points, follow_curve
 
 P = np.array([0.25, 0.10, 0.85])
 PUBLISHED_MM = [

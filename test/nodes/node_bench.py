@@ -49,6 +49,7 @@ class Bench:
         from rclpy.node import Node
         from sensor_msgs.msg import JointState
 
+        from softarm_ros.cli.node_processes import NodeProcesses
         from softarm_ros.nodes.qos import (
             DIAGNOSTICS,
             HEARTBEAT,
@@ -56,7 +57,6 @@ class Bench:
             make_executor,
             newest,
         )
-        from softarm_ros.tools.node_processes import NodeProcesses
 
         self.plan = {spec.name: spec for spec in plan}
         self.processes = NodeProcesses(plan)

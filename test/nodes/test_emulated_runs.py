@@ -98,7 +98,7 @@ def started(case, folder, *more):
     settings = (*PATIENT, *case.settings)
     return subprocess.Popen(
         [
-            *(sys.executable, '-m', 'softarm_ros.tools.cli', 'run', case.rig),
+            *(sys.executable, '-m', 'softarm_ros.cli', 'run', case.rig),
             *('--backend', 'emulated', '--trajectory', str(path)),
             *('--json', str(folder / 'out.json'), *more),
             *(word for setting in settings for word in ('--set', setting)),

@@ -78,9 +78,9 @@ class Alone:
         from rclpy.context import Context
         from rclpy.node import Node
 
+        from softarm_ros.cli.node_processes import NodeProcesses
         from softarm_ros.nodes.qos import make_executor
         from softarm_ros.rigs.graph import NodeSpec
-        from softarm_ros.tools.node_processes import NodeProcesses
 
         rig = load_rig('cable_arm')
         bag = extra.get('bag')

@@ -15,9 +15,9 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 from rich.console import Console
 
 import softarm_ros
+from softarm_ros.cli.beginning import beginning
+from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.tools.beginning import beginning
-from softarm_ros.tools.instance_lock import AlreadyRunningError, instance_lock
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
 
@@ -28,8 +28,8 @@ import sys
 from pathlib import Path
 from rich.console import Console
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.tools.run_command import RunOptions, stop_on_signals
-from softarm_ros.tools.topic_run import run_topics
+from softarm_ros.cli.run_command import RunOptions, stop_on_signals
+from softarm_ros.cli.topic_run import run_topics
 
 options = RunOptions(trajectory=sys.argv[1], bag=Path(sys.argv[2]) if len(sys.argv) > 2 else None)
 with stop_on_signals() as stopped:
@@ -41,7 +41,7 @@ print('COMPLETED', record.completed)
 
 
 def run(options, stopped=lambda: False):
-    from softarm_ros.tools.topic_run import run_topics
+    from softarm_ros.cli.topic_run import run_topics
 
     with Path(os.devnull).open('w') as nowhere:
         return run_topics(load_rig('cable_arm'), options, Console(file=nowhere), stopped)
@@ -124,7 +124,7 @@ class Started:
 
 
 def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
-    from softarm_ros.tools.run_command import RunOptions
+    from softarm_ros.cli.run_command import RunOptions
 
     pytest.importorskip('rosbags', reason='needs rosbags')
     bag = tmp_path / 'bag'
@@ -168,7 +168,7 @@ def assert_readable(bag, record):
 
 
 def test_faster_than_real_time_sees_the_same_periods(circle):
-    from softarm_ros.tools.run_command import RunOptions
+    from softarm_ros.cli.run_command import RunOptions
 
     record = run(RunOptions(trajectory=circle(speed=0.06, laps=1), rate=4.0))
     assert record.completed, record.events
@@ -180,8 +180,8 @@ def test_faster_than_real_time_sees_the_same_periods(circle):
 
 
 def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
-    from softarm_ros.tools.run_command import RunOptions
-    from softarm_ros.tools.topic_run import run_topics
+    from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.cli.topic_run import run_topics
 
     rig = load_rig('pneumatic_arm')
     assert rig.feedback.rate_hz < rig.tracker.rate_hz
@@ -194,7 +194,7 @@ def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
 
 
 def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
-    from softarm_ros.tools.run_command import RunOptions
+    from softarm_ros.cli.run_command import RunOptions
 
     first = started(circle(laps=100))
     first.wait_for_motion()
@@ -262,7 +262,7 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
 
 
 def test_an_unusable_bag_folder_is_refused_before_anything_starts(circle, tmp_path):
-    from softarm_ros.tools.run_command import RunOptions
+    from softarm_ros.cli.run_command import RunOptions
 
     (tmp_path / 'used').mkdir()
     (tmp_path / 'used' / 'old').write_text('x')

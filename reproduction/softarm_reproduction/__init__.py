@@ -1,0 +1,1 @@
+"""The papers' experiments, studies of measured arms, and benchmarks of softarm_ros."""

@@ -1,0 +1,53 @@
+"""
+The commands that this package adds to `softarm`: `bench` and `reproduce`.
+
+Entry points of the group `softarm.commands` lead here. Signatures and help only; the work is
+imported when a command runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+bench_app = typer.Typer(add_completion=False)
+reproduce_app = typer.Typer(add_completion=False)
+
+
+@bench_app.command(
+    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench compile'
+)
+def bench(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All but compile without one.')
+    ] = None,
+    long: Annotated[
+        bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
+    ] = False,
+) -> None:
+    """Time the compiled models and drivers beside references in the same run."""
+    from softarm_reproduction.bench import main as run_benchmark
+
+    run_benchmark(topics or (), long)
+
+
+@reproduce_app.command(
+    epilog='Examples:  softarm reproduce   |   softarm reproduce pam_arm --report study --seeds 3'
+)
+def reproduce(
+    arms: Annotated[
+        list[str] | None, typer.Argument(metavar='[ARM]...', help='All without one.')
+    ] = None,
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the pages.')] = Path(
+        'study'
+    ),
+    seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 5,
+    seed: Annotated[int, typer.Option(min=0, help='First seed.')] = 0,
+) -> None:
+    """Repeat the experiments of the arms' papers, simulated; a page an arm."""
+    from softarm_reproduction.reproduce import reproduce as run_studies
+    from softarm_ros.cli.run_command import stdout_console
+
+    run_studies(arms or (), report, stdout_console(), seeds=seeds, seed=seed)

@@ -1,0 +1,381 @@
+"""
+Pure computation of the fishbone arm's experiments: unit, module, way around a ball (Zhou 2023).
+
+The rod's axes are corrected throughout: unit 1 is soft about the axis its cable bends it about
+(the paper prints the stiff one). Simulated measurements come from the plant of the rig file, its
+parameters assumed, with the true tips read at rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ellipeinc, ellipk, ellipkinc
+
+from softarm_ros.cli.run_cases import RunCase, run_cases
+from softarm_ros.models.arm_model import Array, Shape
+from softarm_ros.models.cosserat.arm import CosseratArm
+from softarm_ros.models.cosserat.config import (
+    CosseratConfig,
+    RectangularProfile,
+    RigidConnector,
+    RodCableConfig,
+    RodSegmentConfig,
+)
+from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
+from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
+from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
+from softarm_ros.runtime.direct import run_direct
+from softarm_ros.runtime.loop import CycleOutput, Phase
+
+UNIT_LOADS_KG = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
+DISK_KG = 0.01546
+MODULE_TENSIONS_N = tuple((t1, t2) for t1 in (5.0, 10.0) for t2 in (3.0, 6.0, 9.0))
+SWEEP_N = (3.0, 5.0, 6.0, 9.0, 10.0)
+BALL_CENTRE_M = (0.0, 0.0, 0.26)
+BALL_RADIUS_M = 0.025
+CENTRELINE_POINTS = 81
+_RAMP_N_S = 2.0
+_REST_S = 8.0
+
+
+@dataclass(frozen=True)
+class UnitRow:
+    """Tip drop [m] of one lying unit under a mass [kg] beside its disk; tips in the plane (2,)."""
+
+    mass_kg: float
+    linear_m: float
+    elastica_m: float
+    rod_m: float
+    heavy_rod_m: float
+    heavy_rod_tip: Array
+    simulated_tip: Array
+    rod_shape: Array
+    simulated_shape: Array
+
+    @property
+    def error_m(self) -> float:
+        """Distance of the simulated tip from that of the rod with the strip's weight [m]."""
+        return float(np.linalg.norm(self.simulated_tip - self.heavy_rod_tip))
+
+
+@dataclass(frozen=True)
+class ModuleRow:
+    """Tips O2 and O4 (3,) [m] of a module under two tensions, base frame."""
+
+    tensions_N: tuple[float, float]
+    predicted: tuple[Array, Array]
+    simulated: tuple[Array, Array]
+    predicted_shape: Array
+    simulated_shape: Array
+
+    @property
+    def errors_m(self) -> tuple[float, float]:
+        """Distances of the simulated O2 and O4 from the predicted ones [m]."""
+        first, second = (
+            float(np.linalg.norm(s - p)) for s, p in zip(self.simulated, self.predicted)
+        )
+        return first, second
+
+
+@dataclass(frozen=True)
+class BendingLoop:
+    """Bending [rad] of one unit against tension [N], loading and then unloading."""
+
+    tension_N: Array
+    loading_rad: Array
+    unloading_rad: Array
+    closed_form_rad: Array
+    rod_rad: Array
+
+
+@dataclass(frozen=True)
+class BallRun:
+    """One way around the ball: errors of the tip and clearances of the whole body [m]."""
+
+    label: str
+    mean_m: float
+    max_m: float
+    clearance_m: float
+    approach_clearance_m: float
+    tips: Array
+    shapes: Array
+
+
+def strip_stiffness(rig: TendonRodRig) -> float:
+    """Return E I [N m^2] of the first unit's strip about its soft axis."""
+    law = rig.segments[0].profile.stiffness(0.5)
+    return float(min(law[0, 0], law[1, 1]))
+
+
+def elastica(force_N: float, length_m: float, stiffness_N_m2: float) -> tuple[float, float]:
+    """
+    Return (reach, drop) [m] of a lying cantilever under a dead force across it at its end.
+
+    Elliptic integrals: with the end's slope a, k^2 = (1 + sin a) / 2 and sin phi = 1/(k sqrt 2),
+    sqrt(F L^2/EI) = K(k) - F(phi, k).
+    """
+    if force_N == 0.0:
+        return length_m, 0.0
+    root = math.sqrt(force_N * length_m**2 / stiffness_N_m2)
+
+    def parts(slope: float) -> tuple[float, float]:
+        m = 0.5 * (1.0 + math.sin(slope))
+        return m, math.asin(min(1.0, 1.0 / math.sqrt(2.0 * m)))
+
+    def excess(slope: float) -> float:
+        m, phi = parts(slope)
+        return float(ellipk(m) - ellipkinc(phi, m)) - root
+
+    slope = float(brentq(excess, 1e-9, 0.5 * math.pi - 1e-9, xtol=1e-14))
+    m, phi = parts(slope)
+    drop = 1.0 - 2.0 / root * float(ellipeinc(0.5 * math.pi, m) - ellipeinc(phi, m))
+    return length_m * math.sqrt(2.0 * math.sin(slope)) / root, length_m * drop
+
+
+# -- one unit under load ------------------------------------------------------------------------
+
+
+def unit_under_load(rig: TendonRodRig) -> list[UnitRow]:
+    """
+    Return the unit with 50 to 550 g and its disk hanging where the strip ends.
+
+    The unit lies and bends downwards: the rig's second, as the paper turns it for the test.
+    """
+    segment, real = rig.segments[1], rig.plant.segments[1]
+    law, length, g = strip_stiffness(rig), segment.length_m, rig.gravity_m_s2
+    weightless = segment.model_copy(update={'profile': _without_weight(segment.profile)})
+    rows = []
+    for mass in UNIT_LOADS_KG:
+        force = (mass + DISK_KG) * math.hypot(*g)
+        _, drop = elastica(force, length, law)
+        rod = _bare_rod(weightless, g).forward(np.zeros(0), (0.0, -force, 0.0))
+        heavy = _bare_rod(segment, g).forward(np.zeros(0), (0.0, -force, 0.0))
+        config = rig.plant.model_copy(
+            update={
+                'segments': (
+                    real.model_copy(
+                        update={'connector': RigidConnector(mass_kg=DISK_KG, length_m=0.0)}
+                    ),
+                )
+            }
+        )
+        plant = TendonRodPlant(config, (_cable(rig, 2, 0),), g, mass, np.zeros(1), 0)
+        tip = plant.true_section_tips()[-1, :3, 3]
+        rows.append(
+            UnitRow(
+                mass,
+                force * length**3 / (3.0 * law),
+                drop,
+                -float(rod.tip[1, 3]),
+                -float(heavy.tip[1, 3]),
+                heavy.tip[1:3, 3],
+                tip[1:],
+                heavy.centerline(41),
+                plant.true_centerline(41),
+            )
+        )
+    return rows
+
+
+def _without_weight(profile: object) -> RectangularProfile:
+    if not isinstance(profile, RectangularProfile):
+        raise TypeError(f'{profile}: the fishbone arm has strips')
+    return profile.model_copy(update={'density_kg_m3': 0.0})
+
+
+def _bare_rod(segment: RodSegmentConfig, gravity: tuple[float, float, float]) -> CosseratArm:
+    """Return the flexible part of a segment alone, without connector and cables."""
+    alone = segment.model_copy(update={'connector': RigidConnector()})
+    return CosseratArm(CosseratConfig(segments=(alone,), gravity_m_s2=gravity, steps=8))
+
+
+def _cable(rig: TendonRodRig, actuator: int, segment: int) -> PlantTendon:
+    """Return a cable of the rig in a plant in which its segment has another place."""
+    chosen = rig.actuators[actuator]
+    return PlantTendon(chosen.name, chosen.routes, (segment,))
+
+
+# -- one module under two cables ----------------------------------------------------------------
+
+
+def module_grid(rig: TendonRodRig, seed: int) -> list[ModuleRow]:
+    """Return the module under all pairs of tensions: two units, the cables of the paper alone."""
+    rows = []
+    for pair in MODULE_TENSIONS_N:
+        shape = predicted_module(rig, pair)
+        plant = _module_plant(rig, seed)
+        _pull_slowly(plant, np.zeros(2), np.array(pair))
+        seen = plant.true_section_tips()[:, :3, 3]
+        tips = shape.section_tips[:, :3, 3]
+        rows.append(
+            ModuleRow(
+                pair,
+                (tips[0], tips[1]),
+                (seen[0], seen[1]),
+                shape.centerline(CENTRELINE_POINTS),
+                plant.true_centerline(CENTRELINE_POINTS),
+            )
+        )
+    return rows
+
+
+def predicted_module(rig: TendonRodRig, tensions_N: tuple[float, float]) -> Shape:
+    """Return the paper's module: the disks' weight is taken where the strips end."""
+    segments = tuple(
+        segment.model_copy(
+            update={'connector': segment.connector.model_copy(update={'centre_of_mass_m': 0.0})}
+        )
+        for segment in rig.segments[:2]
+    )
+    cables = tuple(
+        RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
+        for a in (rig.actuators[0], rig.actuators[2])
+    )
+    config = CosseratConfig(
+        segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8
+    )
+    return CosseratArm(config).forward(np.array(tensions_N))
+
+
+def _module_plant(rig: TendonRodRig, seed: int) -> TendonRodPlant:
+    config = rig.plant.model_copy(update={'segments': rig.plant.segments[:2]})
+    cables = (_cable(rig, 0, 0), _cable(rig, 2, 1))
+    return TendonRodPlant(config, cables, rig.gravity_m_s2, 0.0, np.zeros(2), seed)
+
+
+def _pull_slowly(plant: TendonRodPlant, start: Array, end: Array) -> None:
+    """Ramp the tensions and let the arm come to rest."""
+    duration = float(np.max(np.abs(end - start))) / _RAMP_N_S
+    steps = max(int(duration / 0.05), 1)
+    for k in range(1, steps + 1):
+        plant.step(start + (end - start) * k / steps, 0.05)
+    plant.step(end, _REST_S)
+
+
+# -- bending against tension --------------------------------------------------------------------
+
+
+def bending_loop(rig: TendonRodRig, seed: int) -> BendingLoop:
+    """Return the bending of a lying first unit, its cable pulled to 10 N and let go."""
+    segment = rig.segments[0]
+    radius = rig.actuators[0].routes[0].radius_m
+    tension = np.array(SWEEP_N)
+    cable = RodCableConfig(name='cable', routes=rig.actuators[0].routes)
+    rod = CosseratArm(CosseratConfig(segments=(segment,), cables=(cable,), steps=8))
+    by_rod = [_sideways(rod.forward(np.array([t])).tip) for t in SWEEP_N]
+    config = rig.plant.model_copy(update={'segments': rig.plant.segments[:1]})
+    plant = TendonRodPlant(config, (_cable(rig, 0, 0),), rig.gravity_m_s2, 0.0, np.zeros(1), seed)
+    straight = _sideways(plant.true_section_tips()[-1])
+    measured, before = [], 0.0
+    for target in (*SWEEP_N, 12.0, *SWEEP_N[::-1]):
+        _pull_slowly(plant, np.array([before]), np.array([target]))
+        measured.append(_sideways(plant.true_section_tips()[-1]) - straight)
+        before = target
+    count = len(SWEEP_N)
+    return BendingLoop(
+        tension,
+        np.array(measured[:count]),
+        np.array(measured[:count:-1]),
+        tension * radius * segment.length_m / strip_stiffness(rig),
+        np.array(by_rod),
+    )
+
+
+def _sideways(tip: Array) -> float:
+    """Return the angle [rad] of a tip's tangent from z, in the plane of x and z."""
+    return math.atan2(float(tip[0, 2]), float(tip[2, 2]))
+
+
+# -- around a ball ------------------------------------------------------------------------------
+
+
+def around_ball(rig: TendonRodRig, seeds: Sequence[int], open_loop: bool) -> list[BallRun]:
+    """Drive the tip around the ball; the clearance is that of the sleeve's surface."""
+    runs = []
+    for seed in seeds:
+        plant = rig.simulated_arm(seed)
+        shapes: list[Array] = []
+        phases: list[Phase] = []
+
+        def watch(
+            output: CycleOutput,
+            plant: object = plant,
+            shapes: list[Array] = shapes,
+            phases: list[Phase] = phases,
+        ) -> None:
+            if isinstance(plant, TendonRodPlant):
+                shapes.append(plant.true_centerline(CENTRELINE_POINTS))
+                phases.append(output.phase)
+
+        record = run_direct(
+            rig, 'around_ball', open_loop=open_loop, seed=seed, plant=plant, progress=watch
+        )
+        error = record.error()
+        if error is None or not record.completed:
+            raise RuntimeError('around_ball: the run has not been completed')
+        lines = np.array(shapes)
+        room = clearance(lines, rig.plant)
+        tracking = np.array([phase is Phase.TRACK for phase in phases])
+        runs.append(
+            BallRun(
+                f'{"open" if open_loop else "closed"} loop, seed {seed}',
+                error.mean,
+                error.max,
+                float(room[tracking].min()),
+                float(room[~tracking].min()),
+                lines[tracking, -1],
+                lines[tracking],
+            )
+        )
+    return runs
+
+
+def clearance(centrelines: Array, config: TendonRodPlantConfig) -> Array:
+    """Return the room (n,) [m] between ball and sleeve for centrelines (n, points, 3)."""
+    distance = np.linalg.norm(centrelines - np.array(BALL_CENTRE_M), axis=-1).min(axis=-1)
+    return np.asarray(distance - BALL_RADIUS_M - config.outer_radius_m)
+
+
+# -- what the controller and the drive make of it ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The circle with one thing changed: mean and largest error [m], open and closed loop."""
+
+    label: str
+    open_m: tuple[float, float]
+    closed_m: tuple[float, float]
+
+
+def variants(rig: TendonRodRig, seed: int) -> list[Variant]:
+    """Return the circle as the rig file has it and with other drives, friction and model."""
+
+    def with_plant(**values: object) -> TendonRodRig:
+        return rig.model_copy(update={'plant': rig.plant.model_copy(update=values)})
+
+    sliding = rig.plant.winch.model_copy(update={'guide_loss': 0.19})
+    cases = (
+        ('rig file', rig, None),
+        ('no friction', with_plant(friction_coefficient=0.0), None),
+        ('sliding guide of a quarter turn, loss 0.19', with_plant(winch=sliding), None),
+        ('payload of 10 g at the tip, known', rig.model_copy(update={'tip_load_kg': 0.01}), None),
+        ('model constant_curvature', rig, 'constant_curvature'),
+    )
+    runs = [
+        RunCase(arm, 'circle', model or arm.default_model, open_loop, 1, seed)
+        for _, arm, model in cases
+        for open_loop in (True, False)
+    ]
+    errors = []
+    for record in run_cases(runs):
+        error = record.error()
+        if error is None:
+            raise RuntimeError('circle: the run has no tracking samples')
+        errors.append((error.mean, error.max))
+    return [Variant(case[0], errors[2 * k], errors[2 * k + 1]) for k, case in enumerate(cases)]

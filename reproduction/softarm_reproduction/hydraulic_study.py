@@ -1,0 +1,409 @@
+"""
+The hydraulic arm of Chen et al. 2022: limit poses, static tips, its experiments, its axes.
+
+The experiments run with arm and water coupled, and with the arm alone under pressures that lag
+the motor torque by 20 ms. `python -m softarm_reproduction.hydraulic_study` prints the tables of
+docs/models_hydraulics.md and of the arm in docs/models_dynamics.md.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from softarm_reproduction.hydraulic_axis_study import print_axis
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.dynamics.arm import ArmDynamics
+from softarm_ros.models.dynamics.simulation import ArmIntegrator
+from softarm_ros.models.dynamics.tangents import equilibrium
+from softarm_ros.models.hydraulics.arm import HydraulicArm
+from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
+from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
+from softarm_ros.models.hydraulics.identified_arm import HANGING_M_S2 as HANGING
+from softarm_ros.models.hydraulics.identified_arm import (
+    LIMIT_PRESSURE_PA,
+    SET_B,
+    ArmSet,
+    build_body,
+    build_hydraulic_arm,
+    rest_pose,
+)
+
+Torques = Callable[[float], Array]
+SETTLED = 0.05
+# First-order lag that stands for the hydraulics where they are simulated apart [s].
+LAG_S = 0.020
+BLOWN_UP_PA = 1e8
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of the paper: motor torques (6,) [N m] over time, what was reported."""
+
+    name: str
+    torques: Torques
+    starts_s: float
+    ends_s: float
+    duration_s: float
+    reported: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """Time (k,), mean curvatures (k, 2) [1/m], tips (k, 2, 3) [m], pressures (k, 6) [Pa]."""
+
+    time: Array
+    curvature: Array
+    tips: Array
+    pressure: Array
+    piston: Array
+
+
+@dataclass(frozen=True)
+class Settling:
+    """
+    Settling after the last change of the command, and how much the tip swings.
+
+    Curvatures: within 5 % of the larger final one; tip of section 2: within 5 % of its
+    displacement. `overshoot` is the largest excursion of a curvature beyond its end value once
+    the command rests, relative to the larger end value; `tip_speed` the largest of the run [m/s].
+    """
+
+    curvature_s: tuple[float, float]
+    tip_s: float
+    overshoot: float
+    tip_speed: float
+
+
+def _on(*which: int, torque_N_m: float = 1.5) -> Array:
+    torque = np.zeros(6)
+    torque[[i - 1 for i in which]] = torque_N_m
+    return torque
+
+
+def _ramp(t: float, start: float, stop: float) -> float:
+    return min(max((t - start) / (stop - start), 0.0), 1.0)
+
+
+def experiments() -> list[Experiment]:
+    """Return simulations 3.2.1 to 3.2.3 and experiments 4.3.1, 4.3.2."""
+    return [
+        Experiment('3.2.1 step, 1 5 6', lambda t: _on(1, 5, 6), 0.0, 0.0, 4.0, 'steady < 1 s'),
+        Experiment('3.2.2 step, 1 4', lambda t: _on(1, 4), 0.0, 0.0, 4.0, 'steady < 1.5 s'),
+        Experiment(
+            '3.2.3 ramps 5 6, 1',
+            lambda t: _on(5, 6) * _ramp(t, 2, 3) + _on(1) * _ramp(t, 6, 7),
+            6.0,
+            7.0,
+            10.0,
+            'calmer',
+        ),
+        Experiment(
+            '(3.2.3 as steps)',
+            lambda t: _on(5, 6) * (t >= 2.0) + _on(1) * (t >= 6.0),
+            6.0,
+            6.0,
+            10.0,
+            '-',
+        ),
+        Experiment(
+            '4.3.1 steps 4, 1',
+            lambda t: _on(4) * (t >= 2.0) + _on(1) * (t >= 6.0),
+            6.0,
+            6.0,
+            10.0,
+            'pose at 10 s',
+        ),
+        Experiment(
+            '4.3.2 ramps 4, 1',
+            lambda t: _on(4) * _ramp(t, 2, 4) + _on(1) * _ramp(t, 6, 8),
+            6.0,
+            8.0,
+            12.0,
+            'less error',
+        ),
+    ]
+
+
+def simulate_coupled(system: HydraulicArm, experiment: Experiment, dt_s: float) -> Record:
+    """
+    Return the motion of arm and axes from the hanging equilibrium.
+
+    Raises
+    ------
+    RuntimeError
+        If a step does not converge.
+
+    """
+    loads = system.arm.loads(HANGING)
+    state = system.rest_state(equilibrium(system.arm, loads).strains)
+    rows = []
+    for k in range(round(experiment.duration_s / dt_s)):
+        torque = experiment.torques((k + 0.5) * dt_s)
+        step = system.step(state, torque, dt_s, loads)
+        if not step.converged:
+            raise RuntimeError(f'{experiment.name} at {k * dt_s:.4f} s: {step.message}')
+        state = step.state
+        pressure = system.hydraulics.chamber_pressure(state.axes)
+        piston = system.hydraulics.piston_position(state.axes)
+        rows.append((state.strains, pressure, piston))
+    return _record(system.arm, rows, dt_s)
+
+
+def simulate_apart(values: ArmSet, experiment: Experiment, dt_s: float) -> Record:
+    """
+    Return the motion of the arm alone, pressures lagging the torque by 20 ms (first order).
+
+    Raises
+    ------
+    RuntimeError
+        If a step does not converge.
+
+    """
+    drive = build_body(values)
+    arm = drive.arm
+    integrator = ArmIntegrator(arm, tolerance_m=1e-5)
+    rest = equilibrium(arm, arm.loads(HANGING))
+    state = integrator.start(arm.loads(HANGING), rest.strains)
+    per_torque = HydraulicAxisConfig().pressure_per_torque_Pa_Nm
+    pressure, keep = np.zeros(6), math.exp(-0.5 * dt_s / LAG_S)
+    rows = []
+    for k in range(round(experiment.duration_s / dt_s)):
+        wanted = per_torque * experiment.torques((k + 0.5) * dt_s)
+        middle = wanted + (pressure - wanted) * keep
+        pressure = wanted + (middle - wanted) * keep
+        loads = arm.loads(HANGING, drive=drive.drive(middle))
+        step = integrator.advance(state, loads, dt_s)
+        if not step.converged:
+            raise RuntimeError(f'{experiment.name} at {k * dt_s:.4f} s: {step.message}')
+        state = step.state
+        rows.append((state.strains.copy(), pressure, np.zeros(6)))
+    return _record(arm, rows, dt_s)
+
+
+def _record(arm: ArmDynamics, rows: list[tuple[Array, Array, Array]], dt_s: float) -> Record:
+    half = arm.segments // 2
+    strains = np.array([row[0] for row in rows])
+    bending = strains[:, :, 2]
+    curvature = np.stack([bending[:, :half].mean(1), bending[:, half:].mean(1)], axis=1)
+    tips = np.array([arm.node_poses(q)[[half, 2 * half], :3, 3] for q in strains])
+    times = np.asarray(dt_s * np.arange(1.0, len(rows) + 1.0), dtype=np.float64)
+    pressure = np.array([row[1] for row in rows])
+    piston = np.array([row[2] for row in rows])
+    return Record(times, curvature, tips, pressure, piston)
+
+
+def settling(record: Record, experiment: Experiment) -> Settling:
+    """Return settling times [s] counted from the end of the last change of the command."""
+    start = int(np.searchsorted(record.time, experiment.starts_s + 1e-9))
+    first = max(start - 1, 0)
+
+    def last_outside(distance: Array, limit: float) -> float:
+        outside = np.flatnonzero(distance > limit)
+        if not len(outside):
+            return 0.0
+        return max(float(record.time[outside[-1]]) - experiment.ends_s, 0.0)
+
+    final = record.curvature[-1]
+    band = SETTLED * float(np.abs(final).max())
+    bends = [last_outside(np.abs(record.curvature[:, i] - final[i]), band) for i in (0, 1)]
+    tip = record.tips[:, 1]
+    away = np.linalg.norm(tip - tip[-1], axis=1)
+    moved = float(np.linalg.norm(tip[first] - tip[-1]))
+    way = np.sign(final - record.curvature[first])
+    rests = int(np.searchsorted(record.time, experiment.ends_s + 1e-9))
+    beyond = float(((record.curvature[rests:] - final) * way).max())
+    speed = np.linalg.norm(np.diff(tip, axis=0), axis=1).max() / (record.time[1] - record.time[0])
+    return Settling(
+        (bends[0], bends[1]),
+        last_outside(away, SETTLED * moved),
+        max(beyond, 0.0) / float(np.abs(final).max()),
+        float(speed),
+    )
+
+
+def simulate_in_turn(values: ArmSet, experiment: Experiment, dt_s: float) -> Record | None:
+    """
+    Return the motion when arm and water are stepped in turn, or None once it has blown up.
+
+    The usual co-simulation: the axes take the chamber flow of the last arm step, the arm the
+    pressures of the hydraulic step, both held.
+    """
+    system = build_hydraulic_arm(values)
+    arm, hydraulics, drive = system.arm, system.hydraulics, system.drive
+    integrator = ArmIntegrator(arm, tolerance_m=1e-5)
+    state = integrator.start(arm.loads(HANGING), equilibrium(arm, arm.loads(HANGING)).strains)
+    axes, rows = hydraulics.rest_state(), []
+    for k in range(round(experiment.duration_s / dt_s)):
+        torque = experiment.torques((k + 0.5) * dt_s)
+        axes = hydraulics.step(axes, torque, dt_s, drive.volume_flow(state.rates)).state
+        pressure = hydraulics.chamber_pressure(axes)
+        if np.abs(pressure).max() > BLOWN_UP_PA:
+            return None
+        loads = arm.loads(HANGING, drive=drive.drive(pressure))
+        advanced = integrator.advance(state, loads, dt_s)
+        if not advanced.converged:
+            return None
+        state = advanced.state
+        rows.append((state.strains.copy(), pressure, hydraulics.piston_position(axes)))
+    return _record(arm, rows, dt_s)
+
+
+def main() -> None:
+    """Print the tables."""
+    console = Console(width=170)
+    _print_limit_poses(console)
+    _print_static_tips(console)
+    _print_experiments(console)
+    _print_steps(console, SET_B[1])
+    print_axis(console)
+
+
+def _print_limit_poses(console: Console) -> None:
+    """Print the identified sets, and what the one for n = 1 does with five segments."""
+    table = Table(title='set B, identified; limit poses of one hanging section at 1 MPa')
+    for heading in ('set for n', 'segments', 'l0 m', 'EI N m^2', 'excess', 'actuators'):
+        table.add_column(heading, justify='right')
+    for heading in ('length m', 'paper', 'angle deg', 'paper', 'radius m', 'tip x, z m'):
+        table.add_column(heading, justify='right')
+    for n, values in (*SET_B.items(), (1, replace(SET_B[1], segments=5))):
+        drive = build_body(values, 1)
+        for name, on, length_m, angle in (
+            ('2 3', (0.0, 1.0, 1.0), '0.401', '165.7'),
+            ('1', (1.0, 0.0, 0.0), '(0.473)', '168'),
+        ):
+            pose = rest_pose(drive, LIMIT_PRESSURE_PA * np.array(on))
+            bend, (x, _, z) = abs(pose.angles[0]), pose.tips[0]
+            table.add_row(
+                str(n), str(values.segments), f'{values.length_m:.5f}',
+                f'{values.bending_stiffness_N_m2:.5f}', f'{values.excess:.5f}', name,
+                f'{pose.lengths[0]:.4f}', length_m, f'{math.degrees(bend):.2f}', angle,
+                f'{pose.lengths[0] / bend:.4f}', f'{x:.3f}, {z:.3f}',
+            )  # fmt: skip
+    console.print(table)
+
+
+def _print_static_tips(console: Console) -> None:
+    table = Table(title='two sections at rest, torque on one actuator alone (experiment 4.2)')
+    for heading in ('n', 'actuator', 'torque N m', 'tip 1 x, z m', 'tip 2 x, z m', 'angles deg'):
+        table.add_column(heading, justify='right')
+    per_torque = HydraulicAxisConfig().pressure_per_torque_Pa_Nm
+    for n, values in SET_B.items():
+        drive = build_body(values)
+        for actuator in (1, 4):
+            for torque in (0.5, 1.0, 1.5, 2.0):
+                pose = rest_pose(drive, per_torque * _on(actuator, torque_N_m=torque))
+                (x, _, z), (far_x, _, far_z) = pose.tips
+                first, second = np.degrees(pose.angles)
+                table.add_row(
+                    str(n), str(actuator), f'{torque:.1f}', f'{x:.3f}, {z:.3f}',
+                    f'{far_x:.3f}, {far_z:.3f}', f'{first:.1f}, {second:.1f}',
+                )  # fmt: skip
+    console.print(table)
+
+
+def _print_experiments(console: Console) -> None:
+    table = Table(title='settling after the last change of the command (5 %), s')
+    for heading in ('experiment', 'n', 'arm and water', 'curvature 1', 'curvature 2'):
+        table.add_column(heading, justify='right')
+    for heading in (
+        'tip 2',
+        'overshoot',
+        'tip speed m/s',
+        'pressures MPa',
+        'end x, z m',
+        'reported',
+    ):
+        table.add_column(heading, justify='right')
+    line = HydraulicAxisConfig(line_cells=4, turbulent_line=True)
+    seals = HydraulicAxisConfig(coulomb_friction_N=40.0, static_friction_N=60.0)
+    for experiment in experiments():
+        for n, values in SET_B.items():
+            ways: list[tuple[str, Callable[[], Record]]] = [
+                ('coupled', _coupled(values, None, experiment)),
+                ('20 ms lag', _apart(values, experiment)),
+            ]
+            if n == 1:
+                ways.append(('inert line', _coupled(values, line, experiment)))
+                ways.append(('seals', _coupled(values, seals, experiment)))
+            for name, way in ways:
+                record = way()
+                found = settling(record, experiment)
+                x, _, z = record.tips[-1, 1]
+                table.add_row(
+                    experiment.name, str(n), name, f'{found.curvature_s[0]:.2f}',
+                    f'{found.curvature_s[1]:.2f}', f'{found.tip_s:.2f}',
+                    f'{100.0 * found.overshoot:.1f} %', f'{found.tip_speed:.2f}',
+                    _span(record.pressure), f'{x:.3f}, {z:.3f}',
+                    experiment.reported,
+                )  # fmt: skip
+    console.print(table)
+
+
+def _span(pressure: Array) -> str:
+    void = ' (void)' if pressure.min() < VAPOUR_PA - ATMOSPHERE_PA else ''
+    return f'{pressure.min() / 1e6:.2f}..{pressure.max() / 1e6:.2f}{void}'
+
+
+def _coupled(
+    values: ArmSet, axis: HydraulicAxisConfig | None, experiment: Experiment
+) -> Callable[[], Record]:
+    return lambda: simulate_coupled(build_hydraulic_arm(values, axis), experiment, 2e-3)
+
+
+def _apart(values: ArmSet, experiment: Experiment) -> Callable[[], Record]:
+    return lambda: simulate_apart(values, experiment, 2e-3)
+
+
+def _print_steps(console: Console, values: ArmSet) -> None:
+    """Print accuracy, speed and stability against the step."""
+    experiment = replace(experiments()[0], duration_s=1.0)
+    system = build_hydraulic_arm(values)
+    truth = simulate_coupled(system, experiment, 1.25e-4)
+    table = Table(title='3.2.1, first second: together against in turn')
+    for heading in ('step ms', 'tip error mm', 'x real time', 'tip error in turn mm'):
+        table.add_column(heading, justify='right')
+    loads = system.arm.loads(HANGING)
+    for dt in (2e-2, 1e-2, 5e-3, 2.5e-3, 2e-3, 1e-3, 5e-4):
+        state = system.rest_state(equilibrium(system.arm, loads).strains)
+        begin = time.perf_counter()
+        for _ in range(round(1.0 / dt)):
+            state = system.step(state, _on(1, 5, 6), dt, loads).state
+        spent = time.perf_counter() - begin
+        stride = round(dt / 1.25e-4)
+        reference = truth.tips[stride - 1 :: stride, 1]
+        errors = []
+        for record in (
+            simulate_coupled(system, experiment, dt),
+            simulate_in_turn(values, experiment, dt),
+        ):
+            if record is None:
+                errors.append('blows up')
+                continue
+            error = np.linalg.norm(record.tips[:, 1] - reference, axis=1).max()
+            errors.append(f'{1e3 * error:.4f}')
+        table.add_row(f'{1e3 * dt:g}', errors[0], f'{1.0 / spent:.0f}', errors[1])
+    console.print(table)
+    flow = 1e6 * system.drive.volume_change(
+        equilibrium(
+            system.arm,
+            system.arm.loads(HANGING, drive=system.drive.drive(0.6e6 * (_on(1, 5, 6) > 0))),
+        ).strains
+    )
+    record = simulate_coupled(system, replace(experiment, duration_s=4.0), 2e-3)
+    console.print(
+        'water the chambers take in 3.2.1, mL: ' + ', '.join(f'{value:.2f}' for value in flow)
+    )
+    console.print(
+        'travel of the pistons, mm: ' + ', '.join(f'{1e3 * x:.2f}' for x in record.piston[-1])
+    )
+
+
+if __name__ == '__main__':
+    main()

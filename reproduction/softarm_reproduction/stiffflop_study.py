@@ -1,0 +1,320 @@
+"""
+Identifies a real pneumatic module without load and predicts it under load.
+
+`python -m softarm_reproduction.stiffflop_study DATA_DIR` with the folder `stiffflop_pneumatic` of
+measurements (Sadati et al. 2020): curves are identified on `noload.csv` alone, the compliance
+under load follows from them and the geometry of the chambers, `load1.csv` is only predicted.
+The models are static: samples within a second of a change of pressure are left out of both.
+The force is measured by a sensor on the tip, in its frame, and turns with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS
+from softarm_ros.models.pneumatic.config import (
+    ChamberSectionConfig,
+    MountConfig,
+    PressureCurveConfig,
+)
+
+LENGTH_M, TIP_LENGTH_M = 0.044, 0.0145
+TIP_MASS_KG = 13.47e-3
+DIAMETER_M = 0.025
+CHAMBER_AREA_M2 = 2.0 * math.pi * 2.5e-3**2  # a pair of bores
+CHAMBER_RADIUS_M = 8.5e-3
+YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends on it here
+KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
+COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
+PRESSED_N = 0.06
+_TURNS, _RELAXATION = 100, 0.3
+SETTLING_S, STEADY_PA = 1.0, 3e3
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Gauge pressures (m, 3) [Pa] at 90, 210, 330 deg; tip over base (m, 3) [m]; force (m, 3)."""
+
+    pressures: Array
+    tip: Array
+    force: Array | None
+
+
+@dataclass(frozen=True)
+class Identified:
+    """
+    What `noload` tells.
+
+    `radius` [m] is the effective radius of the chambers, `yaw` [rad] the turn of the base about
+    its axis, `base` and `tip` (3,) [m] where the trackers sit: before the module in the tracker's
+    frame, and on the tip in that of the tip.
+    """
+
+    curves: tuple[PressureCurveConfig, ...]
+    radius: float
+    yaw: float
+    base: Array
+    tip: Array
+    rms_m: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: RMS distance of the tip [m] on noload, load1, and load1 while pressed or not."""
+
+    model: str
+    noload_m: float
+    load1_m: float
+    pressed_m: float
+    free_m: float
+
+
+def read_recording(path: Path) -> Recording:
+    """Return the settled samples of a recording; raise `ValueError` if columns lack."""
+    table = np.genfromtxt(path, delimiter=',', names=True)
+    columns = table.dtype.names or ()
+    for name in ('p1_bar', 'p2_bar', 'p3_bar', 'base_x_mm', 'tip_x_mm'):
+        if name not in columns:
+            raise ValueError(f'{path}: no column {name}')
+    absolute = np.stack([table[f'p{j}_bar'] for j in (1, 2, 3)], axis=1)
+    gauge = 1e5 * np.clip(absolute - absolute[0], 0.0, None)
+    tip = np.stack([table[f'tip_{a}_mm'] - table[f'base_{a}_mm'] for a in 'xyz'], axis=1)
+    force = None
+    if 'fx_N' in columns:
+        force = np.stack([table[f'f{a}_N'] for a in 'xyz'], axis=1)
+        force = force - force[0]
+    before = round(SETTLING_S / float(table['time_s'][1] - table['time_s'][0]))
+    settled = np.ones(len(gauge), dtype=bool)
+    for back in range(1, before + 1):
+        settled[back:] &= np.abs(gauge[back:] - gauge[:-back]).max(axis=1) < STEADY_PA
+    return Recording(
+        gauge[settled][:, COLUMN_OF_CHAMBER],
+        1e-3 * tip[settled],
+        None if force is None else force[settled],
+    )
+
+
+def identify(recording: Recording, knots_Pa: Array = KNOTS_PA) -> Identified:
+    """Return curves and tracker offsets by least squares on a recording without load."""
+    intervals = len(knots_Pa) - 1
+
+    def unpack(unknown: Array) -> Identified:
+        rises = np.exp(unknown[7:]).reshape(3, intervals)
+        curves = tuple(
+            PressureCurveConfig(
+                pressure_Pa=tuple(knots_Pa), extension_m=(0.0, *np.cumsum(rise).tolist())
+            )
+            for rise in rises
+        )
+        base, tip = unknown[2:5], np.array([unknown[5], unknown[6], 0.0])
+        return Identified(curves, math.exp(unknown[0]), unknown[1], base, tip, 0.0)
+
+    def residual(unknown: Array) -> Array:
+        return (_predict(unpack(unknown), recording.pressures) - recording.tip).ravel()
+
+    start = np.concatenate(
+        [
+            [math.log(CHAMBER_RADIUS_M), 0.0, 0.0, 0.0, 0.007, 0.0, 0.0],
+            np.full(3 * intervals, -5.8),
+        ]
+    )
+    found = least_squares(residual, start, x_scale='jac', max_nfev=200)
+    best = unpack(found.x)
+    rms = _rms(found.fun.reshape(-1, 3))
+    return Identified(best.curves, best.radius, best.yaw, best.base, best.tip, rms)
+
+
+def module(
+    found: Identified,
+    mount: MountConfig | None = None,
+    tip_mass_kg: float = 0.0,
+    bend_per_moment: float = 0.0,
+) -> PneumaticArm:
+    """Return the identified module, hanging; its own mass is in the curves already."""
+    section = ChamberSectionConfig(
+        name='module',
+        bending_length_m=LENGTH_M,
+        rigid_length_m=TIP_LENGTH_M,
+        chamber_radius_m=found.radius,
+        mass_kg=0.0,
+        bend_per_moment_rad_N_m=bend_per_moment,
+        curves=found.curves,
+    )
+    return PneumaticArm([section], mount, tip_mass_kg=tip_mass_kg)
+
+
+def compliance_of_curves(found: Identified) -> float:
+    """
+    Return L / (E I) [rad/(N m)]: bending per moment, from bending per pressure.
+
+    A chamber pushes with p A at its radius: M = p A r. The mean of the three curves counts, over
+    their whole range.
+    """
+    slopes = [c.extension_m[-1] / c.pressure_Pa[-1] for c in found.curves]
+    bend_per_pressure = 2.0 / (3.0 * found.radius) * float(np.mean(slopes))
+    return bend_per_pressure / (CHAMBER_AREA_M2 * CHAMBER_RADIUS_M)
+
+
+def mount_of_compliance(bend_per_moment: float) -> MountConfig:
+    """
+    Return the mount that lets the tip give way to a lateral force as the bending part does.
+
+    A beam of length L with a rigid part l: d/F = (L/EI) ((l + L/2)^2 + L^2/12); a mount: (L+l)^2
+    times its tilt per moment.
+    """
+    beam = (TIP_LENGTH_M + 0.5 * LENGTH_M) ** 2 + LENGTH_M**2 / 12.0
+    tilt_per_moment = bend_per_moment * beam / (LENGTH_M + TIP_LENGTH_M) ** 2
+    c10 = YOUNGS_MODULUS_PA / 6.0
+    length = tilt_per_moment * DIAMETER_M**4 * c10 / 3.0
+    return MountConfig(diameter_m=DIAMETER_M, deforming_length_m=length, c10_Pa=c10, c20_Pa=0.0)
+
+
+def study(folder: Path) -> tuple[Identified, list[Row]]:
+    """Return what was identified, and the errors of every model."""
+    noload = read_recording(folder / 'noload.csv')
+    load1 = read_recording(folder / 'load1.csv')
+    if load1.force is None:
+        raise ValueError(f'{folder / "load1.csv"}: no column fx_N')
+    pressed = np.linalg.norm(load1.force, axis=1) > PRESSED_N
+    none = np.zeros_like(load1.force)
+
+    def row(name: str, before: Array, after: Array) -> Row:
+        miss = after - load1.tip
+        return Row(
+            name, _rms(before - noload.tip), _rms(miss), _rms(miss[pressed]), _rms(miss[~pressed])
+        )
+
+    rest = noload.tip[0]
+    straight = identify(noload, KNOTS_PA[[0, -1]])
+    found = identify(noload)
+    compliance = compliance_of_curves(found)
+    mount = mount_of_compliance(compliance)
+    plain, soft, heavy = module(found), module(found, mount), module(found, mount, TIP_MASS_KG)
+    spread = module(found, bend_per_moment=compliance)
+    fitted = _predict(found, noload.pressures)
+    rows = [
+        row(
+            'tip stays at rest',
+            np.tile(rest, (len(noload.tip), 1)),
+            np.tile(rest, (len(pressed), 1)),
+        ),
+        row(
+            'constant curvature, extension proportional to pressure',
+            _predict(straight, noload.pressures),
+            _predict(straight, load1.pressures),
+        ),
+        row('constant curvature, identified curves', fitted, _simulate(plain, found, load1, none)),
+        row(
+            'angle correction, measured force', fitted, _simulate(soft, found, load1, load1.force)
+        ),
+        row(
+            'give along the arc, measured force',
+            fitted,
+            _simulate(spread, found, load1, load1.force),
+        ),
+        row(
+            'angle correction, weight of the sensor', fitted, _simulate(heavy, found, load1, none)
+        ),
+        row(
+            'angle correction, measured force and weight of the sensor',
+            fitted,
+            _simulate(heavy, found, load1, load1.force),
+        ),
+    ]
+    return found, rows
+
+
+def main() -> None:
+    """Print what was identified and the table."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('data_dir', type=Path, help='folder stiffflop_pneumatic, or its parent')
+    folder = parser.parse_args().data_dir
+    if (folder / 'stiffflop_pneumatic').is_dir():
+        folder = folder / 'stiffflop_pneumatic'
+    found, rows = study(folder)
+    compliance = compliance_of_curves(found)
+    mount = mount_of_compliance(compliance)
+    print(f'effective chamber radius {1e3 * found.radius:.2f} mm')
+    print(f'yaw of the base {math.degrees(found.yaw):.1f} deg')
+    print(f'tracker on the tip at {np.round(1e3 * found.tip, 1).tolist()} mm off the axis')
+    for angle, curve in zip((90, 210, 330), found.curves):
+        extensions = ', '.join(f'{1e3 * e:.2f}' for e in curve.extension_m)
+        print(f'chamber at {angle} deg: extension {extensions} mm')
+    print(f'bending per moment {compliance:.1f} rad/(N m)')
+    print(f'soft mount of {1e3 * mount.deforming_length_m:.1f} mm')
+    print(f'\n{"RMS of the tip [mm]":58s} noload  load1  pressed  free')
+    for r in rows:
+        print(
+            f'{r.model:58s} {1e3 * r.noload_m:6.2f} {1e3 * r.load1_m:6.2f} '
+            f'{1e3 * r.pressed_m:8.2f} {1e3 * r.free_m:5.2f}'
+        )
+
+
+def _predict(found: Identified, pressures: Array) -> Array:
+    """Return tip positions (m, 3) [m] of constant curvature, all samples at once."""
+    extensions = np.stack(
+        [
+            PchipInterpolator(curve.pressure_Pa, curve.extension_m)(pressures[:, j])
+            for j, curve in enumerate(found.curves)
+        ],
+        axis=1,
+    )
+    bend = -2.0 / (3.0 * found.radius) * extensions @ CHAMBER_DIRECTIONS
+    length = LENGTH_M + extensions.mean(axis=1)
+    theta = np.linalg.norm(bend, axis=1)
+    half = np.sinc(0.5 * theta / np.pi)
+    aside = (0.5 * half * half)[:, None] * bend  # (1 - cos) / theta^2 times the bend
+    arc = length[:, None] * np.column_stack([aside, np.sinc(theta / np.pi)])
+    turn = Rotation.from_rotvec(np.column_stack([-bend[:, 1], bend[:, 0], 0.0 * theta]))
+    tip = arc + turn.apply(found.tip + np.array([0.0, 0.0, TIP_LENGTH_M]))
+    return Rotation.from_euler('z', found.yaw).apply(tip) + found.base
+
+
+def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force: Array) -> Array:
+    """
+    Return tip positions (m, 3) [m] by the arm model under forces (m, 3) [N] in the tip's frame.
+
+    The force turns with the tip it bends: iterated to a fixed point. NaN without equilibrium.
+    """
+    yaw = Rotation.from_euler('z', found.yaw).as_matrix()
+    tips = np.full_like(recording.tip, np.nan)
+    for i, pressures in enumerate(recording.pressures):
+        turn, before = arm.forward(pressures).tip[:3, :3], np.full((3, 3), np.inf)
+        for _ in range(_TURNS):
+            load = turn @ force[i] if arm.gives else np.zeros(3)
+            try:
+                pose = arm.forward(pressures, load).tip
+            except ModelError:
+                break
+            # Short steps: a force that follows the tip may swing about its equilibrium.
+            before, turn = turn, _toward(turn, pose[:3, :3])
+            if np.abs(turn - before).max() < 1e-6:
+                tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
+                break
+    return tips
+
+
+def _toward(first: Array, second: Array) -> Array:
+    """Return the rotation a part of the way from one to another."""
+    return exp_so3(_RELAXATION * log_so3(second @ first.T)) @ first
+
+
+def _rms(difference: Array) -> float:
+    """Return the RMS length [m] of vectors (m, 3)."""
+    return float(np.sqrt(np.mean(np.sum(difference * difference, axis=1))))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,34 @@
+"""Benchmark of the Cosserat rod: rows, accuracy table, growth of the cost."""
+
+import numpy as np
+
+from softarm_reproduction.bench_cosserat import accuracy_report, growth, growth_figure, rows
+
+
+def test_rows_have_their_bars_and_beat_the_reference():
+    """Raises where a tip differs from the reference by more than a micrometre."""
+    found = rows(3)
+    assert [row.bar_us for row in found] == [250.0, 150.0, None, None]
+    for row in found[:3]:
+        assert row.ratio > 3.0
+
+
+def test_accuracy_report_solves_all():
+    lines = accuracy_report().splitlines()
+    assert '20 of 20 solved' in lines
+    assert all(float(line.split()[-1]) < 1.0 for line in lines[1:21])
+
+
+def test_cost_grows_linearly(tmp_path):
+    """A straight line fits; a busy machine makes single times worse, hence three tries."""
+    for _ in range(3):
+        curves = growth(5)
+        misses = []
+        for points in curves:
+            x, y = np.array(points).T
+            misses.append(np.abs(np.polyval(np.polyfit(x, y, 1), x) - y).max() / y.max())
+        if max(misses) < 0.2:
+            break
+    assert max(misses) < 0.2, curves
+    growth_figure(tmp_path / 'growth.png', *curves)
+    assert (tmp_path / 'growth.png').stat().st_size > 1000

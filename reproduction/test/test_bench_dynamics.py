@@ -1,0 +1,22 @@
+"""The benchmark of the dynamics runs, and its accuracy holds."""
+
+import numpy as np
+
+from softarm_reproduction import bench_dynamics
+
+
+def test_rows_have_bars_and_references():
+    """The first row carries the bar and the reference, or says that there is none."""
+    rows = bench_dynamics.rows(1)
+    assert rows[0].bar_us == 1e4
+    assert np.isnan(rows[0].reference_us) == ('not installed' in rows[0].reference)
+    assert all(row.compiled_us > 0.0 for row in rows)
+    # Linear against cubic cost.
+    assert rows[2].ratio > rows[1].ratio > 1.0
+
+
+def test_the_benchmark_keeps_half_a_millimetre():
+    """The timed tolerance gives the accuracy the bar asks for."""
+    exact = bench_dynamics.motion(80, 1e-7)
+    tips = bench_dynamics.motion(20, bench_dynamics.TOLERANCE)
+    assert np.linalg.norm(tips - exact, axis=1).max() < 5e-4

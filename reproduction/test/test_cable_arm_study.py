@@ -1,0 +1,48 @@
+"""The cable arm's experiments: where cable statics is better, and where it is not."""
+
+import numpy as np
+import pytest
+
+from softarm_reproduction.cable_arm_study import (
+    BASELINE,
+    PROPOSED,
+    circle_at,
+    line_at,
+    section_sweep,
+)
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.direct import run_direct
+
+RIG = load_rig('cable_arm')
+
+
+def open_loop_errors(make, bending_deg):
+    path = make(RIG.model(PROPOSED), np.deg2rad(bending_deg), 0.03)
+    rig = RIG.model_copy(update={'trajectories': {'path': path}, 'default_trajectory': 'path'})
+    return {
+        model: run_direct(rig, model=model, open_loop=True).error().mean
+        for model in (BASELINE, PROPOSED)
+    }
+
+
+@pytest.mark.parametrize('make', [circle_at, line_at])
+def test_cable_statics_is_better_where_sections_bend_a_lot(make):
+    errors = open_loop_errors(make, 100.0)
+    assert errors[PROPOSED] < 0.7 * errors[BASELINE]
+
+
+@pytest.mark.parametrize('make', [circle_at, line_at])
+def test_the_models_agree_where_sections_bend_little(make):
+    errors = open_loop_errors(make, 15.0)
+    assert errors[PROPOSED] == pytest.approx(errors[BASELINE], rel=0.1)
+
+
+def test_single_section_bends_too_little_with_the_baseline():
+    rows = section_sweep(
+        load_rig('cable_arm_single'), np.deg2rad([45.0, 90.0]).tolist(), [0.0, np.pi / 3], seed=0
+    )
+    errors = {(r.model, round(np.rad2deg(r.bending)), round(r.direction, 2)): r for r in rows}
+    for direction in (0.0, 1.05):
+        base = errors[BASELINE, 90, direction].bending_error
+        assert base > errors[BASELINE, 45, direction].bending_error > 0.0
+        assert abs(errors[PROPOSED, 90, direction].bending_error) < 0.6 * base

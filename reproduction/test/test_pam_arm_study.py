@@ -1,0 +1,80 @@
+"""The study of the muscle arm: point runs, what valves did, tables that add up, figures."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from softarm_reproduction import pam_arm_study as study
+from softarm_reproduction.minimum_energy_study import curve_points
+from softarm_ros.cli.report_plotting import new_figure
+from softarm_ros.plant.pam_arm.valves import Pulse
+from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.rigs.muscle_rig import MuscleRig
+
+RIG = load_rig_of(MuscleRig, 'pam_arm')
+
+
+@cache
+def run():
+    return study.drive_points(RIG, 'circle', 0.5, 0)
+
+
+def test_points_in_open_loop_miss_by_some_percent_of_the_length():
+    errors = run().errors_percent
+    assert errors.shape == (20,)
+    np.testing.assert_allclose(
+        errors / 100.0, np.linalg.norm(run().tips - curve_points('circle'), axis=1)
+    )
+    assert 1.0 < errors.mean() < 8.0 and errors.min() > 0.05
+    # The model says a part of it, the arm adds to that.
+    assert 0.0 < run().model_miss_m.mean() < 0.03
+
+
+def test_valves_of_a_whole_run_respect_relays_and_interlock():
+    use = study.valve_use([run()])
+    assert use.pulses == len(run().pulses) > 300
+    assert use.open_together == 0
+    assert use.shortest_gap_s >= RIG.valves.guard_s - 1e-9
+    assert use.shortest_on_s >= RIG.valves.shortest_pulse_s - 1e-9
+    relays = RIG.plant.relays
+    slack = 2.0 * relays.closing_spread_s + 3.0 * relays.jitter_s
+    assert relays.shortest_delay_s - slack <= use.smallest_delay_s
+    assert use.largest_delay_s <= relays.longest_delay_s + slack
+
+
+def test_valves_open_together_would_be_counted():
+    first = Pulse(0, True, 0.0, 0.02, 0.01, 0.04)
+    later = Pulse(0, False, 0.03, 0.05, 0.035, 0.06)
+    broken = study.PointRun(
+        'circle', 0.0, 1.0, np.zeros((20, 3)), np.zeros((20, 3)), np.zeros(20), (first, later)
+    )
+    assert study.valve_use([broken]).open_together == 1
+
+
+def test_load_reaches_model_and_plant():
+    assert study.with_load(RIG, 0.5).tip_load_kg == pytest.approx(0.5 / 9.81)
+
+
+def test_loads_take_a_larger_share_of_the_pull():
+    free, loaded = (study.pull_share(RIG, 'circle', load) for load in (0.0, 0.5))
+    assert 0.7 < free < 1.0 < loaded
+
+
+def test_figures_are_drawn():
+    runs = [run()] + [
+        study.PointRun(
+            c, 0.0, 1.0, curve_points(c), curve_points(c) + 0.01, np.zeros(20), run().pulses
+        )
+        for c in study.CURVES
+    ]
+    for draw in (
+        lambda f: study.draw_table(f, RIG),
+        lambda f: study.draw_shapes(f, RIG),
+        lambda f: study.draw_points(f, runs),
+        lambda f: study.draw_errors(f, runs),
+    ):
+        figure = new_figure(3.0)
+        draw(figure)
+        assert all(ax.get_xlabel() for ax in figure.axes)
+        assert all(ax.lines for ax in figure.axes)

@@ -1,0 +1,76 @@
+"""Pages of the experiments: what they say, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from softarm_reproduction.experiment_page import console_tables, write_page
+from softarm_reproduction.experiments import Experiment, Picture, Row, Table
+from softarm_reproduction.reproduce import STUDIES, reproduce
+from softarm_reproduction.tracking_study import track, tracking_experiment
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.rigs.loader import load_rig
+
+
+def draw(figure):
+    figure.subplots().plot([0.0, 1.0], [0.0, 1.0])
+
+
+EXPERIMENTS = [
+    Experiment(
+        'First <one>',
+        'prediction',
+        'A text & more.',
+        (Row('angle', 'deg', 12.0, 18.0), Row('zero', 'mm', 0.0, 0.1), Row('open', '', None, 2.0)),
+        None,
+        (Picture('line', 'A line.', draw),),
+    ),
+    Experiment(
+        'Second', 'not reproduced', 'Its input is lost.', (), Table(('a', 'b'), (('x', '1'),))
+    ),
+]
+
+
+def test_a_page_has_every_experiment_with_ratio_basis_and_figure(tmp_path):
+    file = write_page('An arm', 'lead', EXPERIMENTS, tmp_path)
+    text = file.read_text()
+    assert 'First &lt;one&gt;' in text and 'A text &amp; more.' in text
+    assert '1.50' in text and text.count('data:image/png') == 1
+    assert 'Ours is: prediction of the model.' in text and 'Ours is: not reproduced.' in text
+    assert (tmp_path / 'line.png').read_bytes().startswith(b'\x89PNG')
+    numbers = json.loads((tmp_path / 'experiments.json').read_text())
+    assert [r['ratio'] for r in numbers[0]['rows']] == [1.5, None, None]
+    shown = Console(record=True, width=120)
+    for experiment in EXPERIMENTS:
+        for table in console_tables(experiment):
+            shown.print(table)
+    assert 'angle' in shown.export_text()
+
+
+def test_tracking_is_that_of_the_runs(tmp_path):
+    rig = load_rig('cable_arm')
+    paths = track(rig, ['line_small'], [3, 4])
+    experiment = tracking_experiment(paths, (), '')
+    row = experiment.table.rows[0]
+    errors = [r.error() for r in paths[0].closed]
+    assert float(row[2]) == pytest.approx(1e3 * np.mean([e.mean for e in errors]), abs=0.006)
+    assert float(row[3]) == pytest.approx(1e3 * max(e.max for e in errors), abs=0.006)
+    assert float(row[1]) > 5.0 * float(row[2])
+    assert row[-1] == 'met'
+    assert errors[0].mean != errors[1].mean
+    write_page('tracking', '', [experiment], tmp_path)
+    assert (tmp_path / 'tracking.png').stat().st_size > 10_000
+
+
+@pytest.mark.parametrize('name', STUDIES)
+def test_every_study_names_trajectories_of_its_rig(name):
+    rig = load_rig(name)
+    assert set(STUDIES[name].tracked) <= set(rig.trajectories)
+    assert len(STUDIES[name].tracked) >= 3
+
+
+def test_an_arm_without_experiments_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="did you mean 'cable_arm'"):
+        reproduce(['cable_amr'], tmp_path, Console())

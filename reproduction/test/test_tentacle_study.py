@@ -1,0 +1,57 @@
+"""Cosserat rod against the measured tentacle: prediction of the runs it was not fitted to."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softarm_reproduction import tentacle_study
+from softarm_reproduction.tentacle_study import (
+    AUTHORS_RMS_MM,
+    both_halves,
+    load_runs,
+    report,
+    rod_markers,
+    tentacle,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get('SOFTARM_DATA', ROOT.parent / 'shared' / 'data')) / 'tendon_tentacle'
+needs_data = pytest.mark.skipif(
+    not (DATA / 'static_means.csv').is_file(),
+    reason=f'no measured data at {DATA}; set SOFTARM_DATA to the folder that holds it',
+)
+
+
+@needs_data
+def test_predicts_the_other_half_better_than_the_authors_fit():
+    results = both_halves(load_runs(DATA))
+    print(report(results))
+    for result in results:
+        assert len(result.trained_on) == 7
+        assert (result.rod_test_mm < AUTHORS_RMS_MM).all()
+        assert (result.rod_test_mm < result.arc_test_mm).all()
+        assert result.rod_test_mm[3] < 0.6 * AUTHORS_RMS_MM[3]
+        assert 250e3 < result.modulus_Pa < 500e3
+        assert 800.0 < result.density_kg_m3 < 1600.0
+
+
+@needs_data
+def test_two_steps_a_piece_are_enough():
+    for run in load_runs(DATA):
+        coarse, fine = tentacle(371e3, 1150.0), tentacle(371e3, 1150.0, steps=20)
+        difference = rod_markers(coarse, run.tensions) - rod_markers(fine, run.tensions)
+        assert np.abs(difference).max() < 1e-5
+
+
+def test_the_other_tendon_mirrors_the_shape():
+    rod = tentacle(371e3, 1150.0)
+    first = rod.solve(np.array([4.0, 0.0])).tip
+    second = rod.solve(np.array([0.0, 4.0])).tip
+    assert second[:3, 3] == pytest.approx(first[:3, 3] * [-1.0, 1.0, 1.0], abs=1e-9)
+
+
+def test_names_what_is_missing(capsys, tmp_path):
+    assert tentacle_study.main([str(tmp_path)]) == 2
+    assert 'static_means.csv' in capsys.readouterr().out

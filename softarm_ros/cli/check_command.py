@@ -1,0 +1,98 @@
+"""`softarm check`: what a rig file says, in a few lines, and what is out of its reach."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.edge_units import edge_unit
+from softarm_ros.cli.workspace import sample_workspace
+from softarm_ros.control.reach import check_reach
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_trajectory, describe_reach
+
+Array = NDArray[np.float64]
+_REACH_POSES = 4000
+_RANDOM_POSES = 500
+
+
+def summary(rig: Rig) -> Iterator[str]:
+    """Yield lines about a valid rig: reach, actuators, rates, plant, trajectories."""
+    names = rig.section_names
+    rest = rig.model().rest_length_m
+    yield f'arm           {len(names)} section(s): {", ".join(names)}; {1e3 * rest:.1f} mm at rest'
+    yield _reach(rig)
+    yield from _actuators(rig)
+    yield (
+        f'rates         control {rig.tracker.rate_hz:g} Hz, feedback {rig.feedback.rate_hz:g} Hz '
+        f'({rig.feedback.kind}, {rig.feedback.pose_topic})'
+    )
+    s = rig.supervisor
+    yield (
+        f'held after    {1e3 * s.feedback_timeout_s:g} ms without a pose, '
+        f'{1e3 * s.command_timeout_s:g} ms without a command, '
+        f'{1e3 * s.heartbeat_timeout_s:g} ms without a heartbeat'
+    )
+    load = f', {1e3 * rig.tip_load_kg:g} g at the tip' if rig.tip_load_kg else ''
+    yield (
+        f'plant         {rig.kind} in {rig.medium}, step {1e3 * rig.plant.time_step_s:g} ms, '
+        f'gravity {_vector(rig.gravity_m_s2)} m/s^2{load}'
+    )
+    yield f'model         {rig.default_model}'
+    yield f'trajectories  {", ".join(rig.trajectories)} (default {rig.default_trajectory})'
+
+
+def _reach(rig: Rig) -> str:
+    tips, how = _tips(rig)
+    away = np.linalg.norm(tips[:, :2], axis=1)
+    return (
+        f'reach         up to {1e3 * np.max(away):.1f} mm from the axis, '
+        f'z {1e3 * np.min(tips[:, 2]):.1f} to {1e3 * np.max(tips[:, 2]):.1f} mm ({how})'
+    )
+
+
+def _actuators(rig: Rig) -> Iterator[str]:
+    limits = rig.actuator_limits()
+    unit, factor = edge_unit(limits.unit)
+    yield f'actuators     {len(limits.names)}: {", ".join(limits.names)}'
+    columns = (limits.position_min, limits.position_max, limits.max_speed, limits.max_acceleration)
+    for low, high, speed, acceleration in sorted(set(zip(*(c.tolist() for c in columns)))):
+        yield (
+            f'              {factor * low:g} to {factor * high:g} {unit}, '
+            f'{factor * speed:g} {unit}/s, {factor * acceleration:g} {unit}/s^2'
+        )
+
+
+def warnings(rig: Rig) -> Iterator[str]:
+    """Yield what is out of reach in the rig's own trajectories."""
+    model, limits = rig.model(), rig.actuator_limits()
+    for name in rig.trajectories:
+        line = describe_reach(check_reach(model, limits, build_trajectory(rig, name).path))
+        if line is not None:
+            yield f'trajectory {name!r}: {line}'
+
+
+def _vector(values: tuple[float, ...]) -> str:
+    return '(' + ', '.join(f'{v:g}' for v in values) + ')'
+
+
+def _tips(rig: Rig) -> tuple[Array, str]:
+    """Return tips (n, 3) [m] that span the reach, and how they were found."""
+    limits = rig.configuration_limits()
+    if 2 * len(limits.bends) < len(limits.lower):
+        found = sample_workspace(rig, _RANDOM_POSES, seed=0)
+        return found.tips, f'{_RANDOM_POSES} random configurations'
+    # Every section bends one way or the other in the x-z plane: a grid has the extremes.
+    count = max(3, int(_REACH_POSES ** (1.0 / len(limits.bends))))
+    grids = [np.linspace(-1.0, 1.0, min(count, 181)) * bend for bend in limits.max_bending_rad]
+    configurations = []
+    for bends in itertools.islice(itertools.product(*grids), 4 * _REACH_POSES):
+        configuration = np.zeros(len(limits.lower))
+        configuration[limits.bends[:, 0]] = bends
+        configurations.append(configuration)
+    degrees = ', '.join(f'{math.degrees(bend):g}' for bend in limits.max_bending_rad)
+    return rig.model().tips_of(np.array(configurations)), f'bending up to {degrees} deg'

@@ -1,0 +1,56 @@
+"""How the command line ends: one line for a mistake of the user, a traceback for one of ours."""
+
+from __future__ import annotations
+
+EXIT_BAD_INPUT = 2
+
+# What is wrong with the input, not with the program; by name, so that nothing need be imported.
+USER_ERRORS = frozenset(
+    {
+        'softarm_ros.control.limits.LimitError',
+        'softarm_ros.drivers.problems.DriverError',
+        'softarm_ros.emulation.emulated_arm.EmulationError',
+        'softarm_ros.models.arm_model.ModelError',
+        'softarm_ros.nodes.bag_writer.BagError',
+        'softarm_ros.rigs.errors.RigError',
+        'softarm_ros.runtime.addresses.NoDevicesYetError',
+        'softarm_ros.runtime.assembly.TrajectoryError',
+        'softarm_ros.cli.cli_errors.UsageError',
+        'softarm_ros.cli.instance_lock.AlreadyRunningError',
+        'softarm_ros.cli.run_command.InputError',
+    }
+)
+
+
+class UsageError(ValueError):
+    """A command was called with something it cannot use; the message says what it expected."""
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Return whether an exception is the user's to repair."""
+    return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
+
+
+def parse_numbers(text: str, option: str, expected: str, count: int | None = None) -> list[float]:
+    """
+    Return the numbers of `1,2.5,-3`.
+
+    Raises
+    ------
+    UsageError
+        If a part is not a finite number, or there are not `count` of them.
+
+    """
+    parts = [part.strip() for part in text.split(',')]
+    values = []
+    for part in parts:
+        try:
+            value = float(part)
+        except ValueError:
+            raise UsageError(f'{option} {text!r}: {part!r} is not a number; {expected}') from None
+        if value - value != 0.0:
+            raise UsageError(f'{option} {text!r}: {part!r} is not finite; {expected}')
+        values.append(value)
+    if count is not None and len(values) != count:
+        raise UsageError(f'{option} {text!r}: {len(values)} numbers; {expected}')
+    return values

@@ -1,0 +1,113 @@
+"""The commands of `softarm`, those of other packages among them, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from softarm_ros.cli.cli_errors import EXIT_BAD_INPUT, UsageError, is_user_error
+from softarm_ros.cli.commands import SUMMARIES
+
+# Entry points of this group are commands of other packages: a name, and a Typer of one command.
+PROVIDED = 'softarm.commands'
+# Commands of packages of this repository, for who calls one that is not installed.
+ELSEWHERE = {
+    'bench': ('softarm_reproduction', './reproduction'),
+    'reproduce': ('softarm_reproduction', './reproduction'),
+}
+
+
+class LazyCommand(TyperCommand):
+    """A command of which only name and summary are known until it is called."""
+
+    def __init__(self, name: str, summary: str, load: Callable[[], typer.Typer]) -> None:
+        super().__init__(name, help=summary)
+        self._load = load
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Import the command and let it take its arguments."""
+        return self.imported().make_context(info_name, args, parent, **extra)
+
+    def imported(self) -> Any:
+        """Return the command itself, with its parameters."""
+        return get_command(self._load())
+
+
+def own_commands() -> list[LazyCommand]:
+    """Return the commands of this package; none of them is imported."""
+    return [
+        LazyCommand(name, summary, partial(_own_app, name)) for name, summary in SUMMARIES.items()
+    ]
+
+
+def _own_app(name: str) -> typer.Typer:
+    app: typer.Typer = import_module(f'softarm_ros.cli.commands.{name}').app
+    return app
+
+
+def provided_commands() -> dict[str, LazyCommand]:
+    """Return the commands that other installed packages add; none of them is imported."""
+    from importlib.metadata import entry_points  # takes as long as the rest of this module
+
+    return {
+        entry.name: LazyCommand(
+            entry.name, f'Of the package {entry.dist.name if entry.dist else "?"}.', entry.load
+        )
+        for entry in sorted(entry_points(group=PROVIDED), key=lambda entry: entry.name)
+    }
+
+
+class SoftarmGroup(TyperGroup):
+    """
+    The commands; a user error becomes a message on stderr and exit status 2.
+
+    A command of this package goes before one of another that has the same name.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for command in own_commands():
+            self.add_command(command)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, ours first."""
+        ours = super().list_commands(ctx)
+        return [*ours, *(name for name in provided_commands() if name not in ours)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """
+        Return a command, None if there is no such.
+
+        Raises
+        ------
+        UsageError
+            If it is a command of a package that is not installed.
+
+        """
+        found = super().get_command(ctx, cmd_name) or provided_commands().get(cmd_name)
+        if found is None and cmd_name in ELSEWHERE:
+            package, folder = ELSEWHERE[cmd_name]
+            raise UsageError(
+                f'the command {cmd_name!r} is of the package {package}, which is not installed: '
+                f'pip install {folder}  (in the repository of softarm_ros)'
+            )
+        return found
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if not is_user_error(error):
+                raise
+            print(f'softarm: {error}', file=sys.stderr)
+            raise typer.Exit(EXIT_BAD_INPUT) from None

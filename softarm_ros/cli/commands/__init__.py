@@ -1,0 +1,23 @@
+"""
+The commands of `softarm`, a module each: signature and help, in a Typer of one command, `app`.
+
+The work is elsewhere, and imported when the command runs. Names and summaries stand here too, so
+that `softarm --help` imports none of them.
+"""
+
+SUMMARIES = {
+    'rigs': 'List the rigs that come with the package.',
+    'check': 'Check rig files: everything that is wrong, with field and line, or a summary.',
+    'model': 'Compute shape from actuation (forward) or actuation from a tip position (inverse).',
+    'urdf': 'Print the URDF of a rig, generated from its file.',
+    'compare': 'Run arms simulated and with emulated devices, in real time, and show both errors.',
+    'faults': 'Break simulated arms in mid-run: who notices, when, and how far the tip has gone.',
+    'workspace': 'Tell where the tip of an arm can be within its limits.',
+    'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
+    'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
+    'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
+    'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
+    'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
+    'identify': 'Identify an arm: with --data its gains, mount and rest shape from a recording.',
+    'demo': "Drive the two-section circle three ways and show the errors beside the paper's.",
+}

@@ -1,0 +1,44 @@
+"""The command `softarm check`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+@app.command(epilog='Example:  softarm check my_arm.yaml other_arm.yaml')
+def check(
+    files: Annotated[
+        list[str], typer.Argument(metavar='FILE...', help='Rig files, or names of built-in rigs.')
+    ],
+) -> None:
+    """
+    Check rig files: everything that is wrong, with field and line, or a summary.
+
+    Exit status 1 if a file has problems.
+    """
+    from softarm_ros.cli.check_command import summary, warnings
+    from softarm_ros.rigs.loader import RigError, load_rig
+
+    failed = False
+    for name in files:
+        try:
+            rig = load_rig(name)
+        except RigError as error:
+            failed = True
+            count = len(error.problems)
+            typer.echo(str(error), err=True)
+            typer.echo(f'FAILED {name}: {count} problem{"s" if count != 1 else ""}', err=True)
+            continue
+        typer.echo(f'OK {name}: {rig.name}')
+        for line in summary(rig):
+            typer.echo(f'  {line}')
+        for line in warnings(rig):
+            typer.echo(f'  warning: {line}')
+    if failed:
+        raise typer.Exit(1)

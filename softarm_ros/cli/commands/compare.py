@@ -1,0 +1,31 @@
+"""The command `softarm compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm compare   |   softarm compare cable_arm --trajectory line_small'
+)
+def compare(
+    rigs: Annotated[
+        list[str] | None, typer.Argument(metavar='[RIG]...', help='All with devices without one.')
+    ] = None,
+    trajectory: Annotated[
+        str | None, typer.Option(metavar='NAME|FILE', help='Of each rig, or a YAML file.')
+    ] = None,
+    laps: Annotated[int | None, typer.Option(min=1, help='Overrides the trajectory.')] = None,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+) -> None:
+    """Run arms simulated and with emulated devices, in real time, and show both errors."""
+    from softarm_ros.cli.backend_comparison import compare_backends
+    from softarm_ros.cli.run_command import stdout_console
+
+    raise typer.Exit(compare_backends(rigs or (), trajectory, laps, seed, stdout_console()))

@@ -1,0 +1,26 @@
+"""The command `softarm demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+@app.command(epilog='Example:  softarm demo --report demo-report')
+def demo(
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
+        'demo-report'
+    ),
+    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+) -> None:
+    """Drive the two-section circle three ways and show the errors beside the paper's."""
+    from softarm_ros.cli.demo import run_demo
+    from softarm_ros.cli.run_command import stdout_console
+
+    run_demo(report, stdout_console(), seed)

@@ -1,0 +1,51 @@
+"""The command `softarm jog`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm jog cable_arm proximal_1 2 --home   |   '
+    'softarm jog pneumatic_arm distal_chamber_1 10 --backend emulated',
+    context_settings={'ignore_unknown_options': True},  # AMOUNT may be negative
+)
+def jog(
+    rig: RigArgument,
+    actuator: Annotated[str, typer.Argument(metavar='ACTUATOR', help='Of the rig.')],
+    amount: Annotated[
+        float, typer.Argument(metavar='AMOUNT', help='By how much: mm or kPa, as softarm check.')
+    ],
+    speed: Annotated[
+        float | None, typer.Option(help='mm/s or kPa/s; a tenth of the greatest without.')
+    ] = None,
+    backend: Annotated[str, typer.Option(help='hardware or emulated.')] = 'hardware',
+    home: Annotated[
+        bool, typer.Option('--home', help='The arm is at rest now: home all actuators first.')
+    ] = False,
+    hold_s: Annotated[float, typer.Option(help='Keep the last command so long, then end.')] = 1.0,
+    yes: Annotated[bool, typer.Option('--yes', help='Do not ask.')] = False,
+    seed: Annotated[int, typer.Option(min=0, help='Of the emulated arm.')] = 0,
+    settings: SetOption = None,
+) -> None:
+    """
+    Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.
+
+    Exit status 1 if it could not be moved.
+    """
+    from softarm_ros.cli.jog_command import JogOptions, describe, plan_move, run_jog
+    from softarm_ros.rigs.loader import load_rig
+
+    options = JogOptions(actuator, amount, speed, backend, home, hold_s, seed)
+    arm = load_rig(rig, settings or ())
+    move = plan_move(arm, options)
+    typer.echo(describe(arm, move, options))
+    if backend == 'hardware' and not yes:
+        typer.confirm('Nobody within its reach, emergency stop at hand. Move?', abort=True)
+    raise typer.Exit(run_jog(arm, move, options, typer.echo))

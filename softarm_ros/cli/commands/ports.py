@@ -1,0 +1,49 @@
+"""The command `softarm ports`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import SetOption, command_app
+
+app = command_app()
+
+
+@app.command(epilog='Examples:  softarm ports   |   softarm ports cable_arm')
+def ports(
+    rig: Annotated[
+        str | None,
+        typer.Argument(metavar='[RIG]', help='Test the devices of this rig; else list ports.'),
+    ] = None,
+    test: Annotated[
+        bool | None,
+        typer.Option(
+            '--test/--no-test', help='Ask all ports, or none; else those that look like boards.'
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Addresses of emulated devices.')
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """
+    List what is plugged in and test it without motion; opening its port resets a Mega.
+
+    Exit status 1 if something is not as it should be.
+    """
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.ports_command import show_ports, show_rig
+
+    if rig is None:
+        if folder is not None:
+            raise UsageError('--folder belongs to the devices of a RIG')
+        well = show_ports(test, typer.echo)
+    else:
+        from softarm_ros.rigs.loader import load_rig
+
+        well = show_rig(load_rig(rig, settings or ()), folder, test, typer.echo)
+    if not well:
+        raise typer.Exit(1)

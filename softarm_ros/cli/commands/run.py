@@ -1,0 +1,82 @@
+"""The command `softarm run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm run cable_arm   |   '
+    'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
+    'softarm run cable_arm --direct --seed 3 --laps 2   |   '
+    'softarm run cable_arm --set tip_load_kg=0.01'
+)
+def run(
+    rig: RigArgument,
+    backend: Annotated[str, typer.Option(help='sim, emulated or hardware.')] = 'sim',
+    trajectory: Annotated[
+        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Poses, dwells and gripper actions in its place.'),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help='Of the rig; its default without.')] = None,
+    open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
+    direct: Annotated[
+        bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
+    ] = False,
+    laps: Annotated[int | None, typer.Option(help='Overrides the trajectory.')] = None,
+    rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
+    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    home: Annotated[
+        bool | None,
+        typer.Option('--home/--no-home', help='Hardware: the arm is at rest now, begin there.'),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            '--strict',
+            help='End a simulated run when the computer is late, instead of holding the arm.',
+        ),
+    ] = False,
+    bag: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag there.')
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Write figures and a page there.')
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option('--json', metavar='FILE', help='Write the summary there.')
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
+    from softarm_ros.cli import run_command
+    from softarm_ros.rigs.loader import load_rig
+
+    options = run_command.RunOptions(
+        backend=backend,
+        trajectory=trajectory,
+        task=task,
+        model=model,
+        open_loop=open_loop,
+        direct=direct,
+        laps=laps,
+        rate=rate,
+        seed=seed,
+        home=home,
+        strict=strict,
+        bag=bag,
+        report=report,
+        json_file=json_file,
+    )
+    arm = load_rig(rig, settings or ())
+    raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

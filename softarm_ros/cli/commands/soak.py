@@ -1,0 +1,45 @@
+"""The command `softarm soak`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm soak   |   softarm soak cable_arm --starts 5 --busy 2   |   '
+    'softarm soak hydraulic_arm --backend emulated --starts 1 --whole'
+)
+def soak(
+    rigs: Annotated[
+        list[str] | None, typer.Argument(metavar='[RIG...]', help='All of them without.')
+    ] = None,
+    starts: Annotated[int, typer.Option(min=1, help='Of every rig.')] = 40,
+    rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
+    backend: Annotated[str, typer.Option(help='sim or emulated.')] = 'sim',
+    busy: Annotated[int, typer.Option(min=0, help='Processes that keep processors busy.')] = 0,
+    whole: Annotated[
+        bool, typer.Option('--whole', help='The whole path, not its first 10 mm.')
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help='Of the first run.')] = 0,
+) -> None:
+    """
+    Run rigs over topics many times: completion, holds, missed cycles, latency, error.
+
+    Exit status 1 unless every run completed. Nothing is tried again.
+    """
+    from softarm_ros.cli import soak as soaking
+    from softarm_ros.cli.run_command import stdout_console
+
+    options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
+    console = stdout_console()
+    rows = soaking.soak(rigs or (), options, console)
+    if not console.is_terminal:
+        console.width = soaking.TABLE_WIDTH
+    console.print(soaking.soak_table(rows, options))
+    raise typer.Exit(0 if all(row.completed == starts for row in rows) else 1)

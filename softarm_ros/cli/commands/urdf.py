@@ -1,0 +1,37 @@
+"""The command `softarm urdf`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, command_app
+
+app = command_app()
+
+
+@app.command(epilog='Example:  softarm urdf cable_arm --links 8 --output cable_arm.urdf')
+def urdf(
+    rig: RigArgument,
+    links: Annotated[
+        int, typer.Option(min=1, max=99, help='Rigid links that stand for one section.')
+    ] = 8,
+    output: Annotated[
+        Path | None, typer.Option(metavar='FILE', help='File to write; printed without it.')
+    ] = None,
+) -> None:
+    """Print the URDF of a rig, generated from its file."""
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.rigs.urdf import build_urdf
+
+    text = build_urdf(load_rig(rig), links)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise UsageError(f'--output {output}: cannot be written ({error.strerror})') from None

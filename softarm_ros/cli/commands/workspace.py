@@ -1,0 +1,33 @@
+"""The command `softarm workspace`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, command_app
+
+app = command_app()
+
+
+@app.command(epilog='Example:  softarm workspace cable_arm --image workspace.png')
+def workspace(
+    rig: RigArgument,
+    samples: Annotated[int, typer.Option(min=1, help='Configurations to draw.')] = 200_000,
+    seed: Annotated[int, typer.Option(help='Of the random configurations.')] = 0,
+    image: Annotated[
+        Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
+    ] = None,
+) -> None:
+    """Tell where the tip of an arm can be within its limits."""
+    from softarm_ros.cli.workspace import describe, draw_workspace, sample_workspace
+    from softarm_ros.rigs.loader import load_rig
+
+    arm = load_rig(rig)
+    found = sample_workspace(arm, samples, seed)
+    for line in describe(arm, found):
+        typer.echo(line)
+    if image is not None:
+        typer.echo(f'picture: {draw_workspace(arm, found, image)}')

@@ -1,0 +1,141 @@
+"""Tests of the devices that a rig names, without motion: what each says, and what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from softarm_ros.cli.edge_units import edge_unit
+from softarm_ros.drivers.board_probe import PINGS, BoardReport, probe_board
+from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_probe import ChannelReport, probe_daq
+from softarm_ros.drivers.daq_session import DaqFaultError
+from softarm_ros.drivers.messages import Cause, Kind, StepperState
+from softarm_ros.drivers.port_list import access_trouble
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.drivers.servo_probe import AxisReport, probe_drives
+from softarm_ros.rigs.devices import Devices
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    One thing looked at.
+
+    Attributes
+    ----------
+    ok :
+        Whether it is as it should be.
+    device, part :
+        The device in the rig file, and what of it; part '' for the device as a whole.
+    text :
+        What it says, or what is wrong.
+
+    """
+
+    ok: bool
+    device: str
+    part: str
+    text: str
+
+
+def check_devices(devices: Devices) -> Iterator[Finding]:
+    """Yield what is found at each device of a rig; takes up to some seconds a device."""
+    checks: dict[str, Callable[[Any], Iterator[Finding]]] = {
+        'steppers': lambda config: _board('steppers', config, Kind.STEPPERS),
+        'valves': lambda config: _board('valves', config, Kind.VALVES),
+        'servo': _servo,
+        'daq': _daq,
+    }
+    for name in devices.names:
+        try:
+            yield from checks[name](getattr(devices, name))
+        except DriverError as error:
+            yield Finding(False, name, '', str(error))
+
+
+def board_text(report: BoardReport) -> str:
+    """Return what a board said, in one line."""
+    who, state = report.identity, report.state
+    words = [
+        f'{who.kind.name.lower()}, firmware {who.firmware[0]}.{who.firmware[1]}',
+        f'boot id {who.boot_id:08x} (started by {who.reset_cause.name.lower().replace("_", " ")})',
+        state.state.name
+        + (f' ({state.cause.name.lower()})' if state.cause is not Cause.NONE else ''),
+    ]
+    if isinstance(state, StepperState):
+        zeroed = [str(m) for m in range(who.channels) if state.zeroed >> m & 1]
+        words.append(f'zeroed: {" ".join(zeroed) or "none"}')
+    else:
+        words.append(f'{state.open.bit_count()} of {who.channels} outputs open')
+    ping = report.ping
+    words.append(
+        f'ping {1e3 * ping.p50_s:.1f} / {1e3 * ping.p99_s:.1f} ms (p50 / p99)'
+        if ping.count
+        else 'no ping came back'
+    )
+    return '; '.join(words)
+
+
+def board_trouble(report: BoardReport) -> str:
+    """Return what is wrong with the line of a board, '' for nothing."""
+    lost = PINGS - report.ping.count
+    if not lost and not report.damaged:
+        return ''
+    return f'a bad line: {lost} of {PINGS} pings lost, {report.damaged} damaged frames'
+
+
+def _board(name: str, config: Any, kind: Kind) -> Iterator[Finding]:
+    where = config.port
+    denied = '' if '://' in where else access_trouble(where)
+    if denied:
+        yield Finding(False, name, where, denied)
+        return
+    report = probe_board(where, [config.baud])
+    if report.identity.kind is not kind:
+        found = report.identity.kind.name.lower()
+        yield Finding(False, name, where, f'a board of kind {found} answers here')
+        return
+    trouble = board_trouble(report)
+    text = board_text(report)
+    yield Finding(not trouble, name, where, f'{trouble}; {text}' if trouble else text)
+
+
+def _servo(config: ServoConfig) -> Iterator[Finding]:
+    yield from map(_axis, probe_drives(config))
+
+
+def _axis(report: AxisReport) -> Finding:
+    reading, state = report.reading, report.state
+    if reading is None or state is None:
+        return Finding(False, 'servo', report.name, report.trouble)
+    said = (
+        f'{state.value} (status 0x{reading.status_word:04X}); {reading.torque:.3f} N m, '
+        f'{reading.speed:.3f} rad/s, {reading.position:.3f} rad'
+    )
+    text = f'{report.trouble}; {said}' if report.trouble else said
+    return Finding(not report.trouble, 'servo', report.name, text)
+
+
+def _daq(config: DaqConfig) -> Iterator[Finding]:
+    try:
+        reports = probe_daq(config)
+    except DaqFaultError as error:
+        place = 'this computer' if config.host is None else f'{config.host.host}'
+        yield Finding(False, 'daq', place, f'{error.code} {error.text}'.strip())
+        return
+    yield from map(_channel, reports)
+
+
+def _channel(report: ChannelReport) -> Finding:
+    part = f'{report.name} ({report.channel})'
+    if report.trouble:
+        return Finding(False, 'daq', part, report.trouble)
+    if math.isnan(report.volts):
+        return Finding(True, 'daq', part, 'there; not written')
+    unit, factor = edge_unit(report.unit)
+    value = '' if report.unit == 'V' else f', {round(factor * report.value, 2) + 0.0:.2f} {unit}'
+    return Finding(True, 'daq', part, f'{report.volts:.4f} V{value}')

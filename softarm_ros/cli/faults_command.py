@@ -1,0 +1,221 @@
+"""`softarm faults`: break a simulated arm in mid-run and see who notices, and when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.run_command import compile_kernels, stop_on_signals
+from softarm_ros.control.feedback_watch import Extremes
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.fault_trials import FaultTrials, Trial
+from softarm_ros.runtime.supervised_run import run_supervised
+
+EXIT_SHORT = 1
+FEEDBACK_S, BROKEN_S = 0.5, 1.0  # bars: a frozen or foreign pose, a snapped cable
+DEVIATION_M, DEVIATION_SHARE = 0.01, 0.04  # bar: whichever is larger, of the arm's length
+BARRED = ('freeze', 'room', 'mislabel')
+
+
+@dataclass(frozen=True)
+class CleanRun:
+    """A run without a fault; `alarm` is what the supervisor said all the same."""
+
+    rig: str
+    trajectory: str
+    seed: int
+    alarm: str
+    completed: bool
+    duration_s: float
+    extremes: Extremes
+    pressure_error_Pa: float
+
+
+def faults_command(
+    rigs: Sequence[str],
+    trajectory: str | None,
+    seed: int,
+    clean: bool,
+    seeds: int,
+    json_file: Path | None,
+    console: Console,
+) -> int:
+    """Run fault trials, or clean runs, of every rig; print and write them; return the status."""
+    if trajectory is not None and len(rigs) != 1:
+        raise UsageError('--trajectory belongs to one RIG')
+    found = [load_rig(name) for name in rigs or [info.name for info in list_rigs()]]
+    for rig in found:
+        compile_kernels(rig, console)
+    if clean:
+        well, rows = _clean(found, trajectory, range(seed, seed + seeds), console)
+    else:
+        well, rows = _broken(found, trajectory, seed, console)
+    if json_file is not None:
+        try:
+            json_file.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
+        except OSError as error:
+            raise UsageError(f'--json {json_file}: cannot be written ({error.strerror})') from None
+    return 0 if well else EXIT_SHORT
+
+
+# -- faults -----------------------------------------------------------------------------------
+
+
+def _broken(
+    rigs: Sequence[Rig], trajectory: str | None, seed: int, console: Console
+) -> tuple[bool, list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    well = True
+    with stop_on_signals() as stopped:
+        for rig in rigs:
+            table = _fault_table(rig, trajectory)
+            length = rig.model().rest_length_m
+            with Progress(console=console, transient=True) as progress:
+                task = progress.add_task(f'{rig.name}: run without a fault', total=None)
+                bench = FaultTrials(rig, trajectory, seed)
+                faults = bench.faults()
+                progress.update(task, total=len(faults))
+                for fault, at_rest in faults:
+                    if stopped():
+                        return False, rows
+                    progress.update(task, description=f'{rig.name}: {fault}')
+                    trial = bench.trial(fault, at_rest=at_rest)
+                    met = bar(trial, length)
+                    well = well and met is not False
+                    table.add_row(*_cells(trial, length, met))
+                    rows.append({'rig': rig.name, 'seed': seed, 'bar_met': met, **asdict(trial)})
+                    progress.advance(task)
+            console.print(table)
+    return well, rows
+
+
+def bar(trial: Trial, length_m: float) -> bool | None:
+    """
+    Return whether a trial meets its bar; None where none is set.
+
+    None is set for what nobody can feel: a part that breaks while it carries nothing.
+    """
+    device, kind = trial.fault.split()[:2]
+    after = trial.after_motion_s
+    near = trial.deviation_m <= max(DEVIATION_M, DEVIATION_SHARE * length_m)
+    if device != 'cameras':
+        if not trial.noticed:
+            return None if near else False
+        return after is not None and after <= BROKEN_S
+    if kind not in BARRED:
+        return None
+    if not trial.noticed:
+        return False
+    return near and (after is None or after <= FEEDBACK_S)
+
+
+def _fault_table(rig: Rig, trajectory: str | None) -> Table:
+    name = trajectory or rig.default_trajectory
+    table = Table(box=box.SIMPLE, title=f'{rig.name}, {name}: faults in simulated runs')
+    table.add_column('fault')
+    for heading in ('after fault, ms', 'after motion, ms', 'off its way, mm', '% of length'):
+        table.add_column(heading, justify='right')
+    table.add_column('off reference, mm', justify='right')
+    table.add_column('bar')
+    table.add_column('noticed by', overflow='fold')
+    return table
+
+
+def _cells(trial: Trial, length_m: float, met: bool | None) -> list[str]:
+    return [
+        trial.fault + (' (at rest)' if trial.at_rest else ''),
+        _milliseconds(trial.reaction_s),
+        _milliseconds(trial.after_motion_s),
+        f'{1e3 * trial.deviation_m:.1f}',
+        f'{100.0 * trial.deviation_m / length_m:.1f}',
+        f'{1e3 * trial.error_m:.1f}',
+        '' if met is None else 'met' if met else 'MISSED',
+        trial.noticed_by or 'nobody',
+    ]
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return '-' if seconds is None else f'{1e3 * seconds:.0f}'
+
+
+# -- clean runs -------------------------------------------------------------------------------
+
+
+def _clean(
+    rigs: Sequence[Rig], trajectory: str | None, seeds: range, console: Console
+) -> tuple[bool, list[dict[str, Any]]]:
+    runs: list[CleanRun] = []
+    wanted = [
+        (rig, name, seed)
+        for seed in seeds
+        for rig in rigs
+        for name in ([trajectory] if trajectory else rig.trajectories)
+    ]
+    with stop_on_signals() as stopped, Progress(console=console, transient=True) as progress:
+        task = progress.add_task('clean runs', total=len(wanted))
+        for rig, name, seed in wanted:
+            if stopped():
+                break
+            progress.update(task, description=f'{rig.name} {name}, seed {seed}')
+            runs.append(clean_run(rig, name, seed))
+            progress.advance(task)
+    console.print(clean_table(runs))
+    alarms = [run for run in runs if run.alarm]
+    for run in alarms:
+        console.print(f'{run.rig} {run.trajectory}, seed {run.seed}: {run.alarm}', markup=False)
+    console.print(f'{len(alarms)} false alarms in {len(runs)} runs of {len(wanted)}')
+    well = len(runs) == len(wanted) and all(run.completed and not run.alarm for run in runs)
+    return well, [asdict(run) for run in runs]
+
+
+def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
+    """Drive one lap without a fault, under supervision."""
+    run = run_supervised(rig, trajectory, laps=1, seed=seed)
+    alarm = '' if run.faulted_s is None and run.started_s is not None else run.reason
+    return CleanRun(
+        rig.name,
+        trajectory,
+        seed,
+        alarm,
+        run.completed,
+        float(run.time_s[-1]),
+        run.extremes,
+        run.pressure_error_Pa,
+    )
+
+
+def clean_table(runs: Sequence[CleanRun]) -> Table:
+    """Return alarms and the largest values that the rules saw, a row a rig and path."""
+    table = Table(box=box.SIMPLE, title='runs without a fault: largest value, limit (mm, kPa)')
+    for heading in ('', 'runs', 'alarms', 'drift', 'model error', 'tracking error', 'pressure'):
+        table.add_column(heading, justify='left' if not heading else 'right')
+    for rig, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
+        mine = [run for run in runs if (run.rig, run.trajectory) == (rig, trajectory)]
+        supervisor = load_rig(rig).supervisor
+        limits, pressures = supervisor.feedback_watch, supervisor.pressure_watch
+        pairs = (
+            (max(run.extremes.drift_m for run in mine), limits.max_drift_m),
+            (max(run.extremes.model_error_m for run in mine), limits.max_model_error_m),
+            (max(run.extremes.tracking_error_m for run in mine), limits.max_tracking_error_m),
+        )
+        table.add_row(
+            f'{rig} {trajectory}',
+            str(len(mine)),
+            str(sum(bool(run.alarm) for run in mine)),
+            *(f'{1e3 * seen:.1f} of {1e3 * limit:g}' for seen, limit in pairs),
+            ''
+            if pressures is None
+            else f'{1e-3 * max(run.pressure_error_Pa for run in mine):.1f} of '
+            f'{1e-3 * pressures.max_error_Pa:g}',
+        )
+    return table

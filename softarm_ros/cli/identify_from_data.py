@@ -1,0 +1,208 @@
+"""
+`softarm identify RIG --data FILE`: gains, mount and rest shape of an arm from its recordings.
+
+Half of the recorded rows identify, the other half is predicted; the errors of both are told,
+beside those of the rig file as it was and of not predicting at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.identified_rig import known_parameters, updated_text
+from softarm_ros.cli.recording_file import (
+    Recording,
+    Rows,
+    read_recording,
+    recording_of,
+    split_rows,
+)
+from softarm_ros.models.cable_driven.pair_identification import (
+    PairParameters,
+    PairRecording,
+    identify,
+    predict,
+)
+from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import find_rig, load_rig_of
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TipErrors:
+    """Distance between predicted and measured section tips [m], each (sections,)."""
+
+    mean: Array
+    rms: Array
+    max: Array
+
+    @staticmethod
+    def of(predicted: Array, measured: Array) -> TipErrors:
+        """Compare tips (n, sections, 3) [m], or (sections, 3) for a pose that never changes."""
+        distance = np.linalg.norm(np.broadcast_to(predicted, measured.shape) - measured, axis=2)
+        return TipErrors(
+            distance.mean(axis=0), np.sqrt(np.mean(distance**2, axis=0)), distance.max(axis=0)
+        )
+
+
+@dataclass(frozen=True)
+class DataIdentification:
+    """
+    Outcome of one identification.
+
+    Attributes
+    ----------
+    known, found : PairParameters
+        Before and after.
+    identified_from, predicted : (n,)
+        Rows of the recording.
+    before : TipErrors
+        Of the rig file as it was, on the predicted rows.
+    resting : TipErrors
+        Of the mean pose of the identified rows, on the predicted rows.
+    fitted, after : TipErrors
+        Of what was found, on the rows it was found from and on the predicted ones.
+
+    """
+
+    recording: Recording
+    known: PairParameters
+    found: PairParameters
+    identified_from: Rows
+    predicted: Rows
+    before: TipErrors
+    resting: TipErrors
+    fitted: TipErrors
+    after: TipErrors
+
+
+def errors_of(parameters: PairParameters, measured: PairRecording, rows: Rows) -> TipErrors:
+    """Return the errors of a prediction on some rows."""
+    return TipErrors.of(predict(parameters, measured, rows), measured.tips[rows])
+
+
+def identify_rig(rig: CableRig, path: Path) -> DataIdentification:
+    """
+    Identify what `recording.identify` names.
+
+    Raises
+    ------
+    RecordingError
+        If the rig has no `recording`, or the file does not fit it.
+    ModelError
+        If there are too few rows, or the fit does not converge.
+
+    """
+    config = recording_of(rig)
+    recording = read_recording(rig, path)
+    measured = recording.measured
+    known = known_parameters(rig, config)
+    train, test = split_rows(measured)
+    free = [group for group in config.identify if group != 'delay' or measured.time_s is not None]
+    found = identify(known, measured, train, free)
+    return DataIdentification(
+        recording,
+        known,
+        found,
+        train,
+        test,
+        errors_of(known, measured, test),
+        TipErrors.of(measured.tips[train].mean(axis=0), measured.tips[test]),
+        errors_of(found, measured, train),
+        errors_of(found, measured, test),
+    )
+
+
+def describe(rig: CableRig, result: DataIdentification) -> Iterator[str]:
+    """Yield what is printed."""
+    recording = result.recording
+    kind = 'poses at rest' if recording.measured.time_s is None else 'rows'
+    yield (
+        f'{rig.name}: {len(result.identified_from)} {kind} of {recording.source} identify, '
+        f'{len(result.predicted)} are predicted'
+        + (f'; {recording.skipped} incomplete rows skipped' if recording.skipped else '')
+    )
+    names = rig.section_names
+    yield ''
+    yield 'tip error, mm          ' + ''.join(f'{name:>24}' for name in names)
+    yield '                       ' + f'{"mean     rms     max":>24}' * len(names)
+    lines: Sequence[tuple[str, TipErrors]] = (
+        ('mean pose', result.resting),
+        ('rig file as it was', result.before),
+        ('identified', result.after),
+        ('(rows identified from)', result.fitted),
+    )
+    for what, errors in lines:
+        cells = (
+            f'{1e3 * mean:8.2f}{1e3 * rms:8.2f}{1e3 * worst:8.2f}'
+            for mean, rms, worst in zip(errors.mean, errors.rms, errors.max)
+        )
+        yield f'{what:<23}' + ''.join(cells)
+    if np.any(result.after.mean > np.minimum(result.before.mean, result.resting.mean)):
+        commands = len(np.unique(recording.measured.contractions[result.identified_from], axis=0))
+        yield (
+            f'warning: worse than without identification; {commands} different commands are too '
+            'few for what recording.identify lists'
+        )
+    yield ''
+    yield from _parameters(rig, result)
+
+
+def _parameters(rig: CableRig, result: DataIdentification) -> Iterator[str]:
+    known, found = result.known, result.found
+    for k, section in enumerate(rig.sections):
+        x, y = np.rad2deg(found.rest[2 * k : 2 * k + 2])
+        yield (
+            f'{section.name}: length {1e3 * found.lengths[k, 0]:.1f} mm '
+            f'(was {1e3 * known.lengths[k, 0]:.1f}), bent at rest by ({x:.1f}, {y:.1f}) deg'
+        )
+    for j, actuator in enumerate(rig.actuators):
+        column = found.bends[:, j].reshape(-1, 2)
+        parts = (
+            f'{s.name} {np.hypot(x, y):.1f} rad/m at {np.rad2deg(np.arctan2(y, x)):.0f} deg'
+            for s, (x, y) in zip(rig.sections, column)
+        )
+        yield f'{actuator.name}: ' + ', '.join(parts)
+    turn = known.mount_rotation.T @ found.mount_rotation
+    tilt = np.rad2deg(np.arccos(np.clip(turn[2, 2], -1.0, 1.0)))
+    moved = 1e3 * (found.mount_position - known.mount_position)
+    yield (
+        f'mount: moved by ({moved[0]:.1f}, {moved[1]:.1f}, {moved[2]:.1f}) mm, '
+        f'turned by {tilt:.1f} deg'
+    )
+    yield f'delay: {1e3 * found.delay_s:.0f} ms (was {1e3 * known.delay_s:.0f})'
+
+
+def run(rig_name: str, data: Path, output: Path | None) -> Iterator[str]:
+    """
+    Identify a rig from a recording, yield the lines of the report, and write the new rig file.
+
+    Raises
+    ------
+    RigError
+        If the rig file is wrong, or the new one cannot be written or would be wrong.
+    RecordingError, ModelError
+        As `identify_rig`.
+
+    """
+    rig = load_rig_of(CableRig, rig_name)
+    result = identify_rig(rig, data)
+    yield from describe(rig, result)
+    if output is None:
+        return
+    text = updated_text(
+        find_rig(rig_name).read_text(encoding='utf-8'), rig, result.found, data.name
+    )
+    try:
+        output.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise RigError(str(output), f'cannot be written ({error.strerror})') from None
+    load_rig_of(CableRig, output)
+    yield f'written: {output}'

@@ -1,0 +1,98 @@
+"""`softarm model`: forward and inverse kinematics of a rig from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from softarm_ros.cli.cli_errors import UsageError, parse_numbers
+from softarm_ros.cli.edge_units import edge_unit
+from softarm_ros.models.arm_model import Shape
+from softarm_ros.rigs.schema import Rig
+
+
+def forward_report(rig: Rig, actuation: str, model_name: str | None) -> Iterator[str]:
+    """
+    Yield lines on the shape that an actuation leads to, in the unit people are shown.
+
+    Raises
+    ------
+    UsageError, LimitError, ModelError
+        If the values are not numbers for all actuators, beyond their range, or have no solution.
+
+    """
+    limits = rig.actuator_limits()
+    unit, factor = edge_unit(limits.unit)
+    expected = f'expected {len(limits.names)} values in {unit}: {", ".join(limits.names)}'
+    values = parse_numbers(actuation, '--actuation', expected, len(limits.names))
+    si = limits.check(np.array(values) / factor)
+    model = rig.model(model_name)
+    shape = model.forward(si)
+    yield _line('model', model.name)
+    yield from _shape_lines(rig, shape)
+    yield _line('actuation', _named(limits.names, factor * si, unit))
+
+
+def inverse_report(
+    rig: Rig, position_m: str, model_name: str | None
+) -> tuple[list[str], str | None]:
+    """
+    Return lines on the actuation for a tip position [m], and why it is not reached, or None.
+
+    Raises
+    ------
+    UsageError
+        If the position is not three numbers.
+
+    """
+    expected = 'expected x,y,z in m, base frame'
+    target = np.array(parse_numbers(position_m, '--position-m', expected, 3))
+    model = rig.model(model_name)
+    solution = model.inverse(target)
+    lines = [_line('model', model.name), _line('target', _millimetres(target))]
+    lines += _shape_lines(rig, solution.shape)
+    unit, factor = edge_unit(rig.actuator_limits().unit)
+    lines += [
+        _line('actuation', _named(rig.actuator_names, factor * solution.actuation, unit)),
+        _line('residual', f'{1e3 * solution.residual:.6f} mm'),
+    ]
+    if not solution.converged:
+        return lines, solution.message or 'the solver did not converge'
+    try:
+        rig.actuator_limits().check(solution.actuation)
+    except ValueError as error:
+        return lines, f'beyond the actuators: {error}'
+    return lines, None
+
+
+def require(value: str | None, option: str, direction: str) -> str:
+    """Return an option's value; raise UsageError without one."""
+    if value is None:
+        raise UsageError(f'{direction} needs {option}; see softarm model --help')
+    return value
+
+
+def _shape_lines(rig: Rig, shape: Shape) -> Iterator[str]:
+    yield _line('tip', _millimetres(shape.tip[:3, 3]))
+    yield _line('tip axis', '(' + ', '.join(f'{v:.6f}' for v in shape.tip[:3, 2]) + ')')
+    bends = rig.configuration_limits().bends
+    if len(bends) != len(rig.section_names):
+        return
+    for section, (bend_x, bend_y) in zip(rig.section_names, shape.configuration[bends]):
+        theta = np.degrees(np.hypot(bend_x, bend_y))
+        phi = np.degrees(np.arctan2(bend_y, bend_x)) if theta > 0.0 else 0.0
+        yield _line(section, f'theta {theta:.4f} deg, phi {phi:.4f} deg')
+
+
+def _line(label: str, text: str) -> str:
+    return f'{label:<12}  {text}'
+
+
+def _millimetres(position: np.ndarray) -> str:
+    x, y, z = 1e3 * position
+    return f'({x:.4f}, {y:.4f}, {z:.4f}) mm'
+
+
+def _named(names: tuple[str, ...], values: np.ndarray, unit: str) -> str:
+    return ', '.join(f'{name} {value:.4f}' for name, value in zip(names, values)) + f' {unit}'

@@ -1,0 +1,104 @@
+"""`softarm ports`: what is plugged in, and whether it answers as the rig file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from softarm_ros.cli.device_checks import board_text, board_trouble, check_devices
+from softarm_ros.drivers.board_probe import probe_board
+from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.addresses import addressed
+
+Print = Callable[[str], None]
+
+
+def show_ports(test: bool | None, out: Print) -> bool:
+    """
+    Print the serial ports; return whether all that were asked are well.
+
+    `test` asks every port; None those that look like boards of this package, False none. Asking
+    resets an Arduino Mega, and sends bytes that another device may not understand.
+    """
+    ports = list_serial_ports()
+    if not ports:
+        out('no serial port')
+        return True
+    well = True
+    for port in ports:
+        out(_line(port))
+        for link in port.links:
+            out(f'    {link}')
+        if port.trouble:
+            well &= not port.likely
+            out(f'    {"FAILED" if port.likely else "note  "}  {port.trouble}')
+        elif port.likely if test is None else test:
+            well &= _ask(port, out)
+        elif test is None:
+            out('    not asked: does not look like a board of softarm (--test asks all)')
+    return well
+
+
+def _line(port: SerialPort) -> str:
+    words = [port.device, port.usb_id]
+    if port.description not in ('', Path(port.device).name):
+        words.append(port.description)
+    return '  '.join(word for word in words if word)
+
+
+def _ask(port: SerialPort, out: Print) -> bool:
+    try:
+        report = probe_board(port.device)
+    except DriverError as error:
+        what = str(error).removeprefix(f'{port.device}: ')
+        out(f'    {"FAILED" if port.likely else "note  "}  {what}')
+        return not port.likely
+    trouble = board_trouble(report)
+    out(f'    {"FAILED" if trouble else "OK    "}  {board_text(report)}')
+    if trouble:
+        out(f'            {trouble}')
+    return not trouble
+
+
+def show_rig(rig: Rig, folder: Path | None, test: bool | None, out: Print) -> bool:
+    """
+    Print what is found at the devices of a rig; return whether all is well.
+
+    `folder` has the addresses of emulated devices; None for the rig's own. With `test` False the
+    addresses are printed and nothing is asked.
+
+    Raises
+    ------
+    RigError
+        If the rig declares no devices.
+    NoDevicesYetError
+        If `folder` has no addresses.
+
+    """
+    devices = addressed(rig.required_devices('hardware'), folder)
+    if test is False:
+        for name in devices.names:
+            out(f'{name:10}{_address(getattr(devices, name))}')
+        return True
+    findings = list(check_devices(devices))
+    width = max(len(finding.part) for finding in findings)
+    for finding in findings:
+        verdict = 'OK    ' if finding.ok else 'FAILED'
+        out(f'{verdict}  {finding.device:9} {finding.part:{width}}  {finding.text}')
+    failed = sum(not finding.ok for finding in findings)
+    if failed:
+        out(f'{rig.name}: {failed} of {len(findings)} not as they should be')
+    else:
+        out(f'{rig.name}: all {len(findings)} answer; nothing was moved')
+    return not failed
+
+
+def _address(config: object) -> str:
+    port, host = getattr(config, 'port', None), getattr(config, 'host', None)
+    if isinstance(port, str):
+        return port
+    if host is None:
+        return 'this computer'
+    return f'{host}:{port}' if isinstance(host, str) else f'{host.host}:{host.port}'

@@ -1,0 +1,208 @@
+"""`softarm run`: one trajectory on one rig, through topics or in one process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.loop import CycleOutput
+from softarm_ros.runtime.run_record import RunRecord
+
+EXIT_INCOMPLETE = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class InputError(ValueError):
+    """Something the user asked for cannot be done; nothing was started."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `softarm run` was asked for."""
+
+    backend: str = 'sim'
+    trajectory: str | None = None
+    model: str | None = None
+    open_loop: bool = False
+    direct: bool = False
+    laps: int | None = None
+    rate: float = 1.0
+    seed: int = 0
+    home: bool | None = None
+    strict: bool = False
+    bag: Path | None = None
+    report: Path | None = None
+    json_file: Path | None = None
+    task: str | None = None
+
+
+def run(rig: Rig, options: RunOptions, console: Console) -> int:
+    """
+    Run and show the result; return the exit status.
+
+    Raises
+    ------
+    InputError, ValueError
+        For input that cannot be run; before anything has started or moved.
+
+    """
+    from softarm_ros.cli.report import prepare_folder, run_table, write_report
+
+    _check(options)
+    if options.report is not None:
+        prepare_folder(options.report)
+    if options.json_file is not None:
+        _check_writable(options.json_file)
+    compile_kernels(rig, console, options.backend)
+    with stop_on_signals() as stopped:
+        record = (
+            _run_direct(rig, options, console, stopped)
+            if options.direct
+            else _run_topics(rig, options, console, stopped)
+        )
+        interrupted = stopped()
+    console.print(run_table(record))
+    for event in record.events:
+        if event.level != 'info':
+            console.print(f'[{event.time_s:8.2f} s] {event.level}: {event.message}', markup=False)
+    if options.json_file is not None:
+        options.json_file.write_text(json.dumps(record.summary(), indent=2) + '\n')
+    if options.report is not None:
+        console.print(f'report: {write_report(record, options.report)}', markup=False)
+    if record.completed:
+        return 0
+    return EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE
+
+
+def _check(options: RunOptions) -> None:
+    if not 0.05 <= options.rate <= 50.0:
+        raise InputError(f'--rate {options.rate:g}: expected 0.05 to 50 times real time')
+    if options.laps is not None and options.laps < 1:
+        raise InputError(f'--laps {options.laps}: expected at least 1')
+    if options.task is not None and (options.trajectory is not None or options.laps is not None):
+        raise InputError('--task runs once through its own motions; drop --trajectory and --laps')
+    if options.seed < 0:
+        raise InputError(f'--seed {options.seed}: expected a number >= 0')
+    if options.direct and options.backend != 'sim':
+        raise InputError(f'--direct simulates; it cannot use backend {options.backend!r}')
+    if options.direct and options.bag is not None:
+        raise InputError('--bag records topics and --direct has none; drop one of the two')
+
+
+def _check_writable(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f'--json {path}: is a folder; expected a file')
+    try:
+        existed = path.exists()
+        with path.open('a'):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise InputError(f'--json {path}: cannot be written ({error.strerror})') from None
+
+
+def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
+    """Compile (or load from the cache) all kernels, telling the user when it takes long."""
+    from softarm_ros.runtime.warm_up import warm_up
+
+    with console.status('preparing kernels (compiled once after installation, then cached)'):
+        warm_up(rig, backend)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C and SIGTERM into a flag; a second Ctrl-C interrupts at once."""
+    seen: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(number)
+
+    previous = {s: signal.signal(s, handler) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput], None]]:
+    """Show phase, lap and error of a run while it goes on."""
+    with Progress(
+        TextColumn('{task.description}'),
+        BarColumn(),
+        TextColumn('{task.percentage:3.0f} %  {task.fields[status]}'),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(label, total=1.0, status='')
+        cycles = 0
+
+        def update(output: CycleOutput) -> None:
+            nonlocal cycles
+            cycles += 1
+            if cycles % 25 == 0 or output.progress >= 1.0:
+                error = f'{1e3 * output.error_m:.1f} mm' if np.isfinite(output.error_m) else ''
+                bar.update(
+                    task,
+                    completed=output.progress,
+                    status=f'{output.phase.value} lap {output.lap + 1} {error}',
+                )
+
+        yield update
+
+
+def _run_direct(
+    rig: Rig, options: RunOptions, console: Console, stopped: Callable[[], bool]
+) -> RunRecord:
+    from softarm_ros.runtime.direct import run_direct
+
+    with progress_bar(console, rig.name) as progress:
+        return run_direct(
+            rig,
+            options.trajectory,
+            task=options.task,
+            model=options.model,
+            open_loop=options.open_loop,
+            laps=options.laps,
+            seed=options.seed,
+            progress=progress,
+            should_stop=stopped,
+        )
+
+
+def _run_topics(
+    rig: Rig, options: RunOptions, console: Console, stopped: Callable[[], bool]
+) -> RunRecord:
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f'ROS 2 is not available ({error}). Source a ROS installation, or install it from '
+            "PyPI with: pip install 'softarm_ros[ros]' ; or run without topics: --direct"
+        ) from None
+    from softarm_ros.cli.topic_run import run_topics
+
+    return run_topics(rig, options, console, stopped)
+
+
+def stdout_console() -> Console:
+    """Return the console for results."""
+    return Console(file=sys.stdout, soft_wrap=True)

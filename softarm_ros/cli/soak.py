@@ -1,0 +1,198 @@
+"""Many runs over topics, on a quiet or a busy computer: whether they complete, and how well."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from softarm_ros.cli.beginning import beginning
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.direct import run_direct
+
+TABLE_WIDTH = 130
+DIRECT_SEEDS = 5  # runs of `--direct` whose median error the graph's is compared with
+_RUN_S = 1800.0  # after which a run is ended and counted as not completed
+
+
+@dataclass(frozen=True)
+class SoakOptions:
+    """How often, how fast and beside what every rig is run."""
+
+    starts: int = 40
+    rate: float = 1.0
+    backend: str = 'sim'
+    busy: int = 0
+    length_m: float | None = 0.01
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SoakRow:
+    """What the runs of one rig came to."""
+
+    rig: str
+    runs: tuple[dict[str, Any], ...]  # summaries; 'why' where one failed
+    direct_mean_m: tuple[float, ...]  # of each seed, in one process
+
+    @property
+    def completed(self) -> int:
+        """How many runs reached their end."""
+        return sum(bool(run['completed']) for run in self.runs)
+
+    @property
+    def error_ratio(self) -> float:
+        """Median error of the runs over the median of `--direct`; seeds differ by as much as 2."""
+        errors = self.column('tracking_error_m', 'mean')
+        return float(np.median(errors) / np.median(self.direct_mean_m)) if errors else float('nan')
+
+    def column(self, *keys: str) -> list[float]:
+        """Return a number of the summary of every run that has it."""
+        values = []
+        for run in self.runs:
+            value: Any = run
+            for key in keys:
+                value = value.get(key) if value else None
+            if value is not None:
+                values.append(float(value))
+        return values
+
+
+def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[SoakRow]:
+    """Run every rig `starts` times in processes of its own; nothing is tried again."""
+    rigs = [load_rig(name) for name in names or [known.name for known in list_rigs()]]
+    rows = []
+    with (
+        tempfile.TemporaryDirectory(prefix='softarm-soak-') as folder,
+        busy_loops(options.busy),
+        Progress(console=console, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task('soak', total=options.starts * len(rigs))
+        for rig in rigs:
+            path = (
+                None
+                if options.length_m is None
+                else beginning(rig, options.length_m, Path(folder))
+            )
+            seeds = range(options.seed, options.seed + min(options.starts, DIRECT_SEEDS))
+            direct = [run_direct(rig, path, laps=1, seed=seed).error() for seed in seeds]
+            runs = []
+            for i in range(options.starts):
+                progress.update(task, description=f'{rig.name} {i + 1}/{options.starts}')
+                runs.append(_run(rig, path, options, options.seed + i, Path(folder)))
+                if 'why' in runs[-1]:
+                    console.print(f'{rig.name} {i + 1}: {runs[-1]["why"]}', markup=False)
+                progress.advance(task)
+            means = tuple(error.mean for error in direct if error)
+            rows.append(SoakRow(rig.name, tuple(runs), means))
+            console.print(_line(rows[-1]), markup=False)
+    return rows
+
+
+@contextlib.contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Keep processors busy with `count` processes of ordinary priority."""
+    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def _run(
+    rig: Rig, path: str | None, options: SoakOptions, seed: int, folder: Path
+) -> dict[str, Any]:
+    summary = folder / 'run.json'
+    summary.unlink(missing_ok=True)
+    source = str(rig.source) if rig.source else rig.name
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'run', source, '--laps', '1']
+    command += ['--backend', options.backend, '--rate', str(options.rate)]
+    command += ['--seed', str(seed), '--json', str(summary)]
+    command += [] if path is None else ['--trajectory', path]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S)
+        said = (done.stderr or done.stdout).strip()
+    except subprocess.TimeoutExpired:
+        said = f'not ended within {_RUN_S:g} s'
+    if not summary.exists():
+        return {'completed': False, 'why': said[-500:]}
+    run: dict[str, Any] = json.loads(summary.read_text())
+    if not run['completed'] or run['loop']['holds']:
+        told = [event for event in run['events'] if event['level'] != 'info']
+        lines = [f'{event["time_s"]:.2f} s: {event["message"]}' for event in told]
+        run['why'] = '; '.join(lines) or said[-500:]
+    return run
+
+
+def _line(row: SoakRow) -> str:
+    holds, missed = sum(row.column('loop', 'holds')), sum(row.column('loop', 'missed'))
+    return (
+        f'{row.rig}: {row.completed} of {len(row.runs)} completed, {holds:.0f} holds, '
+        f'{missed:.0f} of {sum(row.column("loop", "cycles")):.0f} cycles missed'
+    )
+
+
+def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
+    """Return completion, holds, missed cycles, latency, load, and error beside `--direct`."""
+    table = Table(
+        title=f'{options.starts} starts of each rig, {options.backend}, rate {options.rate:g}, '
+        f'{options.busy} busy loops',
+        caption='p50/p99/max: pose to command, ms, medians of the runs and largest p99\n'
+        'error ratio: median of the mean errors over that of --direct; each in mm, all seeds\n'
+        'first motion: after the start of the command, s, median/largest\n'
+        'CPU, MB: of all processes together, in motion, medians; 100 % is one processor',
+        caption_justify='left',
+    )
+    for name in (
+        'rig',
+        'completed',
+        'holds',
+        'missed',
+        'p50/p99/max',
+        'error ratio',
+        'first motion',
+        'CPU %',
+        'MB',
+    ):
+        table.add_column(name, justify='left' if name == 'rig' else 'right', no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.rig,
+            f'{row.completed}/{len(row.runs)}',
+            f'{sum(row.column("loop", "holds")):.0f}',
+            f'{sum(row.column("loop", "missed")):.0f}/{sum(row.column("loop", "cycles")):.0f}',
+            _latencies(row),
+            f'{row.error_ratio:.2f}: {_range_mm(row.column("tracking_error_m", "mean"))} / '
+            f'{_range_mm(row.direct_mean_m)}',
+            _of(row.column('loop', 'first_motion_s'), '{median:.1f}/{largest:.1f}'),
+            _of(row.column('loop', 'cpu_percent'), '{median:.0f}'),
+            _of(row.column('loop', 'memory_mb'), '{median:.0f}'),
+        )
+    return table
+
+
+def _latencies(row: SoakRow) -> str:
+    p50, p99 = (row.column('loop', 'latency_ms', key) for key in ('p50', 'p99'))
+    return f'{np.median(p50):.1f}/{_of(p99, "{median:.1f}/{largest:.1f}")}' if p50 else '–'
+
+
+def _range_mm(values_m: Sequence[float]) -> str:
+    return f'{1e3 * min(values_m):.2f}-{1e3 * max(values_m):.2f}' if values_m else '–'
+
+
+def _of(values: Sequence[float], form: str) -> str:
+    return form.format(median=np.median(values), largest=max(values)) if values else '–'

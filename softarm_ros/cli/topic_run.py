@@ -1,0 +1,256 @@
+"""A run through real topics: starts the nodes, watches, collects the record, ends everything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.graph_load import LoadMeter, age_s
+from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
+from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
+from softarm_ros.cli.run_view import RunView
+from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.rigs.devices import DEVICE_NAMES, run_path
+from softarm_ros.rigs.graph import NodeSpec, graph_plan
+from softarm_ros.runtime.assembly import build_loop
+from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.run_record import RunInfo, RunRecord
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.nodes.run_monitor import RunMonitor
+    from softarm_ros.rigs.schema import Rig
+
+# Discovery of nodes that are there already takes Fast DDS 0.1 s to 1.5 s.
+DISCOVERY_S = 2.0
+LOOK_S = 0.05
+# After the last cycle, or after a node has died: what is still on its way arrives.
+AFTERMATH_S = 0.4
+SILENCE_S = 10.0
+FIRST_WORD_S = 60.0  # a busy machine takes its time to start all nodes
+PATH_POINTS = 400
+
+
+@dataclass
+class _Outcome:
+    """How a run ended; events with ROS time [s]."""
+
+    completed: bool = False
+    events: list[Event] = field(default_factory=list)
+    first_motion_s: float | None = None  # since the command was started
+    meter: LoadMeter | None = None  # since the first motion
+
+
+def run_topics(
+    rig: Rig, options: RunOptions, console: Console, stopped: Callable[[], bool]
+) -> RunRecord:
+    """
+    Run a trajectory through the node graph, one process per node.
+
+    Ends when the trajectory is done, when the supervisor stops the arm for a fault, when a
+    required node dies, or when `stopped` returns true (Ctrl-C). No node is left in any case.
+
+    Raises
+    ------
+    ValueError
+        For input that cannot be run and for a rig that is running already; nothing has started.
+
+    """
+    # Deferred: these need ROS.
+    from softarm_ros.nodes.run_monitor import RunMonitor
+
+    plan = _plan(rig, options)
+    info, path, rate_hz = _describe(rig, options)
+    simulated = options.rate != 1.0
+    with (
+        instance_lock(rig.name),
+        RunMonitor(
+            f'/{rig.name}',
+            info.configuration_names,
+            info.actuator_names,
+            pose_topic=rig.feedback.pose_topic,
+            simulated_time=simulated,
+        ) as monitor,
+    ):
+        _refuse_second(monitor, rig.name, plan)
+        # Drivers must not find the addresses of an emulation that did not end in order.
+        shutil.rmtree(run_path(rig.name, 'devices'), ignore_errors=True)
+        with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
+            outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
+            load = outcome.meter.result() if outcome.meter else None
+            # Before they end: what a driver says last is that it has let its device go.
+            devices = {
+                spec.name: monitor.health[spec.name].values
+                for spec in plan
+                if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
+            }
+            nodes.stop(monitor.spin)
+        origin, now = monitor.origin_s(), monitor.now_s()
+        told = [
+            Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
+            for e in outcome.events
+        ]
+        samples = monitor.samples()
+        return RunRecord(
+            info,
+            samples,
+            replace(
+                monitor.timing(rate_hz),
+                first_motion_s=outcome.first_motion_s,
+                cpu_percent=load.cpu_percent if load else None,
+                memory_mb=load.memory_mb if load else None,
+            ),
+            tuple(sorted([*monitor.events(), *told], key=lambda e: e.time_s)),
+            float(samples.time_s[-1]) if len(samples.time_s) else max(now - origin, 0.0),
+            outcome.completed,
+            path,
+            devices,
+        )
+
+
+def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
+    plan = graph_plan(
+        rig,
+        options.backend,
+        trajectory=options.trajectory,
+        task=options.task,
+        model=options.model,
+        open_loop=options.open_loop,
+        laps=options.laps,
+        rate=options.rate,
+        seed=options.seed,
+        home=options.home,
+        strict=options.strict,
+        bag=options.bag,
+        autostart=False,  # started from here, once this process hears everything
+    )
+    if options.bag is not None:
+        check_bag_folder(options.bag.expanduser())
+    # This process has looked for twins itself.
+    return [
+        NodeSpec(
+            s.executable,
+            s.module,
+            s.name,
+            s.namespace,
+            {**s.parameters, 'twin_check_s': 0.0},
+            s.required,
+        )
+        for s in plan
+    ]
+
+
+def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:
+    """Return what is run, the reference path (n, 3) and the loop's rate; checks the trajectory."""
+    loop = build_loop(
+        rig,
+        options.trajectory,
+        task=options.task,
+        model=options.model,
+        open_loop=options.open_loop,
+        laps=options.laps,
+    )
+    info = RunInfo(
+        rig=rig.name,
+        backend=options.backend,
+        model=loop.model.name,
+        trajectory='' if options.task else options.trajectory or rig.default_trajectory,
+        open_loop=options.open_loop,
+        seed=options.seed,
+        rate=options.rate,
+        direct=False,
+        arm_length_m=loop.model.rest_length_m,
+        actuator_names=loop.limits.names,
+        actuator_unit=loop.limits.unit,
+        configuration_names=loop.model.configuration_names,
+        effort_unit=loop.limits.effort_unit,
+        task=options.task,
+    )
+    return info, loop.path(PATH_POINTS), loop.config.rate_hz
+
+
+def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec]) -> None:
+    names = [spec.name for spec in plan]
+    end = time.monotonic() + DISCOVERY_S
+    while time.monotonic() < end:
+        monitor.spin(LOOK_S)
+        others = monitor.others(names)
+        if others:
+            raise AlreadyRunningError(rig, 'nodes ' + ', '.join(others))
+
+
+def _starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
+    """Return what starts the motion when the arm is ready and this process hears all of it."""
+    # Drawing may be late; a bag is to be complete.
+    names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
+
+    def start_when_ready() -> None:
+        if monitor.value('supervisor', 'state') == 'ready' and monitor.hears_all(names):
+            monitor.call('supervisor/start')
+
+    return start_when_ready
+
+
+def _follow(
+    monitor: RunMonitor,
+    nodes: NodeProcesses,
+    view: RunView,
+    stopped: Callable[[], bool],
+    start_when_ready: Callable[[], None],
+) -> _Outcome:
+    """Watch a run to its end, whichever it is."""
+    outcome = _Outcome()
+
+    def tell(level: str, source: str, message: str) -> None:
+        outcome.events.append(Event(monitor.now_s(), level, source, message))  # type: ignore[arg-type]
+
+    heard, patience_s = time.monotonic(), FIRST_WORD_S
+    while True:
+        monitor.spin(LOOK_S)
+        view.update(monitor)
+        start_when_ready()
+        state = monitor.value('supervisor', 'state')
+        phase = monitor.value('tracker', 'phase')
+        if outcome.meter is None and phase not in ('', Phase.IDLE.value):
+            outcome.first_motion_s, outcome.meter = age_s(), LoadMeter()
+        if monitor.fresh('supervisor'):
+            heard, patience_s = time.monotonic(), SILENCE_S
+        ended = nodes.ended()
+        for node in ended:
+            tell('error' if node.required else 'warning', 'run', node.describe())
+        if phase == 'done':
+            monitor.spin(AFTERMATH_S)
+            outcome.completed = True
+            return outcome
+        if any(node.required for node in ended):
+            monitor.spin(AFTERMATH_S)
+            _tell_fault(monitor, tell)
+            return outcome
+        if state == 'fault':
+            _tell_fault(monitor, tell)
+            monitor.spin(AFTERMATH_S)
+            for node in nodes.ended():
+                tell('error', 'run', node.describe())
+            return outcome
+        if stopped():
+            _, answer = monitor.call('supervisor/stop')
+            tell('warning', 'run', f'interrupted; supervisor: {answer}')
+            return outcome
+        if time.monotonic() - heard > patience_s:
+            tell('error', 'run', f'no word from the supervisor for {patience_s:g} s')
+            return outcome
+
+
+def _tell_fault(monitor: RunMonitor, tell: Callable[[str, str, str], None]) -> None:
+    health = monitor.health.get('supervisor')
+    if health is not None and health.values.get('state') == 'fault':
+        tell('error', 'supervisor', f'the arm was held: {health.message}')

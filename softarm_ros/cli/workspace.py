@@ -1,0 +1,100 @@
+"""Where the tip of an arm can be: many random configurations within its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.rigs.schema import Rig
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+
+Array = NDArray[np.float64]
+_CHUNK = 100_000
+_DRAWN = 60_000
+_CELL_M = 0.004
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """
+    Sampled tip positions (n, 3) [m], base frame.
+
+    `use` (n,) is the largest share of a limit that each uses; `duration_s` the time the
+    kinematics took.
+    """
+
+    tips: Array
+    use: Array
+    duration_s: float
+
+
+def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
+    """Return tips of configurations spread over the limits of a rig's default model."""
+    model, limits = rig.model(), rig.configuration_limits()
+    rng = np.random.default_rng(seed)
+    tips, use, duration = [], [], 0.0
+    model.tips_of(model.rest_configuration[None])  # compiled code is loaded before time is taken
+    for start in range(0, samples, _CHUNK):
+        configurations = rig.sample_configurations(rng, min(_CHUNK, samples - start))
+        began = time.perf_counter()
+        tips.append(model.tips_of(configurations))
+        duration += time.perf_counter() - began
+        use.append(limits.use(configurations))
+    return Workspace(np.concatenate(tips), np.concatenate(use), duration)
+
+
+def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
+    """Yield what `softarm workspace` prints."""
+    tips = workspace.tips
+    radius_mm = 1e3 * np.linalg.norm(tips[:, :2], axis=1)
+    low_mm, high_mm = 1e3 * tips[:, 2].min(), 1e3 * tips[:, 2].max()
+    yield f'{rig.name}: {len(tips)} configurations within the limits of {rig.default_model}'
+    yield f'distance from the axis  {radius_mm.min():.1f} to {radius_mm.max():.1f} mm'
+    yield f'height z                {low_mm:.1f} to {high_mm:.1f} mm'
+    yield f'kinematics              {1e6 * workspace.duration_s / len(tips):.2f} us a pose'
+
+
+def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
+    """
+    Write a picture: tips from the side and from above, coloured by the share of the limits used.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+
+    """
+    from softarm_ros.cli.report_plotting import new_figure, save
+
+    tips = 1e3 * workspace.tips[:_DRAWN]
+    use = workspace.use[:_DRAWN]
+    figure = new_figure(3.8)
+    side, above = figure.subplots(1, 2)
+    slab = np.abs(tips[:, 1]) < 0.25 * np.abs(tips[:, 0]) + 1e3 * _CELL_M
+    _scatter(side, np.stack([tips[slab, 0], tips[slab, 2]]), use[slab], ('x', 'z'))
+    shown = _scatter(above, tips[:, :2].T, use, ('x', 'y'))
+    side.plot([0.0, 0.0], [0.0, 1e3 * rig.model().rest_length_m], color='black', linewidth=2.0)
+    figure.colorbar(shown, ax=above, label='largest share of a limit used', shrink=0.8)
+    side.set_title('side, tips near the plane y = 0; black: the arm at rest', fontsize=8.0)
+    above.set_title('from above', fontsize=8.0)
+    try:
+        return save(figure, path)
+    except OSError as error:
+        raise UsageError(f'--image {path}: cannot be written ({error.strerror})') from None
+
+
+def _scatter(axes: Axes, points: Array, use: Array, names: tuple[str, str]) -> PathCollection:
+    axes.set_aspect('equal')
+    axes.set_xlabel(f'{names[0]} [mm]')
+    axes.set_ylabel(f'{names[1]} [mm]')
+    return axes.scatter(points[0], points[1], c=use, s=1.0, cmap='viridis', linewidths=0.0)

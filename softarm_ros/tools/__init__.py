@@ -1,1 +1,0 @@
-"""Command line, reports, identification and benchmarks."""

@@ -1,0 +1,363 @@
+"""The plain commands, through the runner and as a process."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import softarm_ros
+from softarm_ros.cli import cli_errors, commands
+from softarm_ros.cli.commands import SUMMARIES
+from softarm_ros.cli.main import app
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.urdf import build_urdf
+
+REPOSITORY = Path(__file__).parents[2]
+RIG = REPOSITORY / 'test' / 'rigs' / 'two_sections.yaml'
+ANSI = re.compile(r'\x1b\[[0-9;]*m')
+
+
+def softarm(*arguments):
+    """Run a command in this process; return (exit status, stdout, stderr)."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, ANSI.sub('', result.stdout), ANSI.sub('', result.stderr)
+
+
+def process(*arguments, cwd=REPOSITORY):
+    environment = {**os.environ, 'PYTHONPATH': str(REPOSITORY)}
+    return subprocess.run(
+        [sys.executable, '-m', 'softarm_ros.cli', *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def numbers_after(label, text):
+    line = next(line for line in text.splitlines() if line.startswith(label))
+    return [float(x) for x in re.findall(r'-?\d+\.\d+', line)]
+
+
+# -- help, version, usage ---------------------------------------------------------------------
+
+
+def test_version():
+    assert softarm('--version') == (0, f'softarm_ros {softarm_ros.__version__}\n', '')
+
+
+def test_help_lists_every_command_with_what_it_does():
+    status, out, _ = softarm('--help')
+    assert status == 0
+    for name in SUMMARIES:
+        assert re.search(rf'^.?\s*{name}\s+\S+', out, re.MULTILINE), name
+    assert 'softarm rigs' in out and 'softarm check my_arm.yaml' in out
+
+
+def test_every_module_of_the_commands_is_listed():
+    folder = Path(commands.__file__).parent
+    modules = {path.stem for path in folder.glob('*.py')} - {'__init__'}
+    assert modules == set(SUMMARIES)
+
+
+@pytest.mark.parametrize('name', SUMMARIES)
+def test_the_listed_summary_is_that_of_the_command(name):
+    command = get_command(import_module(f'{commands.__name__}.{name}').app)
+    assert command.name == name
+    assert command.help.partition('\n')[0] == SUMMARIES[name]
+
+
+def test_a_misspelt_command_is_guessed():
+    _, _, err = softarm('rgis')
+    assert "Did you mean 'rigs'" in err
+
+
+# pydantic is not among them: typer itself imports it for the parameters of a command.
+HEAVY = ('matplotlib', 'numba', 'numpy', 'rclpy', 'scipy', 'softarm_reproduction')
+HEAVY += ('softarm_ros.rigs', 'softarm_ros.cli.run_command')
+
+
+@pytest.mark.parametrize('arguments', [['--help'], ['--version'], ['run', '--help']])
+def test_help_imports_nothing_heavy_and_no_other_command(arguments):
+    code = (
+        'import sys\n'
+        'from softarm_ros.cli.main import app\n'
+        f'try: app({arguments!r})\n'
+        'except SystemExit: pass\n'
+        'ours = [m for m in sys.modules if m.startswith("softarm_ros.cli.commands.")]\n'
+        f'print(ours, [m for m in {HEAVY} if m in sys.modules])'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=REPOSITORY,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    last = done.stdout.splitlines()[-1]
+    ours = [f'softarm_ros.cli.commands.{name}' for name in arguments if name in SUMMARIES]
+    assert last == f'{ours} []'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['frobnicate'], "No such command 'frobnicate'"),
+        (['check'], 'Missing argument'),
+        (['model', 'cable_arm', 'sideways'], 'sideways'),
+        (['urdf', 'cable_arm', '--links', '0'], '--links'),
+        (['urdf', 'cable_arm', '--lniks', '3'], '--lniks'),
+    ],
+)
+def test_wrong_usage_is_status_2(arguments, message):
+    status, out, err = softarm(*arguments)
+    assert (status, out) == (2, '')
+    assert message in err
+
+
+# -- rigs and check ---------------------------------------------------------------------------
+
+
+def test_rigs():
+    status, out, _ = softarm('rigs')
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == [r.name for r in list_rigs()]
+    for line, info in zip(out.splitlines(), list_rigs()):
+        assert line.endswith(info.description)
+
+
+def test_check_good_rigs_by_name_and_file():
+    status, out, err = softarm('check', 'cable_arm_single', RIG)
+    assert (status, err) == (0, '')
+    assert 'OK cable_arm_single: cable_arm_single' in out
+    assert f'OK {RIG}: cable_arm' in out
+    assert '246.0 mm at rest' in out and '123.0 mm at rest' in out
+    assert '6: proximal_1, proximal_2, proximal_3, distal_1, distal_2, distal_3' in out
+    assert 'control 100 Hz, feedback 100 Hz' in out
+
+
+def test_trajectories_of_the_shipped_rigs_are_within_reach():
+    names = [info.name for info in list_rigs()]
+    status, out, _ = softarm('check', *names)
+    assert status == 0 and out.count('OK ') == len(names)
+    assert 'warning' not in out
+
+
+def test_check_reach_is_that_of_the_geometry():
+    """One section: the tip is farthest from the axis where d/dtheta of its radius vanishes."""
+    section = load_rig('cable_arm_single').sections[0]
+    theta = np.radians(np.linspace(0.01, section.max_bending_angle_deg, 20000))
+    h = section.endcap_length_m
+    radius = section.length_m * (1.0 - np.cos(theta)) / theta + h * np.sin(theta)
+    height = section.length_m * np.sin(theta) / theta + h * (1.0 + np.cos(theta))
+    _, out, _ = softarm('check', 'cable_arm_single')
+    reach = re.search(r'up to ([\d.]+) mm from the axis, z (-?[\d.]+) to ([\d.]+) mm', out)
+    assert float(reach[1]) == pytest.approx(1e3 * radius.max(), abs=0.06)
+    assert float(reach[2]) == pytest.approx(1e3 * height.min(), abs=0.06)
+    assert float(reach[3]) == pytest.approx(123.0, abs=0.06)
+
+
+def test_check_tells_all_problems_of_all_files(tmp_path):
+    bad = tmp_path / 'bad.yaml'
+    text = RIG.read_text().replace('length_m: 0.093 ', 'lenght_m: -0.093 ')
+    bad.write_text(text.replace('default_trajectory: circle', 'default_trajectory: cirle'))
+    missing = tmp_path / 'missing.yaml'
+    status, out, err = softarm('check', bad, 'cable_arm_single', missing)
+    assert status == 1
+    assert 'OK cable_arm_single' in out
+    line = 1 + text[: text.index('lenght_m')].count('\n')
+    assert (
+        f"{bad}:{line}: sections[0].lenght_m = -0.093: unknown field 'lenght_m' "
+        "(did you mean 'length_m'?)\n" in err
+    )
+    assert "default_trajectory = 'cirle': no such trajectory (did you mean 'circle'?)" in err
+    assert f'FAILED {bad}: 2 problems' in err
+    assert f'{missing}: no such file\nFAILED {missing}: 1 problem\n' in err
+
+
+def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
+    path = tmp_path / 'far.yaml'
+    path.write_text(RIG.read_text().replace('radius: 0.1363', 'radius: 0.3'))
+    status, out, _ = softarm('check', path)
+    assert status == 0
+    assert "warning: trajectory 'circle': 120 of 120 points of the path are out of reach" in out
+
+
+# -- model ------------------------------------------------------------------------------------
+
+
+def test_model_forward_reports_what_the_model_says():
+    status, out, _ = softarm('model', 'cable_arm_single', 'forward', '--actuation', '12,-6,-6')
+    assert status == 0
+    shape = load_rig('cable_arm_single').model().forward(np.array([0.012, -0.006, -0.006]))
+    np.testing.assert_allclose(numbers_after('tip  ', out), 1e3 * shape.tip[:3, 3], atol=1e-4)
+    np.testing.assert_allclose(numbers_after('actuation', out), [12.0, -6.0, -6.0])
+    theta, phi = numbers_after('proximal', out)
+    assert theta == pytest.approx(np.degrees(np.linalg.norm(shape.configuration)), abs=1e-3)
+    assert phi == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize('name', ['constant_curvature', 'cable_statics'])
+def test_model_inverse_then_forward_returns_to_the_position(name):
+    target = '-0.08,0.02,0.20'
+    status, out, _ = softarm(
+        'model', 'cable_arm', 'inverse', '--position-m', target, '--model', name
+    )
+    assert status == 0 and out.startswith(f'model         {name}\n')
+    assert numbers_after('residual', out)[0] < 1e-3
+    contraction = ','.join(str(c) for c in numbers_after('actuation', out))
+    status, out, _ = softarm(
+        'model', 'cable_arm', 'forward', '--actuation', contraction, '--model', name
+    )
+    assert status == 0
+    np.testing.assert_allclose(numbers_after('tip  ', out), [-80.0, 20.0, 200.0], atol=5e-3)
+
+
+def test_model_inverse_out_of_reach_is_status_1_and_says_by_how_much():
+    status, out, err = softarm('model', 'cable_arm', 'inverse', '--position-m', '0,0,0.3')
+    assert status == 1
+    assert 'out of reach by 54.0' in err
+    np.testing.assert_allclose(numbers_after('residual', out), [54.0], atol=0.01)
+
+
+def test_model_inverse_beyond_the_actuators(tmp_path):
+    path = tmp_path / 'short.yaml'
+    path.write_text(RIG.read_text().replace('position_max_m: 0.055', 'position_max_m: 0.005'))
+    status, _, err = softarm('model', path, 'inverse', '--position-m', '0.14,0,0.17')
+    assert status == 1
+    assert re.search(r'beyond the actuators: \w+_\d = 0\.\d+ m outside \[-0\.045, 0\.005\] m', err)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['nope', 'forward'], "unknown rig 'nope'; known: 'cable_arm'"),
+        (['cable_arm', 'forward'], 'forward needs --actuation; see softarm model --help'),
+        (['cable_arm', 'inverse'], 'inverse needs --position-m; see softarm model --help'),
+        (
+            ['cable_arm', 'forward', '--actuation', '1,2'],
+            "--actuation '1,2': 2 numbers; expected 6 values in mm: proximal_1, ",
+        ),
+        (
+            ['cable_arm_single', 'forward', '--actuation', '1,x,2'],
+            "--actuation '1,x,2': 'x' is not a number; expected 3 values in mm",
+        ),
+        (
+            ['cable_arm_single', 'forward', '--actuation', '1,nan,2'],
+            "'nan' is not finite",
+        ),
+        (
+            ['cable_arm_single', 'forward', '--actuation', '0,-60,0'],
+            'cable_2 = -0.06 m outside [-0.045, 0.055] m',
+        ),
+        (
+            ['cable_arm_single', 'forward', '--actuation', '9,9,9'],
+            'cables are pulled in against each other',
+        ),
+        (
+            ['cable_arm', 'inverse', '--position-m', '0.1,0.2'],
+            "--position-m '0.1,0.2': 2 numbers; expected x,y,z in m, base frame",
+        ),
+        (
+            ['cable_arm', 'inverse', '--position-m', '0,0,0.2', '--model', 'cable'],
+            "unknown model 'cable'",
+        ),
+    ],
+)
+def test_model_bad_input_is_one_message_and_status_2(arguments, message):
+    status, out, err = softarm('model', *arguments)
+    assert (status, out) == (2, '')
+    assert err.startswith('softarm: ') and len(err.splitlines()) == 1
+    assert message in err
+
+
+# -- urdf -------------------------------------------------------------------------------------
+
+
+def test_urdf_to_stdout_and_to_a_file(tmp_path):
+    expected = build_urdf(load_rig('cable_arm_single'), 4)
+    assert softarm('urdf', 'cable_arm_single', '--links', '4') == (0, expected, '')
+    path = tmp_path / 'arm.urdf'
+    assert softarm('urdf', 'cable_arm_single', '--links', '4', '--output', path) == (0, '', '')
+    assert path.read_text() == expected
+
+
+def test_urdf_that_cannot_be_written(tmp_path):
+    status, out, err = softarm('urdf', 'cable_arm', '--output', tmp_path / 'no' / 'arm.urdf')
+    assert (status, out) == (2, '')
+    assert re.fullmatch(
+        r'softarm: --output .*arm\.urdf: cannot be written \(No such file.*\)\n', err
+    )
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+def test_listed_user_errors_exist():
+    """The names are text; a renamed class must not silently become a traceback."""
+    import importlib
+
+    for name in sorted(cli_errors.USER_ERRORS):
+        module, _, cls = name.rpartition('.')
+        if module.startswith('softarm_ros.nodes'):
+            pytest.importorskip('rosbags')
+        assert issubclass(getattr(importlib.import_module(module), cls), Exception)
+
+
+def test_process_error_has_no_traceback():
+    done = process('check', 'no_such_rig.yaml')
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr == 'no_such_rig.yaml: no such file\nFAILED no_such_rig.yaml: 1 problem\n'
+    done = process('urdf', 'cabel_arm')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr.startswith("softarm: unknown rig 'cabel_arm' (did you mean 'cable_arm'?)")
+    assert 'Traceback' not in done.stderr
+
+
+def test_process_works_from_any_folder(tmp_path):
+    done = process('rigs', cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith('cable_arm ')
+    assert done.stderr == ''
+
+
+def test_unexpected_exception_keeps_its_traceback():
+    code = (
+        'import softarm_ros.rigs.loader as loader\n'
+        'def broken(): raise RuntimeError("a defect")\n'
+        'loader.list_rigs = broken\n'
+        'from softarm_ros.cli.main import app\n'
+        'app(["rigs"])'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert 'Traceback' in done.stderr and 'RuntimeError: a defect' in done.stderr
+
+
+def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
+    image = tmp_path / 'w.png'
+    status, out, _ = softarm('workspace', 'cable_arm', '--samples', '2000', '--image', str(image))
+    assert status == 0
+    assert image.read_bytes().startswith(b'\x89PNG')
+    rig = load_rig('cable_arm')
+    reach = float(re.search(r'to (\d+\.\d) mm', out).group(1))
+    assert 150.0 < reach < 1e3 * rig.model().rest_length_m
+
+
+def test_workspace_picture_in_a_missing_folder(tmp_path):
+    image = tmp_path / 'missing' / 'w.png'
+    status, _, err = softarm('workspace', 'cable_arm', '--samples', '10', '--image', str(image))
+    assert status == 2
+    assert f'--image {image}: cannot be written' in err

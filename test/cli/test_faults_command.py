@@ -1,0 +1,65 @@
+"""`softarm faults`: tables, exit status, and what is refused."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from softarm_ros.cli.faults_command import bar
+from softarm_ros.cli.main import app
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
+
+RIG, PATH = 'cable_arm_single', 'circle_small'
+
+
+def softarm(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def trial(fault, *, noticed='x', after=0.1, deviation=0.001):
+    return Trial(fault, False, noticed, after, after, deviation, deviation)
+
+
+def test_every_fault_is_tried_and_the_bars_decide(tmp_path):
+    file = tmp_path / 'faults.json'
+    result = softarm('faults', RIG, '--trajectory', PATH, '--json', file)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(file.read_text())
+    tried = [row['fault'] for row in rows if not row['at_rest']]
+    assert [f'cameras {kind}' for kind in CAMERA_FAULTS] == tried[: len(CAMERA_FAULTS)]
+    assert any(fault.startswith('cable snap') for fault in tried)
+    assert all(row['bar_met'] is not False for row in rows)
+    assert 'repeats itself' in rows[0]['noticed_by']
+
+
+def test_clean_runs_have_no_alarm_and_show_the_margins():
+    result = softarm('faults', RIG, '--trajectory', PATH, '--clean', '--seeds', 2)
+    assert result.exit_code == 0, result.output
+    assert '0 false alarms in 2 runs of 2' in result.output
+    limit = load_rig(RIG).supervisor.feedback_watch.max_drift_m
+    assert f'of {1e3 * limit:g}' in result.output
+
+
+def test_a_path_belongs_to_one_rig():
+    result = softarm('faults', '--trajectory', PATH)
+    assert result.exit_code == 2
+    assert 'belongs to one RIG' in result.output
+
+
+@pytest.mark.parametrize(
+    ('tried', 'met'),
+    [
+        (trial('cameras freeze', after=0.5), True),
+        (trial('cameras freeze', after=0.51), False),
+        (trial('cameras freeze', deviation=0.011), False),
+        (trial('cameras room', noticed=''), False),
+        (trial('cable snap cable_1', after=1.0), True),
+        (trial('cable snap cable_1', after=1.1), False),
+        (trial('cable snap cable_1', noticed='', after=None), None),
+        (trial('cable snap cable_1', noticed='', after=None, deviation=0.02), False),
+        (trial('cameras old', after=3.0), None),
+    ],
+)
+def test_the_bars(tried, met):
+    assert bar(tried, 0.2) is met

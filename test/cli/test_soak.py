@@ -1,0 +1,58 @@
+"""What a soak counts, from summaries of real runs."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from softarm_ros.cli.beginning import beginning
+from softarm_ros.cli.soak import TABLE_WIDTH, SoakOptions, SoakRow, soak_table
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.direct import run_direct
+
+RIG = 'cable_arm_single'
+
+
+@pytest.fixture(scope='module')
+def records(tmp_path_factory):
+    rig = load_rig(RIG)
+    path = beginning(rig, 0.01, tmp_path_factory.mktemp('soak'))
+    return [run_direct(rig, path, laps=1, seed=seed) for seed in (0, 1, 2)]
+
+
+def printed(row, options):
+    text = io.StringIO()
+    Console(file=text, width=TABLE_WIDTH).print(soak_table([row], options))
+    return text.getvalue()
+
+
+def test_the_stretch_is_as_long_as_asked(records):
+    path = records[0].path
+    length = np.linalg.norm(np.diff(path, axis=0), axis=1).sum()
+    assert length == pytest.approx(0.01, rel=0.01)
+    # It begins where the whole path does.
+    whole = run_direct(load_rig(RIG), None, laps=1, seed=0).path
+    np.testing.assert_allclose(path[0], whole[0], atol=1e-6)
+
+
+def test_medians_are_compared_and_every_run_counts(records):
+    runs = [record.summary() for record in records]
+    means = tuple(record.error().mean for record in records)
+    row = SoakRow(RIG, tuple(runs), means)
+    assert row.completed == 3
+    assert row.error_ratio == pytest.approx(1.0)
+    assert SoakRow(RIG, tuple(runs), tuple(0.5 * m for m in means)).error_ratio == pytest.approx(2)
+    text = printed(row, SoakOptions(starts=3))
+    assert '3/3' in text
+    assert '1.00: ' in text
+    assert f'0/{sum(run["loop"]["cycles"] for run in runs)}' in text
+
+
+def test_a_run_that_left_nothing_is_counted_as_not_completed(records):
+    row = SoakRow(RIG, (records[0].summary(), {'completed': False, 'why': 'killed'}), (0.001,))
+    assert row.completed == 1
+    assert '1/2' in printed(row, SoakOptions(starts=2))
+    nothing = SoakRow(RIG, ({'completed': False, 'why': 'killed'},), (0.001,))
+    assert np.isnan(nothing.error_ratio)
+    assert '0/1' in printed(nothing, SoakOptions(starts=1))
