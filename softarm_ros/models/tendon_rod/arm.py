@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from softarm_ros.geometry.poses import pose
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -16,7 +15,8 @@ from softarm_ros.models.arm_model import (
     Vector3,
 )
 from softarm_ros.models.cosserat.config import CosseratConfig
-from softarm_ros.models.tendon_rod.pose_search import TOLERANCE_M, WantedPose, search_pose
+from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.tendon_rod.inverse import TensionProblem
 from softarm_ros.models.tendon_rod.tension_choice import easiest_tensions
 
 ROUNDING_N = 1e-6  # by how much a tension may leave its range: rounding of sums
@@ -57,7 +57,7 @@ class TendonRodModel(ABC):
                     f'of {cable.name}, {cable.max_tension_N:g} N'
                 )
         self.pretension_N = np.full(len(config.cables), float(pretension_N))
-        _, jacobian = self._pose_and_jacobian(self.pretension_N, ZERO3)
+        _, jacobian = self.pose_and_jacobian(self.pretension_N, ZERO3)
         gain = float(np.max(np.linalg.norm(jacobian[:3], axis=0)))
         if gain == 0.0:
             raise ModelError('no cable moves the tip')
@@ -72,7 +72,7 @@ class TendonRodModel(ABC):
         """Return the static shape under tensions (cables,) [N] and a load at the tip."""
 
     @abstractmethod
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+    def pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
         """Return the tip (4, 4) and its twist by tension (6, cables), linear rows first."""
 
     # -- what follows from it ---------------------------------------------------------------
@@ -105,7 +105,7 @@ class TendonRodModel(ABC):
     def preferred_configuration(self, configuration: Array) -> Array:
         """Return the tensions (cables,) of least size over the pretension with the same tip."""
         tensions = self._within_range(configuration)
-        _, jacobian = self._pose_and_jacobian(tensions, ZERO3)
+        _, jacobian = self.pose_and_jacobian(tensions, ZERO3)
         return easiest_tensions(jacobian[:3], tensions, self.pretension_N, self.max_tension_N)
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
@@ -135,29 +135,13 @@ class TendonRodModel(ABC):
             If there is no equilibrium to start from.
 
         """
-        target = pose(np.eye(3) if orientation is None else orientation, position)
-        if not np.isfinite(target).all():
-            raise ValueError(f'target pose {target.tolist()} is not finite')
-        start = self.pretension_N if guess is None else self._tensions(guess)
-        wanted = WantedPose(target, orientation is not None, 0.5 * self.rest_length_m)
-        found = search_pose(
-            lambda tensions: self._pose_and_jacobian(tensions, tip_force),
-            wanted,
-            start,
-            self.pretension_N,
-            self.max_tension_N,
-        )
-        shape = self.forward(found.tensions, tip_force)
-        residual = float(np.linalg.norm(wanted.miss_of(shape.tip)))
-        message = found.message
-        if found.converged and residual > TOLERANCE_M:
-            # The search went from shape to shape; loaded from rest, the arm takes another one.
-            message = f'these tensions have several shapes: from rest {1e3 * residual:.3g} mm left'
-        return InverseSolution(found.tensions, shape, residual, residual <= TOLERANCE_M, message)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self._tensions(guess)
+        return find_pose(TensionProblem(self, tip_force), target, start)
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per tension (6, cables) [m/N, rad/N], base frame."""
-        return self._pose_and_jacobian(self._within_range(actuation), ZERO3)[1].copy()
+        return self.pose_and_jacobian(self._within_range(actuation), ZERO3)[1].copy()
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape for tensions (cables,) [N]."""
@@ -166,12 +150,12 @@ class TendonRodModel(ABC):
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] for tensions (n, cables)."""
         rows = np.atleast_2d(np.asarray(configurations, dtype=float))
-        tips = [self._pose_and_jacobian(self._within_range(row), ZERO3)[0] for row in rows]
+        tips = [self.pose_and_jacobian(self._within_range(row), ZERO3)[0] for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return the tip position (3,) [m] and its derivative (3, cables) [m/N]."""
-        tip, jacobian = self._pose_and_jacobian(self._within_range(configuration), ZERO3)
+        tip, jacobian = self.pose_and_jacobian(self._within_range(configuration), ZERO3)
         return tip[:3, 3].copy(), jacobian[:3].copy()
 
     def actuation_of(self, configuration: Array) -> Array:

@@ -65,7 +65,8 @@ class ConstantCurvatureTendonRod(TendonRodModel):
             tips.append(base)
         return Shape(base.copy(), np.array(tips), tensions, lambda n: self._centerline(twists, n))
 
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+    def pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+        """Return the tip (4, 4) and its twist by tension (6, cables), linear rows first."""
         _refuse_load(tip_force, ZERO3)
         base = np.eye(4)
         columns = np.zeros((6, len(tensions)))  # twists at the base's origin, base axes

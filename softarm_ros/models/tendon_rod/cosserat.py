@@ -56,7 +56,8 @@ class CosseratTendonRod(TendonRodModel):
         shape = self._arm.forward(tensions, self._force(tip_force), tip_moment)
         return Shape(shape.tip, shape.section_tips, tensions, shape.sample_centerline)
 
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+    def pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+        """Return the tip (4, 4) and its twist by tension (6, cables), linear rows first."""
         force = self._force(tip_force)
         last = self._last
         if (
