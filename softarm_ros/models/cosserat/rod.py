@@ -183,7 +183,7 @@ class CosseratRod:
         tip_moment: Vector3 = ZERO3,
         connector_wrenches: Array | None = None,
         gravity: Vector3 | None = None,
-        warm: bool = False,
+        near: RodState | None = None,
         tolerance_rad: float = 1e-11,
         search: bool = True,
     ) -> RodState:
@@ -203,8 +203,8 @@ class CosseratRod:
             Forces and moments at the distal faces of the connectors, base frame.
         gravity : (3,)
             Instead of the configured one [m/s^2].
-        warm : bool
-            Start from the last solution; else from the arm at rest.
+        near : RodState
+            Solution under similar loads to start from; else from the arm at rest.
         tolerance_rad : float
             Rotation by which the base may be missed (1e-6 at least where the arm is so long and
             heavy that it takes multiple shooting).
@@ -213,7 +213,9 @@ class CosseratRod:
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
-        status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
+        if near is not None:
+            self.resume(near)
+        status, error, regular, shots, reached = self.equilibrate(near is not None, tolerance_rad)
         regular = status == OK and self.is_stable()
         message = ''
         if status == OK and not regular:
@@ -255,6 +257,12 @@ class CosseratRod:
             self._fine,
             Trace(*(array.copy() for array in self._trace)),
         )
+
+    def resume(self, state: RodState) -> None:
+        """Put a solution of this arm back into the work space; its loads are not part of it."""
+        self._tip_rotation[:] = state.tip_rotation
+        self._trace.strains[:] = state.trace.strains
+        self._warm = state.converged
 
     def is_stable(self) -> bool:
         """Look at the solution itself; leaves its strains converged to rounding."""
