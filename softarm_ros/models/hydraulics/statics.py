@@ -23,13 +23,14 @@ from softarm_ros.models.arm_model import ZERO3, Array, InverseSolution, ModelErr
 from softarm_ros.models.dynamics.layout import Loads
 from softarm_ros.models.dynamics.tangents import Equilibrium, equilibrium
 from softarm_ros.models.hydraulics.held_shape import HeldShape, ShapeHolder
-from softarm_ros.models.hydraulics.pose_search import PoseSearch
+from softarm_ros.models.hydraulics.inverse import HeldShapeProblem
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
     HydraulicSectionConfig,
     Surroundings,
 )
 from softarm_ros.models.hydraulics.sections import chamber_drive
+from softarm_ros.models.inverse import find_pose, pose_target
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
 _LARGEST_CONDITION = 1e3  # of pressures to resultants, in units of lever and area
@@ -98,7 +99,6 @@ class HydraulicStatics:
         self._to_pressure = np.linalg.inv(self.pressure_map)
         self._held: dict[bytes, HeldShape] = {}
         self._rest = self.configuration_of(np.full(len(self.chambers), preload_Pa))
-        self._search = PoseSearch(self)
 
     # Names and sizes.
 
@@ -174,7 +174,7 @@ class HydraulicStatics:
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 s,), twisted as the weight twists it."""
-        return self._shape(self.held(configuration).strains)
+        return self.shape_of_held(self.held(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of configurations (n, 3 s)."""
@@ -293,9 +293,16 @@ class HydraulicStatics:
         `orientation` (3, 3) may be given as well; `guess` are pressures to start from. The search
         prefers sections bent alike (see `preferred_configuration`).
         """
-        return self._search.find(position, orientation, guess, tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self.configuration_of(guess)
+        problem = HeldShapeProblem(self, tip_force, target.with_orientation)
+        return find_pose(problem, target, start)
 
     # Inside.
+
+    def shape_of_held(self, held: HeldShape) -> Shape:
+        """Return the shape of a balance."""
+        return self._shape(held.strains)
 
     def loaded(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> Loads:
         """Return gravity with a load at the tip."""
