@@ -32,9 +32,10 @@ from softarm_ros.models.cable_driven.constant_curvature_kernels import (
 from softarm_ros.models.cable_driven.inverse import BendProblem
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.posture import PlainPostures
 
 
-class BendingArm(ABC):
+class BendingArm(PlainPostures, ABC):
     """
     Arm of cable-driven sections in series; implements `ArmModel` but for the cables.
 

@@ -62,7 +62,7 @@ class LeastTensions(SteppedProblem):
 
         def derivative() -> Array:
             rod.load(unknowns, force)
-            rod.resume(state)
+            rod.resume(state.start)
             return rod.derivatives().tip_by_tension
 
         return Place(unknowns, state.tip, derivative, wish=np.zeros(len(unknowns)), state=state)
@@ -130,7 +130,7 @@ def tensions_of_lengths(
         if worst <= tolerance_m:
             return TensionSolution(tensions, state, worst, True)
         rod.load(tensions, tip_force, tip_moment)
-        rod.resume(state)
+        rod.resume(state.start)
         softness = rod.derivatives().contraction_by_tension
         softness = 0.5 * (softness + softness.T)
         scale = float(np.trace(softness))

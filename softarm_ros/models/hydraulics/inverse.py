@@ -46,6 +46,7 @@ class HeldShapeProblem(SteppedProblem):
         distance = float(np.linalg.norm(towards))
         towards = towards / distance if distance > 1e-9 else np.array([1.0, 0.0])
         ranked = []
+        held = None
         for outer in (1.0, 2.0, 0.5, -1.0):  # bend of the other sections over the first one's
             for angle in np.linspace(0.05, 0.9, 8):
                 configuration = model.rest_configuration.reshape(-1, 3)
@@ -54,9 +55,11 @@ class HeldShapeProblem(SteppedProblem):
                     configuration[k, :2] = min(max(bend, -most), most) * towards
                 one = configuration.ravel()
                 try:
-                    miss = float(np.linalg.norm(model.tips_of(one)[0] - target.position))
+                    held = model.held(one, held)
                 except ModelError:
                     continue
+                tip = model.arm.node_poses(held.strains)[-1, :3, 3]
+                miss = float(np.linalg.norm(tip - target.position))
                 # A radian of bending is worth a quarter of the arm's length: rather bend less.
                 bending = float(np.linalg.norm(configuration[:, :2]))
                 ranked.append((miss + 0.25 * bending * model.rest_length_m, one))

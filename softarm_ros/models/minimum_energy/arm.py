@@ -38,6 +38,7 @@ from softarm_ros.models.minimum_energy.rod import (
     RodEquilibrium,
     node_poses,
 )
+from softarm_ros.models.posture import PlainPostures
 
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
@@ -69,7 +70,7 @@ class MuscleEquilibrium:
     iterations: int
 
 
-class MinimumEnergyArm:
+class MinimumEnergyArm(PlainPostures):
     """
     Arm whose muscles are springs of commanded rest length around an elastic backbone.
 

@@ -17,11 +17,12 @@ from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, finite_vector
 from softarm_ros.models.pneumatic.extension_problem import ExtensionProblem
+from softarm_ros.models.posture import PlainPostures
 
 _SCALE_RADIANS = 2.0  # bend that moves the tip by about the length of the arm
 
 
-class ChamberArm:
+class ChamberArm(PlainPostures):
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 

@@ -35,8 +35,9 @@ class TensionProblem(SteppedProblem):
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of tensions (cables,) [N]."""
-        tip, twist = self._model.pose_and_jacobian(unknowns, self._tip_force)
-        return Place(unknowns, tip, lambda: twist, wish=self._rest)
+        start = None if near is None else near.state
+        solved = self._model.solve_tip(unknowns, self._tip_force, start)
+        return Place(unknowns, solved.tip, lambda: solved.twist, wish=self._rest, state=solved)
 
     def effort(self, end: End) -> float:
         """Return the size of the tensions above the pretension [N]."""
