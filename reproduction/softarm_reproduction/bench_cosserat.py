@@ -208,8 +208,9 @@ def reference_tip(
 
 
 def _tip_at(rod: CosseratRod, warm: bool, case: tuple[Array, Vector3, Vector3]) -> Array:
+    """Return the tip (4, 4) [m], `warm` from what the rod solved last."""
     rod.load(*case)
-    status, _, stable, _, _ = rod.equilibrate(warm)
+    status, _, stable, _, _ = rod.equilibrate(rod.start if warm else None)
     if status or not stable:
         raise RuntimeError(f'no stable equilibrium for {case}')
     return rod.tip_pose()

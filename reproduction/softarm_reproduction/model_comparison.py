@@ -61,7 +61,7 @@ def compare(gravity: Vector, repeats: int = REPEATS) -> list[ModelShape]:
     """Return the shapes of all models under the same cable tension; Cosserat rod first."""
     one_segment = two_segment_arm(steps=20, extensible=False, segments=1)
     cosserat = CosseratArm(one_segment.model_copy(update={'gravity_m_s2': gravity}))
-    reference = cosserat.rod.solve(TENSIONS, warm=False)
+    reference = cosserat.rod.solve(TENSIONS)
     contractions, tip = reference.contractions, reference.tip
     arm, drive = _dynamic_arm()
     loads = arm.loads(

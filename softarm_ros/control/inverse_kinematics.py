@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
 
@@ -44,6 +44,7 @@ class InverseKinematics:
     ) -> None:
         self.model = model
         self.limits = limits
+        self._posture: Posture | None = None  # the last one: the next is near to it
         self._pretension = 0.0
         self._full_pretension = pretension_m
         self._pretension_step = pretension_step_m
@@ -70,6 +71,7 @@ class InverseKinematics:
         for name, value in zip(names, values):
             if not np.isfinite(value):
                 raise ValueError(f'{name} = {value}: expected a finite number')
-        actuation = self.limits.check(self.model.actuation_of(values))
+        self._posture = self.model.posture_of(values, self._posture)
+        actuation = self.limits.check(self._posture.actuation)
         self._pretension = min(self._pretension + self._pretension_step, self._full_pretension)
         return np.minimum(actuation + self._pretension, self.limits.position_max)

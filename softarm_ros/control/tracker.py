@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
 
@@ -76,9 +76,10 @@ class Tracker:
 
     def reset(self, configuration: Array) -> None:
         """Start at rest from a configuration (dof,), without integral memory."""
-        self.configuration = np.array(configuration, dtype=float)
-        self.actuation = self.model.actuation_of(self.configuration)
-        self._rate = np.zeros(len(self.limits.names))
+        posture = self.model.posture_of(configuration)
+        self._rate = np.zeros(len(posture.actuation))  # a configuration out of reach is refused
+        self._posture = posture
+        self._seen: Posture | None = None  # where the arm was measured last
         self._integral = np.zeros(3)
 
     def halt(self) -> None:
@@ -87,7 +88,17 @@ class Tracker:
 
     def tip(self) -> Array:
         """Return the tip position (3,) [m] that the model gives for the present command."""
-        return self.model.tip_and_jacobian(self.configuration)[0]
+        return self._posture.tip.copy()
+
+    @property
+    def configuration(self) -> Array:
+        """The present configuration command (dof,)."""
+        return self._posture.configuration
+
+    @property
+    def actuation(self) -> Array:
+        """Actuator command (m,) that belongs to the present configuration."""
+        return self._posture.actuation
 
     def step(
         self, velocity: Array, error: Array, period_s: float, measured: Array | None = None
@@ -107,13 +118,11 @@ class Tracker:
             Measured configuration, where the Jacobian is taken; the commanded one without it.
 
         """
-        at = self.configuration if measured is None else measured
-        _, J = self.model.tip_and_jacobian(at)
+        J = self._jacobian(measured)
         correction, saturated = self._correction(error)
         wanted = velocity + correction
-        A = self.model.actuation_jacobian(self.configuration)
-        q_rate, bounded = self._solve(J, wanted, A, period_s)
-        configuration, actuation, scale = self._advance(q_rate, period_s)
+        q_rate, bounded = self._solve(J, wanted, self._posture.actuation_jacobian, period_s)
+        posture, scale = self._advance(q_rate, period_s)
         shortfall = float(np.linalg.norm(wanted - J @ q_rate * scale))
         follows = shortfall <= _FOLLOWS * float(np.linalg.norm(wanted))
         # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
@@ -122,9 +131,16 @@ class Tracker:
         )
         if follows and not limited and not saturated:
             self._integral += error * period_s
-        self._rate = (actuation - self.actuation) / period_s
-        self.configuration, self.actuation = configuration, actuation
-        return TrackerStep(configuration, actuation, shortfall, limited)
+        self._rate = (posture.actuation - self.actuation) / period_s
+        self._posture = posture
+        return TrackerStep(self.configuration, self.actuation, shortfall, limited)
+
+    def _jacobian(self, measured: Array | None) -> Array:
+        """Return the tip's Jacobian (3, dof) where the arm is, as far as that is known."""
+        if measured is None:
+            return self._posture.tip_jacobian
+        self._seen = self.model.posture_of(measured, self._seen or self._posture)
+        return self._seen.tip_jacobian
 
     def _correction(self, error: Array) -> tuple[Array, bool]:
         correction = (
@@ -139,8 +155,7 @@ class Tracker:
         gain = self.config.straightening_gain_1_s
         if gain == 0.0:
             return np.zeros(self._dof)
-        wanted = self.model.preferred_configuration(self.configuration)
-        return np.asarray(gain * (wanted - self.configuration))
+        return np.asarray(gain * (self._posture.preferred - self.configuration))
 
     def _solve(self, J: Array, wanted: Array, A: Array, period_s: float) -> tuple[Array, bool]:
         """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
@@ -171,7 +186,7 @@ class Tracker:
         bounded = bool(np.any(held & np.any(rows != 0.0, axis=1)))
         return np.asarray(x) * scale, bounded
 
-    def _advance(self, q_rate: Array, period_s: float) -> tuple[Array, Array, float]:
+    def _advance(self, q_rate: Array, period_s: float) -> tuple[Posture, float]:
         """Integrate (eq. 37); shorten the step until the command respects the limits."""
         limits = self.limits
         reach = limits.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * limits.rounding
@@ -180,23 +195,25 @@ class Tracker:
             configuration = self.configuration_limits.clipped(
                 self.configuration + scale * period_s * q_rate
             )
-            actuation = self.model.actuation_of(configuration)
-            if not self._inside(actuation):
+            posture = self.model.posture_of(configuration, self._posture)
+            if not self._inside(posture.actuation):
                 # Tangential to a limit: curvature alone leads outside. Slide along it.
-                configuration, actuation = self._pulled_inside(configuration, actuation)
-            if self._inside(actuation) and np.all(np.abs(actuation - self.actuation) <= reach):
-                return configuration, actuation, scale
+                posture = self._pulled_inside(posture)
+            change = np.abs(posture.actuation - self.actuation)
+            if self._inside(posture.actuation) and np.all(change <= reach):
+                return posture, scale
             scale *= 0.5
-        return self.configuration.copy(), self.actuation.copy(), 0.0
+        return self._posture, 0.0
 
     def _inside(self, actuation: Array) -> bool:
         low, high, slack = self.limits.position_min, self.limits.position_max, self.limits.rounding
         return bool(np.all(actuation >= low - slack) and np.all(actuation <= high + slack))
 
-    def _pulled_inside(self, configuration: Array, actuation: Array) -> tuple[Array, Array]:
-        """Return the nearest configuration whose actuation is within range, to first order."""
+    def _pulled_inside(self, posture: Posture) -> Posture:
+        """Return the nearest posture whose actuation is within range, to first order."""
+        actuation = posture.actuation
         excess = actuation - np.clip(actuation, self.limits.position_min, self.limits.position_max)
-        A = self.model.actuation_jacobian(configuration) * self._scale
+        A = posture.actuation_jacobian * self._scale
         change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
-        pulled = self.configuration_limits.clipped(configuration - change)
-        return pulled, self.model.actuation_of(pulled)
+        pulled = self.configuration_limits.clipped(posture.configuration - change)
+        return self.model.posture_of(pulled, posture)

@@ -57,9 +57,50 @@ class InverseSolution:
     message: str = ''
 
 
+class Posture(Protocol):
+    """
+    A model at one configuration; arrays are shared, not to be written to.
+
+    Models keep nothing between calls. Whoever asks in a loop keeps the posture and hands it back
+    as `near` where the next one is sought.
+    """
+
+    @property
+    def configuration(self) -> Array:
+        """The configuration (dof,)."""
+        ...
+
+    @property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        ...
+
+    @property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the configuration (3, dof)."""
+        ...
+
+    @property
+    def actuation(self) -> Array:
+        """Actuation (m,) that holds the configuration without load."""
+        ...
+
+    @property
+    def actuation_jacobian(self) -> Array:
+        """Derivative of the actuation by the configuration (m, dof)."""
+        ...
+
+    @property
+    def preferred(self) -> Array:
+        """Configuration (dof,) that the tracker's null space pulls to from here."""
+        ...
+
+
 class ArmModel(Protocol):
     """
     Mechanics of one arm: actuation <-> configuration <-> shape.
+
+    Answers depend on the arguments alone, not on what was asked before.
 
     `configuration` of the cable-driven models holds, per section, the bending vector
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
@@ -162,6 +203,15 @@ class ArmModel(Protocol):
 
     def configuration_of(self, actuation: Array) -> Array:
         """Return the configuration (dof,) an actuation leads to without load."""
+        ...
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """
+        Return what holds at a configuration (dof,), to be asked more than once.
+
+        `near` is the posture of a similar configuration of this model. It shortens the search
+        and changes the answer by no more than the accuracy of the solution.
+        """
         ...
 
 

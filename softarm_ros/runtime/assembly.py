@@ -16,7 +16,7 @@ from softarm_ros.control.pressure_watch import PressureWatch
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.trajectory import Trajectory
-from softarm_ros.models.arm_model import ArmModel, Array
+from softarm_ros.models.arm_model import ArmModel, Array, Posture
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
@@ -226,9 +226,13 @@ def build_feedback_watch(
     """
     arm = rig.model() if rig.model_name(model) == rig.default_model else None
 
+    posture: Posture | None = None
+
     def tip_of(configuration: Array) -> Array:
+        nonlocal posture
         assert arm is not None
-        return arm.tip_and_jacobian(configuration)[0]
+        posture = arm.posture_of(configuration, posture)
+        return posture.tip
 
     if arm is not None:
         tip_of(arm.rest_configuration)  # loads compiled code now, not in motion

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
 _SAMPLES = 60
@@ -34,7 +34,11 @@ def plan_move(
 ) -> ConfigurationMove:
     """Return the quickest move of at least `least_s` [s] within speed and acceleration limits."""
     r = np.linspace(0.0, 1.0, _SAMPLES)
-    commands = np.array([model.actuation_of(start + (goal - start) * _blend(x)) for x in r])
+    posture: Posture | None = None
+    commands = np.empty((_SAMPLES, len(limits.names)))
+    for command, x in zip(commands, r):
+        posture = model.posture_of(start + (goal - start) * _blend(x), posture)
+        command[:] = posture.actuation
     step = r[1] - r[0]
     first = np.max(np.abs(np.diff(commands, axis=0)), axis=0) / step
     second = np.max(np.abs(np.diff(commands, 2, axis=0)), axis=0) / step**2

@@ -185,7 +185,7 @@ def test_inverse_with_orientation_keeps_it(identified):
 def test_out_of_reach_is_told(identified):
     found = identified.inverse((0.5, 0.0, 0.3))
     assert not found.converged
-    assert 'out of reach' in found.message
+    assert 'not reached' in found.message and 'mm left' in found.message
 
 
 @quick

@@ -8,6 +8,7 @@ from scipy.optimize import least_squares
 
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.bounded_least_squares import bounded_least_squares
 from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
@@ -18,7 +19,6 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.models.tendon_rod.constant_curvature import ConstantCurvatureTendonRod
 from softarm_ros.models.tendon_rod.cosserat import CosseratTendonRod
-from softarm_ros.models.tendon_rod.tension_choice import bounded_least_squares
 
 STEEL = dict(young_modulus_Pa=210e9, poisson_ratio=0.3, density_kg_m3=7850.0)
 EI = 210e9 * 0.023 * 0.0003**3 / 12.0

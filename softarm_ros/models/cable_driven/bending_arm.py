@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -30,11 +29,13 @@ from softarm_ros.models.cable_driven.constant_curvature_kernels import (
     tip_jacobian_into,
     tips_into,
 )
-from softarm_ros.models.cable_driven.pose_search import PoseSearch
+from softarm_ros.models.cable_driven.inverse import BendProblem
 from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.posture import PlainPostures
 
 
-class BendingArm(ABC):
+class BendingArm(PlainPostures, ABC):
     """
     Arm of cable-driven sections in series; implements `ArmModel` but for the cables.
 
@@ -68,11 +69,8 @@ class BendingArm(ABC):
         ]
         self._paths = [self._cable_paths(k) for k in range(len(self.sections))]
         self._lengths = np.array([[s.length_m, s.endcap_length_m] for s in self.sections])
-        self._search = PoseSearch(
-            self._lengths,
-            np.radians([s.max_bending_angle_deg for s in self.sections]),
-            self._paths,
-        )
+        self._rest_length_m = float(np.sum(self._lengths[:, 0] + 2.0 * self._lengths[:, 1]))
+        self._bend_problem = BendProblem(self, self._lengths, self._paths)
 
     def _cable_paths(self, k: int) -> Array:
         """Return (m, 3): a_x, a_y [m] and angle [rad] of the cables of section k."""
@@ -95,7 +93,7 @@ class BendingArm(ABC):
     @property
     def rest_length_m(self) -> float:
         """Length of the arm from base to tip, endcaps included [m]."""
-        return float(np.sum(self._lengths[:, 0] + 2.0 * self._lengths[:, 1]))
+        return self._rest_length_m
 
     @property
     def rest_configuration(self) -> Array:
@@ -245,8 +243,7 @@ class BendingArm(ABC):
         position
             Tip position (3,) in the base frame [m].
         orientation
-            Rotation base -> tip (3, 3), met as well as the arm can together with the position; one
-            radian counts as half the mean section length.
+            Rotation base -> tip (3, 3), met as well as the arm can together with the position.
         guess
             Actuation (m,) [m] to start from, such as the solution for a neighbouring target. One
             that the model does not admit is left aside.
@@ -256,19 +253,13 @@ class BendingArm(ABC):
         Returns
         -------
         InverseSolution
-            `converged` if the residual [m] is at most 1e-6 m; otherwise the best approach, with
-            the distance in the message.
+            See `models.inverse`; where not converged, the best approach.
 
         """
         self._refuse_load('tip_force', tip_force)
-        target = finite_array(position, (3,), 'position')
-        rotation = None if orientation is None else _rotation(orientation)
+        target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self._start_of(guess)
-        bend, residual = self._search.best(target, rotation, start)
-        shape = self.shape_of(bend)
-        converged = residual <= self._search.tolerance_m
-        message = 'reached' if converged else self._reach_message(shape, target, rotation)
-        return InverseSolution(self.actuation_of(bend), shape, residual, converged, message)
+        return find_pose(self._bend_problem, target, start)
 
     def _start_of(self, guess: Array) -> Array | None:
         """Return the configuration (dof,) of a guessed actuation, None if it leads to none."""
@@ -277,25 +268,6 @@ class BendingArm(ABC):
             return self.configuration_of(contraction)
         except ModelError:
             return None
-
-    def _reach_message(self, shape: Shape, target: Array, rotation: Array | None) -> str:
-        """Say how far the best approach stays from the target, and which limits hold it back."""
-        distance = 1e3 * float(np.linalg.norm(shape.tip[:3, 3] - target))
-        at_limit = [
-            f'{section.name} at its {section.max_bending_angle_deg:g} deg bending limit'
-            for k, section in enumerate(self.sections)
-            if math.degrees(math.hypot(*shape.configuration[2 * k : 2 * k + 2]))
-            > section.max_bending_angle_deg - 1e-6
-        ]
-        reason = f' ({", ".join(at_limit)})' if at_limit else ''
-        where = '(' + ', '.join(f'{value:.4f}' for value in target) + ') m'
-        if rotation is None:
-            return f'position {where} is out of reach by {distance:.3f} mm{reason}'
-        angle = math.degrees(float(np.linalg.norm(log_so3(rotation @ shape.tip[:3, :3].T))))
-        return (
-            f'pose at {where} cannot be met: best approach misses the position by '
-            f'{distance:.3f} mm and the orientation by {angle:.2f} deg{reason}'
-        )
 
     # Checks.
 
@@ -354,14 +326,3 @@ def _require_finite(values: Array, names: Sequence[str], what: str) -> None:
     for name, value in zip(names, values):
         if not math.isfinite(value):
             raise ValueError(f'{what} of {name} is {value}, expected a finite number')
-
-
-def _rotation(value: Array) -> Array:
-    rotation = finite_array(value, (3, 3), 'orientation')
-    error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
-    if error > 1e-6 or np.linalg.det(rotation) < 0.0:
-        raise ValueError(
-            f'orientation is not a rotation matrix: R R^T differs from 1 by {error:.2g}, '
-            f'det R = {np.linalg.det(rotation):.3g}'
-        )
-    return rotation

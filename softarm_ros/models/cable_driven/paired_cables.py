@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -16,11 +15,12 @@ from softarm_ros.models.arm_model import (
     Vector3,
 )
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
+from softarm_ros.models.cable_driven.least_contractions import LeastContractions
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
+from softarm_ros.models.inverse import find_pose, pose_target
 
 # Singular values below this share of the largest count as zero: a bend no pair can make.
 _RANK_TOLERANCE = 1e-6
-_MAX_ITERATIONS = 100
 
 
 class PairedCablesArm(BendingArm):
@@ -68,6 +68,7 @@ class PairedCablesArm(BendingArm):
         else:
             self._contractions = nominal_contractions(self.sections, self.cables)
             self._bends = _inverse_of(self._contractions, self.cables, self._rest.size)
+        self._contraction_problem = LeastContractions(self, self._bend_problem)
 
     @property
     def bends_per_contraction(self) -> Array:
@@ -130,68 +131,14 @@ class PairedCablesArm(BendingArm):
         """
         Return the actuation that brings the tip to a position, and to an orientation if given.
 
-        As `BendingArm.inverse`; but of all contractions that reach a position the least are
+        As `BendingArm.inverse`; but of all contractions that reach a pose the least are
         returned (root of the sum of squares), not the least bends: pairs cross sections, so that
         bends that are small one by one may need much of a motor.
         """
-        found = super().inverse(position, orientation, guess, tip_force)
-        if orientation is not None or not found.converged:
-            return found
-        target = np.asarray(position, dtype=float)
-        bend = self._least_contractions(found.shape.configuration, target)
-        if bend is None:
-            return found
-        shape = self.shape_of(bend)
-        residual = float(np.linalg.norm(shape.tip[:3, 3] - target))
-        return InverseSolution(self.actuation_of(bend), shape, residual, True, found.message)
-
-    def _least_contractions(self, start: Array, target: Array) -> Array | None:
-        """
-        Return the bends (dof,) of the least contractions for a tip position (3,) [m].
-
-        Sequential quadratic programming from a solution and from the resting arm, within the
-        bending limits; None where neither converges.
-        """
-        limits = np.radians([s.max_bending_angle_deg for s in self.sections])
-        unit = float(np.linalg.norm(self._contractions, 2))  # one radian of bending counts as 1
-        weights = self._contractions / unit
-        length = self.rest_length_m
-
-        def missed(bend: Array) -> tuple[Array, Array]:
-            tip, jacobian = self.tip_and_jacobian(bend)
-            return (tip - target) / length, jacobian / length
-
-        def room(bend: Array) -> Array:
-            return np.asarray(limits**2 - np.sum(bend.reshape(-1, 2) ** 2, axis=1))
-
-        def room_slope(bend: Array) -> Array:
-            slope = np.zeros((len(limits), bend.size))
-            for k in range(len(limits)):
-                slope[k, 2 * k : 2 * k + 2] = -2.0 * bend[2 * k : 2 * k + 2]
-            return slope
-
-        best: tuple[float, Array] | None = None
-        for first in (start, self._rest):
-            result = minimize(
-                lambda bend: 0.5 * float(np.sum((weights @ (bend - self._rest)) ** 2)),
-                first,
-                jac=lambda bend: weights.T @ (weights @ (bend - self._rest)),
-                method='SLSQP',
-                constraints=(
-                    {
-                        'type': 'eq',
-                        'fun': lambda bend: missed(bend)[0],
-                        'jac': lambda bend: missed(bend)[1],
-                    },
-                    {'type': 'ineq', 'fun': room, 'jac': room_slope},
-                ),
-                options={'ftol': 1e-12, 'maxiter': _MAX_ITERATIONS},
-            )
-            bend = np.asarray(result.x)
-            met = length * np.linalg.norm(missed(bend)[0]) <= self._search.tolerance_m
-            if met and np.all(room(bend) >= -1e-9) and (best is None or result.fun < best[0]):
-                best = (float(result.fun), bend)
-        return None if best is None else best[1]
+        self._refuse_load('tip_force', tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self._checked_actuation(guess, 'guess')
+        return find_pose(self._contraction_problem, target, start)
 
     def _cable_paths(self, k: int) -> Array:
         own = super()._cable_paths(k)

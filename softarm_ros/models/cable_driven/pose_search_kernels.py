@@ -169,9 +169,10 @@ def search_pose(
     target: Array,
     orientation: Array,
     lever: float,
+    exact: float,
 ) -> float:
     """
-    Improve `bend` (dof,) [rad] in place; return the final error [m].
+    Improve `bend` (dof,) [rad] in place; return the final error [m], at best `exact` or less.
 
     lever = 0 means position only (`orientation` is not used).
     """
@@ -193,7 +194,7 @@ def search_pose(
             for i in range(rows):
                 gradient[j] += jacobian[i, j] * error[i]
         left = _restrict_to_borders(bend, limits, cables, first, gradient, jacobian)
-        if math.sqrt(cost) < 1e-12 * reach or left < 1e-13 * reach * reach:
+        if math.sqrt(cost) <= exact or left < 1e-13 * reach * reach:
             break
         for a in range(dof):
             step[a] = gradient[a]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -15,12 +14,13 @@ from softarm_ros.models.arm_model import (
 )
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.cosserat.inverse import (
+    LeastTensions,
     TensionSolution,
     tensions_of_lengths,
-    tensions_of_pose,
 )
 from softarm_ros.models.cosserat.rod import CosseratRod
-from softarm_ros.models.cosserat.state import RodState
+from softarm_ros.models.cosserat.shape import shape_of_state
+from softarm_ros.models.inverse import find_pose, pose_target
 
 
 class CosseratArm:
@@ -60,12 +60,9 @@ class CosseratArm:
         actuation: Array,
         tip_force: Vector3 = ZERO3,
         tip_moment: Vector3 = ZERO3,
-        warm: bool = False,
     ) -> Shape:
         """
         Return the shape under tensions (cables,) [N] and a load at the tip, base frame.
-
-        `warm` starts from the last solution, which in a loop is faster.
 
         Raises
         ------
@@ -73,32 +70,13 @@ class CosseratArm:
             Tension out of limits, no equilibrium, or an unstable one.
 
         """
-        state = self.rod.solve(actuation, tip_force, tip_moment, warm=warm)
+        state = self.rod.solve(actuation, tip_force, tip_moment)
         if not state.stable:
             raise ModelError(
                 f'tensions {np.asarray(actuation).tolist()} N, tip force {list(tip_force)} N, '
                 f'tip moment {list(tip_moment)} N m: {state.message}'
             )
         return shape_of_state(state)
-
-    def tip(
-        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
-    ) -> Array:
-        """
-        Return the tip (4, 4) [m] alone, from the last solution on: for real-time loops.
-
-        Raises
-        ------
-        ModelError
-            As `forward`.
-
-        """
-        rod = self.rod
-        rod.load(actuation, tip_force, tip_moment)
-        status, _, regular, _, _ = rod.equilibrate()
-        if status or not regular:
-            return self.forward(actuation, tip_force, tip_moment).tip
-        return rod.tip_pose()
 
     def inverse(
         self,
@@ -108,9 +86,9 @@ class CosseratArm:
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """Return the least-norm tensions for a tip position (3,) [m] and maybe a rotation."""
-        return _inverse_solution(
-            tensions_of_pose(self.rod, position, orientation, guess, tip_force)
-        )
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else np.asarray(guess, dtype=np.float64)
+        return find_pose(LeastTensions(self.rod, tip_force), target, start)
 
     def forward_lengths(
         self,
@@ -137,18 +115,6 @@ class CosseratArm:
         """Return the tip twist per tip force and moment (6, 6), base frame."""
         self.forward(actuation, tip_force, tip_moment)
         return self.rod.derivatives().compliance
-
-
-def shape_of_state(state: RodState) -> Shape:
-    """Return the shape of a state in the terms of `ArmModel`."""
-    per = state.nodes_per_segment
-    turns = [
-        log_so3(state.rotations[k * per].T @ state.rotations[(k + 1) * per - 1])
-        if state.converged
-        else np.full(3, np.nan)
-        for k in range(len(state.config.segments))
-    ]
-    return Shape(state.tip, state.segment_tips, np.concatenate(turns), state.centerline)
 
 
 def _inverse_solution(solution: TensionSolution) -> InverseSolution:

@@ -8,6 +8,7 @@ import numpy as np
 
 from softarm_ros.models.arm_model import ZERO3, Array, Vector3
 from softarm_ros.models.cosserat.rod import CosseratRod
+from softarm_ros.models.cosserat.state import RodStart
 from softarm_ros.models.cosserat.strain_kernels import OK
 
 
@@ -29,22 +30,23 @@ def critical_load_factor(
     weight = np.array(rod.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
     t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
 
-    def holds(factor: float, warm: bool) -> bool:
+    def holds(factor: float, near: RodStart | None) -> bool:
         rod.load(factor * t, factor * f, factor * m, None, factor * weight)
-        return rod.equilibrate(warm, 1e-11)[0] == OK and rod.is_stable()
+        return rod.equilibrate(near, 1e-11)[0] == OK and rod.is_stable()
 
     low = 0.0
+    near: RodStart | None = None
     for k in range(intervals):
         high = max_factor * (k + 1) / intervals
-        if not holds(high, k > 0):
+        if not holds(high, near):
             break
-        low = high
+        low, near = high, rod.start
     else:
         return math.inf
     while high - low > 1e-9 * high:
         middle = 0.5 * (low + high)
-        # From rest: on the far side of the critical load the warm start may be elsewhere.
-        if holds(middle, False):
+        # From rest: on the far side of the critical load a neighbour may be elsewhere.
+        if holds(middle, None):
             low = middle
         else:
             high = middle

@@ -22,7 +22,7 @@ from softarm_ros.models.cosserat.solver_kernels import (
     equilibrate,
     newton,
 )
-from softarm_ros.models.cosserat.state import RodState
+from softarm_ros.models.cosserat.state import RodStart, RodState
 from softarm_ros.models.cosserat.strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
 from softarm_ros.models.cosserat.tables import Loads, Trace, new_trace
 
@@ -67,7 +67,10 @@ class RodDerivatives:
 
 class CosseratRod:
     """
-    Solver of one arm; keeps tables and work space, and the last solution as a warm start.
+    Solver of one arm, with its tables and work space.
+
+    `solve` depends on its arguments alone. `equilibrate`, for loops, leaves its solution in the
+    work space, for `tip_pose`, `derivatives` and `start` to be taken before the next one.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ class CosseratRod:
         self._partial = _no_loads(segments, cables)
         self._tip_rotation = np.array([0.0, 0.0, 0.0, 1.0])
         self._rest_rotation = self._tip_rotation.copy()
-        self._warm = False
+        self._solved = False
         self._pieces: MultipleShooting | None = None
         self._rest_lengths = np.zeros(cables)
         self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
@@ -152,28 +155,38 @@ class CosseratRod:
             )
 
     def equilibrate(
-        self, warm: bool = True, tolerance_rad: float = 1e-7
+        self, near: RodStart | None = None, tolerance_rad: float = 1e-7
     ) -> tuple[int, float, bool, int, float]:
         """
-        Run the compiled solver on the loads set; the result stays in the work space.
+        Run the compiled solver on the loads set, from `near` or the arm at rest.
+
+        The result stays in the work space.
 
         Returns status (0 where solved), rotation [rad] by which the base is missed (times the
         length: the error of the tip), whether the equilibrium was stable when last looked at,
         the number of shots and the share of the loads reached.
         """
+        if near is not None:
+            self.resume(near)
+        return self._equilibrate(near is not None, tolerance_rad)
+
+    def _equilibrate(
+        self, onward: bool, tolerance_rad: float
+    ) -> tuple[int, float, bool, int, float]:
+        """Run the compiled solver; `onward` from what is in the work space."""
         result = equilibrate(
             self._fine,
             self._coarse,
             self._loads,
             self._tip_rotation,
             self._rest_rotation,
-            warm and self._warm,
+            onward and self._solved,
             tolerance_rad,
             self._trace,
             self._coarse_trace,
             self._partial,
         )
-        self._warm = result[0] == OK
+        self._solved = result[0] == OK
         return result
 
     def solve(
@@ -183,7 +196,7 @@ class CosseratRod:
         tip_moment: Vector3 = ZERO3,
         connector_wrenches: Array | None = None,
         gravity: Vector3 | None = None,
-        warm: bool = False,
+        near: RodState | None = None,
         tolerance_rad: float = 1e-11,
         search: bool = True,
     ) -> RodState:
@@ -203,8 +216,8 @@ class CosseratRod:
             Forces and moments at the distal faces of the connectors, base frame.
         gravity : (3,)
             Instead of the configured one [m/s^2].
-        warm : bool
-            Start from the last solution; else from the arm at rest.
+        near : RodState
+            Solution under similar loads to start from; else from the arm at rest.
         tolerance_rad : float
             Rotation by which the base may be missed (1e-6 at least where the arm is so long and
             heavy that it takes multiple shooting).
@@ -213,7 +226,8 @@ class CosseratRod:
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
-        status, error, regular, shots, reached = self.equilibrate(warm, tolerance_rad)
+        start = None if near is None else near.start
+        status, error, regular, shots, reached = self.equilibrate(start, tolerance_rad)
         regular = status == OK and self.is_stable()
         message = ''
         if status == OK and not regular:
@@ -226,8 +240,8 @@ class CosseratRod:
                 shots += found[1]
             else:
                 self._tip_rotation[:] = unstable
-                self._warm = True
-                status, error, _, count, reached = self.equilibrate(True, tolerance_rad)
+                self._solved = True
+                status, error, _, count, reached = self._equilibrate(True, tolerance_rad)
                 shots += count
         elif status != OK and search:
             found = self._shoot_in_pieces(tolerance_rad)
@@ -237,7 +251,7 @@ class CosseratRod:
             if found:
                 regular, status, error = True, OK, found[0]
                 shots += found[1]
-        self._warm = status == OK
+        self._solved = status == OK
         if status != OK:
             message = _REASONS[status]
             if reached > 0.0:
@@ -255,6 +269,17 @@ class CosseratRod:
             self._fine,
             Trace(*(array.copy() for array in self._trace)),
         )
+
+    @property
+    def start(self) -> RodStart:
+        """What is in the work space, as a start for a search under similar loads."""
+        return RodStart(self._tip_rotation.copy(), self._trace.strains.copy())
+
+    def resume(self, start: RodStart) -> None:
+        """Put a solution of this arm back into the work space; its loads are not part of it."""
+        self._tip_rotation[:] = start.tip_rotation
+        self._trace.strains[:] = start.strains
+        self._solved = True
 
     def is_stable(self) -> bool:
         """Look at the solution itself; leaves its strains converged to rounding."""
@@ -277,16 +302,16 @@ class CosseratRod:
         )
         full = [array.copy() for array in loads]
         for axis in (0, 1):
-            self._warm = False
+            self._solved = False
             for share in np.linspace(0.0, 1.0, BUCKLING_STEPS + 1):
                 for array, whole in zip(loads, full):
                     array[:] = share * whole
                 loads.tip[axis] += push
-                if self.equilibrate(True, tolerance_rad)[0] != OK:
+                if self._equilibrate(True, tolerance_rad)[0] != OK:
                     break
             for array, whole in zip(loads, full):
                 array[:] = whole
-            status, error, _, shots, _ = self.equilibrate(True, tolerance_rad)
+            status, error, _, shots, _ = self._equilibrate(True, tolerance_rad)
             if status == OK and self.is_stable():
                 return error, shots
         return None
@@ -303,8 +328,8 @@ class CosseratRod:
             True,
             self._trace,
         )
-        self._warm = status == OK
-        return (error, shots) if self._warm and self.is_stable() else None
+        self._solved = status == OK
+        return (error, shots) if self._solved and self.is_stable() else None
 
     def _shoot_in_pieces(self, tolerance_rad: float) -> tuple[float, int] | None:
         """Solve by multiple shooting; return error and shots of the whole arm if stable."""
@@ -345,7 +370,7 @@ class CosseratRod:
 
     def derivatives(self) -> RodDerivatives:
         """
-        Return the derivatives at the last solution.
+        Return the derivatives at the solution in the work space.
 
         Raises
         ------
@@ -354,7 +379,7 @@ class CosseratRod:
 
         """
         cables = len(self.config.cables)
-        if not self._warm:
+        if not self._solved:
             raise ModelError('no derivatives: there is no solution to take them at')
         status, _ = shoot(
             self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace

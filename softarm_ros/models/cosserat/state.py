@@ -17,6 +17,24 @@ from softarm_ros.models.cosserat.tables import NODE_OF_STAGE, B, Grid, Trace
 
 
 @dataclass(frozen=True)
+class RodStart:
+    """
+    Where a search for an equilibrium under similar loads begins.
+
+    Attributes
+    ----------
+    tip_rotation : (4,)
+        Quaternion x, y, z, w of the tip.
+    strains : (steps, 7, 6)
+        Strains at the nodes of every step's scheme.
+
+    """
+
+    tip_rotation: Array
+    strains: Array
+
+
+@dataclass(frozen=True)
 class RodState:
     """
     Equilibrium of the arm, or the report that there is none (then every number is NaN).
@@ -51,6 +69,11 @@ class RodState:
     config: CosseratConfig = field(repr=False)
     grid: Grid = field(repr=False)
     trace: Trace = field(repr=False)
+
+    @property
+    def start(self) -> RodStart:
+        """Where the search under similar loads begins."""
+        return RodStart(self.tip_rotation, self.trace.strains)
 
     @property
     def tip(self) -> Array:

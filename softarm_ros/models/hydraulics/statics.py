@@ -19,22 +19,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.rotations import log_so3
-from softarm_ros.models.arm_model import ZERO3, Array, InverseSolution, ModelError, Shape, Vector3
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    Array,
+    InverseSolution,
+    ModelError,
+    Posture,
+    Shape,
+    Vector3,
+)
 from softarm_ros.models.dynamics.layout import Loads
 from softarm_ros.models.dynamics.tangents import Equilibrium, equilibrium
+from softarm_ros.models.hydraulics.held_posture import HeldPosture
 from softarm_ros.models.hydraulics.held_shape import HeldShape, ShapeHolder
-from softarm_ros.models.hydraulics.pose_search import PoseSearch
+from softarm_ros.models.hydraulics.inverse import HeldShapeProblem
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
     HydraulicSectionConfig,
     Surroundings,
 )
 from softarm_ros.models.hydraulics.sections import chamber_drive
+from softarm_ros.models.inverse import find_pose, pose_target
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
 _LARGEST_CONDITION = 1e3  # of pressures to resultants, in units of lever and area
-_REMEMBERED = 4
-_NEAR_RAD = 0.15  # a remembered balance this near shortens the search
+_NEAR = 0.15  # rad and m: a balance this near shortens the search
 
 
 class HydraulicStatics:
@@ -96,9 +105,7 @@ class HydraulicStatics:
         if np.linalg.cond(self.pressure_map / unit) > _LARGEST_CONDITION:
             raise ModelError('the chambers of a section lie on one side: they cannot bend it')
         self._to_pressure = np.linalg.inv(self.pressure_map)
-        self._held: dict[bytes, HeldShape] = {}
         self._rest = self.configuration_of(np.full(len(self.chambers), preload_Pa))
-        self._search = PoseSearch(self)
 
     # Names and sizes.
 
@@ -142,9 +149,11 @@ class HydraulicStatics:
 
     # Configuration -> shape, pressures.
 
-    def held(self, configuration: Array) -> HeldShape:
+    def held(self, configuration: Array, near: HeldShape | None = None) -> HeldShape:
         """
         Return the balance that holds a configuration (3 s,) without load at the tip.
+
+        `near` is that of a similar configuration: the search from there is short.
 
         Raises
         ------
@@ -153,28 +162,21 @@ class HydraulicStatics:
 
         """
         wanted = self._checked_configuration(configuration)
-        key = wanted.tobytes()
-        found = self._held.get(key)
-        if found is None:
-            found = self.holder.solve(wanted, near=self._nearest(wanted))
-            if len(self._held) >= _REMEMBERED:
-                self._held.pop(next(iter(self._held)))
-            self._held[key] = found
-        return found
+        if near is not None:
+            away = np.abs(self.holder.configuration_of(near.strains) - wanted)
+            if float(away.max()) >= _NEAR:
+                near = None
+        return self.holder.solve(wanted, near=near)
 
-    def _nearest(self, configuration: Array) -> HeldShape | None:
-        """Return a remembered balance from which the search is short, or None."""
-        best, shortest = None, _NEAR_RAD
-        for held in self._held.values():
-            away = np.abs(self.holder.configuration_of(held.strains) - configuration)
-            distance = float(away.max())
-            if distance < shortest:
-                best, shortest = held, distance
-        return best
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """Return the posture of a configuration (3 s,), from that of a similar one if given."""
+        values = self._checked_configuration(configuration)
+        start = near.held if isinstance(near, HeldPosture) else None
+        return HeldPosture(self, values, self.held(values, start))
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 s,), twisted as the weight twists it."""
-        return self._shape(self.held(configuration).strains)
+        return self.shape_of_held(self.held(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of configurations (n, 3 s)."""
@@ -184,14 +186,12 @@ class HydraulicStatics:
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 s) by configuration."""
-        pose, jacobian = self.tip_pose_and_jacobian(configuration)
-        return pose[:3, 3], jacobian[:3]
+        return self.tip_and_jacobian_of(self.held(configuration))
 
-    def tip_pose_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
-        """Return the tip's pose (4, 4) and its twist (6, 3 s) by configuration."""
-        held = self.held(configuration)
-        jacobian = self.arm.tip_jacobian(held.strains) @ held.strains_by_configuration
-        return self.arm.node_poses(held.strains)[-1], jacobian
+    def tip_and_jacobian_of(self, held: HeldShape) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, 3 s) at a balance."""
+        jacobian = self.arm.tip_jacobian(held.strains)[:3] @ held.strains_by_configuration
+        return self.arm.node_poses(held.strains)[-1, :3, 3], jacobian
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the pressures (m,) [Pa] that hold a configuration; they may lie out of range."""
@@ -293,9 +293,16 @@ class HydraulicStatics:
         `orientation` (3, 3) may be given as well; `guess` are pressures to start from. The search
         prefers sections bent alike (see `preferred_configuration`).
         """
-        return self._search.find(position, orientation, guess, tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self.configuration_of(guess)
+        problem = HeldShapeProblem(self, tip_force, target.with_orientation)
+        return find_pose(problem, target, start)
 
     # Inside.
+
+    def shape_of_held(self, held: HeldShape) -> Shape:
+        """Return the shape of a balance."""
+        return self._shape(held.strains)
 
     def loaded(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> Loads:
         """Return gravity with a load at the tip."""

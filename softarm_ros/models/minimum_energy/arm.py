@@ -16,8 +16,9 @@ from softarm_ros.models.arm_model import (
     Vector3,
 )
 from softarm_ros.models.banded_kernels import banded_ldl_into, banded_solve_into
+from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy.inverse import search_lengths
+from softarm_ros.models.minimum_energy.inverse import LengthProblem
 from softarm_ros.models.minimum_energy.kernels import positions_into
 from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
 from softarm_ros.models.minimum_energy.muscles import (
@@ -37,6 +38,7 @@ from softarm_ros.models.minimum_energy.rod import (
     RodEquilibrium,
     node_poses,
 )
+from softarm_ros.models.posture import PlainPostures
 
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
@@ -68,7 +70,7 @@ class MuscleEquilibrium:
     iterations: int
 
 
-class MinimumEnergyArm:
+class MinimumEnergyArm(PlainPostures):
     """
     Arm whose muscles are springs of commanded rest length around an elastic backbone.
 
@@ -225,7 +227,9 @@ class MinimumEnergyArm:
             As `MinimumEnergyRod.reach`.
 
         """
-        return search_lengths(self, position, orientation, guess, tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self.checked_lengths(guess).ravel()
+        return find_pose(LengthProblem(self, tip_force), target, start)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear first."""

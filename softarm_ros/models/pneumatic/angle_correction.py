@@ -17,7 +17,7 @@ from softarm_ros.models.arm_model import (
     Shape,
     Vector3,
 )
-from softarm_ros.models.pneumatic.angle_correction_inverse import search_pressures
+from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, solve_give
 from softarm_ros.models.pneumatic.chambers import (
     CHAMBER_DIRECTIONS,
@@ -29,6 +29,7 @@ from softarm_ros.models.pneumatic.chambers import (
 )
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
+from softarm_ros.models.pneumatic.two_chamber_problem import TwoChamberProblem
 
 _STEP = 1e-5  # of differences, rad and (times the length) m
 _LOAD_STEPS = 20
@@ -347,7 +348,12 @@ class PneumaticArm:
         deterministic starts are tried and the least bent solution is returned; an attitude is met
         as far as these freedoms allow, and `converged` says whether it is.
         """
-        return search_pressures(self, position, orientation, guess, tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None
+        if guess is not None:
+            start = self.configuration_of(guess).reshape(-1, 3)[:, :2].ravel()
+        problem = TwoChamberProblem(self, finite_vector(tip_force, 'tip_force'))
+        return find_pose(problem, target, start)
 
     def extensions(self, k: int, configuration: Array) -> Array:
         """Return the extensions (3,) [m] of the chambers of section k."""

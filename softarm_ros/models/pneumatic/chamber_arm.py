@@ -13,15 +13,16 @@ from softarm_ros.models.arm_model import (
     Shape,
     Vector3,
 )
+from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-from softarm_ros.models.pneumatic.chamber_inverse import search_extensions
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, finite_vector
+from softarm_ros.models.pneumatic.extension_problem import ExtensionProblem
+from softarm_ros.models.posture import PlainPostures
 
 _SCALE_RADIANS = 2.0  # bend that moves the tip by about the length of the arm
-_TIP_TOLERANCE = 1e-6  # of the arm's length
 
 
-class ChamberArm:
+class ChamberArm(PlainPostures):
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
@@ -216,13 +217,9 @@ class ChamberArm:
         two chambers a section.
         """
         if orientation is None and not np.any(finite_vector(tip_force, 'tip_force')):
-            point = finite_vector(position, 'position')
+            target = pose_target(position, None, self.rest_length_m)
             start = None if guess is None else self.configuration_of(guess)
-            extensions, residual = search_extensions(self, point, start)
-            found = residual <= _TIP_TOLERANCE * self.rest_length_m
-            message = '' if found else f'the tip stays {1e3 * residual:.3g} mm off its target'
-            shape = self.shape_of(extensions)
-            return InverseSolution(self.actuation_of(extensions), shape, residual, found, message)
+            return find_pose(ExtensionProblem(self), target, start)
         solution = self.arm.inverse(position, orientation, guess, tip_force)
         extensions = self.extensions_of(solution.shape.configuration)
         return replace(solution, shape=replace(solution.shape, configuration=extensions))

@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from softarm_ros.geometry.poses import pose
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
     InverseSolution,
     ModelError,
+    Posture,
     Shape,
     Vector3,
 )
 from softarm_ros.models.cosserat.config import CosseratConfig
-from softarm_ros.models.tendon_rod.pose_search import TOLERANCE_M, WantedPose, search_pose
+from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.tendon_rod.inverse import TensionProblem
+from softarm_ros.models.tendon_rod.solved_tip import SolvedTip, TensionPosture
 from softarm_ros.models.tendon_rod.tension_choice import easiest_tensions
 
 ROUNDING_N = 1e-6  # by how much a tension may leave its range: rounding of sums
@@ -57,8 +59,8 @@ class TendonRodModel(ABC):
                     f'of {cable.name}, {cable.max_tension_N:g} N'
                 )
         self.pretension_N = np.full(len(config.cables), float(pretension_N))
-        _, jacobian = self._pose_and_jacobian(self.pretension_N, ZERO3)
-        gain = float(np.max(np.linalg.norm(jacobian[:3], axis=0)))
+        twist = self.solve_tip(self.pretension_N, ZERO3).twist
+        gain = float(np.max(np.linalg.norm(twist[:3], axis=0)))
         if gain == 0.0:
             raise ModelError('no cable moves the tip')
         self._scale = np.full(len(config.cables), self.rest_length_m / gain)
@@ -72,8 +74,10 @@ class TendonRodModel(ABC):
         """Return the static shape under tensions (cables,) [N] and a load at the tip."""
 
     @abstractmethod
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
-        """Return the tip (4, 4) and its twist by tension (6, cables), linear rows first."""
+    def solve_tip(
+        self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
+    ) -> SolvedTip:
+        """Return the tip under tensions (cables,) [N], from that under similar ones if given."""
 
     # -- what follows from it ---------------------------------------------------------------
 
@@ -105,8 +109,18 @@ class TendonRodModel(ABC):
     def preferred_configuration(self, configuration: Array) -> Array:
         """Return the tensions (cables,) of least size over the pretension with the same tip."""
         tensions = self._within_range(configuration)
-        _, jacobian = self._pose_and_jacobian(tensions, ZERO3)
-        return easiest_tensions(jacobian[:3], tensions, self.pretension_N, self.max_tension_N)
+        return self.preferred_from(tensions, self.solve_tip(tensions, ZERO3))
+
+    def preferred_from(self, tensions: Array, solved: SolvedTip) -> Array:
+        """Return `preferred_configuration` where the tip is solved already."""
+        gains = solved.twist[:3]
+        return easiest_tensions(gains, tensions, self.pretension_N, self.max_tension_N)
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """Return the posture of tensions (cables,) [N], from that of similar ones if given."""
+        tensions = self._within_range(configuration)
+        start = near.solved if isinstance(near, TensionPosture) else None
+        return TensionPosture(self, tensions, self.solve_tip(tensions, ZERO3, start))
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """Return None: poses do not tell tensions (antagonists may pull against each other)."""
@@ -135,29 +149,13 @@ class TendonRodModel(ABC):
             If there is no equilibrium to start from.
 
         """
-        target = pose(np.eye(3) if orientation is None else orientation, position)
-        if not np.isfinite(target).all():
-            raise ValueError(f'target pose {target.tolist()} is not finite')
-        start = self.pretension_N if guess is None else self._tensions(guess)
-        wanted = WantedPose(target, orientation is not None, 0.5 * self.rest_length_m)
-        found = search_pose(
-            lambda tensions: self._pose_and_jacobian(tensions, tip_force),
-            wanted,
-            start,
-            self.pretension_N,
-            self.max_tension_N,
-        )
-        shape = self.forward(found.tensions, tip_force)
-        residual = float(np.linalg.norm(wanted.miss_of(shape.tip)))
-        message = found.message
-        if found.converged and residual > TOLERANCE_M:
-            # The search went from shape to shape; loaded from rest, the arm takes another one.
-            message = f'these tensions have several shapes: from rest {1e3 * residual:.3g} mm left'
-        return InverseSolution(found.tensions, shape, residual, residual <= TOLERANCE_M, message)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self._tensions(guess)
+        return find_pose(TensionProblem(self, tip_force), target, start)
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per tension (6, cables) [m/N, rad/N], base frame."""
-        return self._pose_and_jacobian(self._within_range(actuation), ZERO3)[1].copy()
+        return self.solve_tip(self._within_range(actuation), ZERO3).twist
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape for tensions (cables,) [N]."""
@@ -166,13 +164,13 @@ class TendonRodModel(ABC):
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] for tensions (n, cables)."""
         rows = np.atleast_2d(np.asarray(configurations, dtype=float))
-        tips = [self._pose_and_jacobian(self._within_range(row), ZERO3)[0] for row in rows]
+        tips = [self.solve_tip(self._within_range(row), ZERO3).tip for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return the tip position (3,) [m] and its derivative (3, cables) [m/N]."""
-        tip, jacobian = self._pose_and_jacobian(self._within_range(configuration), ZERO3)
-        return tip[:3, 3].copy(), jacobian[:3].copy()
+        solved = self.solve_tip(self._within_range(configuration), ZERO3)
+        return solved.tip[:3, 3], solved.twist[:3]
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the tensions themselves (cables,) [N]."""

@@ -9,6 +9,7 @@ from softarm_ros.geometry.rotations import exp_so3, hat
 from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Shape, Vector3
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel
+from softarm_ros.models.tendon_rod.solved_tip import SolvedTip
 
 _SERIES_TERMS = 40  # of the tangent map; for turns up to 2 pi the rest is below 1e-16
 _MAX_TURN_RAD = 2.0 * np.pi
@@ -65,7 +66,10 @@ class ConstantCurvatureTendonRod(TendonRodModel):
             tips.append(base)
         return Shape(base.copy(), np.array(tips), tensions, lambda n: self._centerline(twists, n))
 
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+    def solve_tip(
+        self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
+    ) -> SolvedTip:
+        """Return the tip, in closed form."""
         _refuse_load(tip_force, ZERO3)
         base = np.eye(4)
         columns = np.zeros((6, len(tensions)))  # twists at the base's origin, base axes
@@ -79,7 +83,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
             columns[:3] += R @ inside[:3] + np.cross(p, angular, axisb=0, axisc=0)
             base = base @ arc @ self._connectors[k]
         linear = columns[:3] + np.cross(columns[3:], base[:3, 3], axisa=0, axisc=0)
-        return base, np.vstack([linear, columns[3:]])
+        return SolvedTip(base, np.vstack([linear, columns[3:]]))
 
     def _twists(self, tensions: Array) -> list[Array]:
         """Return the twist (6,) of every segment, linear first: its frame's motion along it."""

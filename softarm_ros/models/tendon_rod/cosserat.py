@@ -8,6 +8,7 @@ from softarm_ros.models.arm_model import ZERO3, Array, Shape, Vector3
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel
+from softarm_ros.models.tendon_rod.solved_tip import SolvedTip
 
 _TOLERANCE_RAD = 1e-10  # times the arm's length: the error of a tip
 
@@ -16,9 +17,8 @@ class CosseratTendonRod(TendonRodModel):
     """
     Statics with weight, tip load and the cables' exact wrenches (docs/models_cosserat.md).
 
-    Solutions are started from the last one, for speed alone: they are converged to 1e-10 rad,
-    whatever came before, and where that fails or ends at an instability the arm is solved from
-    rest.
+    Solutions may be started from one under similar tensions, for speed alone: they are converged
+    to 1e-10 rad, and where that fails or ends at an instability the arm is solved from rest.
 
     Parameters
     ----------
@@ -36,7 +36,6 @@ class CosseratTendonRod(TendonRodModel):
     ) -> None:
         self._weight = tip_load_kg * np.array(config.gravity_m_s2)
         self._arm = CosseratArm(config)
-        self._last: tuple[Array, Array, Array, Array] | None = None
         super().__init__(config, pretension_N)
 
     def forward(
@@ -52,28 +51,21 @@ class CosseratTendonRod(TendonRodModel):
 
         """
         tensions = self._within_range(actuation)
-        self._last = None
         shape = self._arm.forward(tensions, self._force(tip_force), tip_moment)
         return Shape(shape.tip, shape.section_tips, tensions, shape.sample_centerline)
 
-    def _pose_and_jacobian(self, tensions: Array, tip_force: Vector3) -> tuple[Array, Array]:
+    def solve_tip(
+        self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
+    ) -> SolvedTip:
+        """Return the tip under tensions (cables,) [N], from that under similar ones if given."""
         force = self._force(tip_force)
-        last = self._last
-        if (
-            last is not None
-            and np.array_equal(last[0], tensions)
-            and np.array_equal(last[1], force)
-        ):
-            return last[2], last[3]
         rod = self._arm.rod
         rod.load(tensions, force)
-        status, _, regular, _, _ = rod.equilibrate(True, _TOLERANCE_RAD)
+        start = None if near is None else near.start
+        status, _, regular, _, _ = rod.equilibrate(start, _TOLERANCE_RAD)
         if status or not regular:
-            self._last = None
-            self._arm.forward(tensions, force)
-        tip, jacobian = rod.tip_pose(), rod.derivatives().tip_by_tension
-        self._last = (tensions.copy(), force, tip, jacobian)
-        return tip, jacobian
+            self._arm.forward(tensions, force)  # leaves a stable solution, or raises
+        return SolvedTip(rod.tip_pose(), rod.derivatives().tip_by_tension, rod.start)
 
     def _force(self, tip_force: Vector3) -> Array:
         return np.asarray(tip_force, dtype=float) + self._weight

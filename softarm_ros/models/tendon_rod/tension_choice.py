@@ -1,47 +1,11 @@
-"""Choice among tensions: bounded least squares by a quadratic programme."""
+"""Choice among tensions that hold the tip: the easiest."""
 
 from __future__ import annotations
 
-import daqp
 import numpy as np
 
 from softarm_ros.models.arm_model import Array
-
-_SOLVED = 1
-
-
-def bounded_least_squares(matrix: Array, right: Array, lower: Array, upper: Array) -> Array:
-    """
-    Return the x (m,) within lower..upper that minimises |matrix x - right|^2.
-
-    Parameters
-    ----------
-    matrix, right : (r, m), (r,)
-        Of full column rank.
-    lower, upper : (m,)
-        Bounds.
-
-    Raises
-    ------
-    ArithmeticError
-        If the quadratic programme is not solved (values that are not finite, no full rank).
-
-    """
-    H = matrix.T @ matrix
-    f = -(matrix.T @ right)
-    weight = len(f) / float(np.trace(H))
-    count = len(f)
-    x, _, flag, _ = daqp.solve(
-        np.ascontiguousarray(H * weight),
-        f * weight,
-        np.eye(count),
-        np.asarray(upper, dtype=np.float64),
-        np.asarray(lower, dtype=np.float64),
-        np.zeros(count, dtype=np.int32),
-    )
-    if flag != _SOLVED or not np.isfinite(x).all():
-        raise ArithmeticError(f'quadratic programme of tensions not solved (flag {flag})')
-    return np.minimum(np.maximum(np.asarray(x), lower), upper)
+from softarm_ros.models.bounded_least_squares import bounded_least_squares
 
 
 def easiest_tensions(

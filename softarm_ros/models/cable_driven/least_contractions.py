@@ -1,0 +1,100 @@
+"""Inverse of arms with pairs of cables: the least contractions for a pose of the tip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.bounded_least_squares import Rows
+from softarm_ros.models.cable_driven.inverse import BendProblem
+from softarm_ros.models.inverse import End, Outcome, PoseTarget
+from softarm_ros.models.stepped_search import Place, SteppedProblem
+
+if TYPE_CHECKING:
+    from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+
+_PASSED = 1e-6  # of a bending limit: rounding
+
+
+class LeastContractions(SteppedProblem):
+    """
+    Contractions (m,) [m] of least norm, within the bending limits.
+
+    Not the least bends: pairs cross sections, so that bends that are small one by one may need
+    much of a motor.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    bends
+        The search for the least bends, for a start.
+
+    """
+
+    def __init__(self, arm: PairedCablesArm, bends: BendProblem) -> None:
+        self._arm, self._bends = arm, bends
+        self._matrix = arm.bends_per_contraction
+        self._limits = np.radians([s.max_bending_angle_deg for s in arm.sections])
+        count = len(arm.cables)
+        # One radian of bending moves the tip by about the length of the arm.
+        self.scale = np.full(count, 1.0 / float(np.linalg.norm(self._matrix, 2)))
+        self.max_step = np.full(count, np.inf)
+        anything = np.full(count, np.inf)
+        self.ranges = ((-anything, anything),)
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return the resting arm, and the least bends found for the pose."""
+        yield np.zeros(len(self.scale))
+        ends = [self._bends.descend(start, target, False) for start in self._bends.starts(target)]
+        reached = [end for end in ends if end.residual_m <= target.tolerance_m]
+        if reached:
+            best = min(reached, key=self._bends.effort)
+        else:
+            best = min(ends, key=lambda end: end.residual_m)
+        yield self._arm.actuation_of(best.unknowns)
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place of contractions (m,) [m]."""
+        arm = self._arm
+        bend = arm.configuration_of(unknowns)
+
+        def derivative() -> Array:
+            return np.asarray(arm.twist_jacobian(bend) @ self._matrix)
+
+        tip = arm.shape_of(bend).tip
+        return Place(unknowns, tip, derivative, np.zeros(len(unknowns)), self._rows(bend))
+
+    def effort(self, end: End) -> float:
+        """Return the norm of the contractions, in units of their scale."""
+        return float(np.linalg.norm(end.unknowns / self.scale))
+
+    def outcome(self, end: End) -> Outcome:
+        """Return contractions and shape; refused beyond a bending limit."""
+        bend = self._arm.configuration_of(end.unknowns)
+        beyond = np.linalg.norm(bend.reshape(-1, 2), axis=1) > (1.0 + _PASSED) * self._limits
+        refusal = ', '.join(
+            f'{section.name} bent beyond its {section.max_bending_angle_deg:g} deg'
+            for section, over in zip(self._arm.sections, beyond)
+            if over
+        )
+        return Outcome(end.unknowns, self._arm.shape_of(bend), refusal)
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return the sections at their bending limits."""
+        bend = self._arm.configuration_of(end.unknowns)
+        return self._bends.limits_met(End(bend, end.residual_m))
+
+    def _rows(self, bend: Array) -> Rows:
+        """Return the bends against their limits, in shares of them."""
+        sides, room = np.zeros((len(self._limits), len(self.scale))), np.ones(len(self._limits))
+        for k, most in enumerate(self._limits):
+            two = slice(2 * k, 2 * k + 2)
+            size = float(np.linalg.norm(bend[two]))
+            if size > 1e-6:
+                sides[k] = (bend[two] / (size * most)) @ self._matrix[two]
+                room[k] = 1.0 - size / most
+        return Rows(sides, np.full(len(room), -np.inf), room)

@@ -1,0 +1,21 @@
+"""The shape of a Cosserat rod in the terms of `ArmModel`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.models.arm_model import Shape
+from softarm_ros.models.cosserat.state import RodState
+
+
+def shape_of_state(state: RodState) -> Shape:
+    """Return the shape of a state in the terms of `ArmModel`."""
+    per = state.nodes_per_segment
+    turns = [
+        log_so3(state.rotations[k * per].T @ state.rotations[(k + 1) * per - 1])
+        if state.converged
+        else np.full(3, np.nan)
+        for k in range(len(state.config.segments))
+    ]
+    return Shape(state.tip, state.segment_tips, np.concatenate(turns), state.centerline)

@@ -1,0 +1,51 @@
+"""The hydraulic arm at one configuration, with the balance that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.hydraulics.held_shape import HeldShape
+
+if TYPE_CHECKING:
+    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+
+
+@dataclass(frozen=True)
+class HeldPosture:
+    """A `Posture` whose balance starts the search for the next."""
+
+    model: HydraulicStatics
+    configuration: Array
+    held: HeldShape
+
+    @cached_property
+    def _tip_and_jacobian(self) -> tuple[Array, Array]:
+        return self.model.tip_and_jacobian_of(self.held)
+
+    @property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        return self._tip_and_jacobian[0]
+
+    @property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the configuration (3, 3 s)."""
+        return self._tip_and_jacobian[1]
+
+    @cached_property
+    def actuation(self) -> Array:
+        """Pressures (m,) [Pa] that hold the configuration; they may lie out of range."""
+        return self.model.pressures_of(self.held)
+
+    @cached_property
+    def actuation_jacobian(self) -> Array:
+        """Derivative of the pressures by the configuration (m, 3 s)."""
+        return self.model.pressure_rates_of(self.held)
+
+    @cached_property
+    def preferred(self) -> Array:
+        """Sections bent alike, with the least pressures that keep every chamber filled."""
+        return self.model.preferred_from(self.configuration, self.held)

@@ -1,0 +1,144 @@
+"""Inverse of the hydraulic statics: pressures within their range for a pose of the tip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array, ModelError, Vector3
+from softarm_ros.models.bounded_least_squares import Rows
+from softarm_ros.models.hydraulics.held_shape import HeldShape
+from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
+from softarm_ros.models.stepped_search import Place, SteppedProblem
+
+if TYPE_CHECKING:
+    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+
+_MAX_BEND_STEP_RAD = 0.4
+_RANGE_TOLERANCE = 1e-6  # of the pressure range: rounding
+_STARTS = 3
+
+
+class HeldShapeProblem(SteppedProblem):
+    """Configurations (3 s,) whose pressures are within range, near to the preferred one."""
+
+    def __init__(
+        self, model: HydraulicStatics, tip_force: Vector3, with_orientation: bool
+    ) -> None:
+        self._model = model
+        self._loads = model.loaded(tip_force)
+        self._max_bend = np.radians([s.max_bending_angle_deg for s in model.sections])
+        self._alone = with_orientation  # six numbers for six: nothing is left to wish for
+        sections, length = len(model.sections), model.rest_length_m
+        # With an orientation elongation is needed like the bends.
+        elongations = np.tile([1.0, 1.0, length], sections)
+        self.scale = elongations if with_orientation else model.configuration_scale
+        self.max_step = np.tile([_MAX_BEND_STEP_RAD, _MAX_BEND_STEP_RAD, np.inf], sections)
+        anywhere = np.full(3 * sections, np.inf)
+        self.ranges = ((-anywhere, anywhere),)
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return sections bent alike or against each other, from the most promising on."""
+        model = self._model
+        towards = target.position[:2]
+        distance = float(np.linalg.norm(towards))
+        towards = towards / distance if distance > 1e-9 else np.array([1.0, 0.0])
+        ranked = []
+        held = None
+        for outer in (1.0, 2.0, 0.5, -1.0):  # bend of the other sections over the first one's
+            for angle in np.linspace(0.05, 0.9, 8):
+                configuration = model.rest_configuration.reshape(-1, 3)
+                for k, most in enumerate(self._max_bend):
+                    bend = angle * most * (1.0 if k == 0 else outer)
+                    configuration[k, :2] = min(max(bend, -most), most) * towards
+                one = configuration.ravel()
+                try:
+                    held = model.held(one, held)
+                except ModelError:
+                    continue
+                tip = model.arm.node_poses(held.strains)[-1, :3, 3]
+                miss = float(np.linalg.norm(tip - target.position))
+                # A radian of bending is worth a quarter of the arm's length: rather bend less.
+                bending = float(np.linalg.norm(configuration[:, :2]))
+                ranked.append((miss + 0.25 * bending * model.rest_length_m, one))
+        ranked.sort(key=lambda pair: pair[0])
+        return [one for _, one in ranked[:_STARTS]]
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place of a configuration (3 s,), bends cut to their limits."""
+        model = self._model
+        q = self._clipped(unknowns)
+        held = model.holder.solve(q, self._loads, None if near is None else near.state)
+        wish = None
+        if not self._alone:
+            wish = model.preferred_from(q, held)
+
+        def derivative() -> Array:
+            return np.asarray(model.arm.tip_jacobian(held.strains) @ held.strains_by_configuration)
+
+        tip = model.arm.node_poses(held.strains)[-1]
+        return Place(q, tip, derivative, wish, self._rows(q, held), held)
+
+    def effort(self, end: End) -> float:
+        """Return the sum of the squared bends."""
+        return float(np.sum(end.unknowns.reshape(-1, 3)[:, :2] ** 2))
+
+    def outcome(self, end: End) -> Outcome:
+        """Return pressures and shape; refused out of range and where the shape does not stay."""
+        model, held = self._model, end.place.state
+        pressures, refusals = model.pressures_of(held), []
+        low, high = model.pressure_min, model.pressure_max
+        slack = _RANGE_TOLERANCE * (high - low)
+        outside = (pressures < low - slack) | (pressures > high + slack)
+        refusals += [
+            f'{model.actuator_names[i]} at {pressures[i]:.6g} Pa is outside '
+            f'[{low[i]:.6g}, {high[i]:.6g}] Pa'
+            for i in np.flatnonzero(outside)
+        ]
+        if not held.stable:
+            refusals.append('the shape found is not stable')
+        if not outside.any():
+            pressures = np.clip(pressures, low, high)
+        return Outcome(pressures, model.shape_of_held(held), '; '.join(refusals))
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return the chambers at the ends of their range and the sections bent to their limit."""
+        model = self._model
+        pressures = model.pressures_of(end.place.state)
+        bounds = model.pressure_min, model.pressure_max
+        met = values_at_limits(model.actuator_names, pressures, bounds, 'kPa', 1e-3)
+        bends = np.linalg.norm(end.unknowns.reshape(-1, 3)[:, :2], axis=1)
+        return met + [
+            f'{section.name} at its {section.max_bending_angle_deg:g} deg bending limit'
+            for section, bend, most in zip(model.sections, bends, self._max_bend)
+            if bend > most - 1e-6
+        ]
+
+    def _rows(self, q: Array, held: HeldShape) -> Rows:
+        """Return pressures in shares of their range, and bends against their limits."""
+        model = self._model
+        unit = 1.0 / (model.pressure_max - model.pressure_min)
+        pressures = model.pressures_of(held)
+        sides = [model.pressure_rates_of(held) * unit[:, None]]
+        low = [(model.pressure_min - pressures) * unit]
+        high = [(model.pressure_max - pressures) * unit]
+        for k, most in enumerate(self._max_bend):
+            bend = q[3 * k : 3 * k + 2]
+            size = float(np.linalg.norm(bend))
+            if size > 1e-6:
+                row = np.zeros((1, len(q)))
+                row[0, 3 * k : 3 * k + 2] = bend / size
+                sides.append(row)
+                low.append(np.array([-np.inf]))
+                high.append(np.array([max(most - size, 0.0)]))
+        return Rows(np.vstack(sides), np.concatenate(low), np.concatenate(high))
+
+    def _clipped(self, configuration: Array) -> Array:
+        out = configuration.copy()
+        for k, limit in enumerate(self._max_bend):
+            size = float(np.linalg.norm(out[3 * k : 3 * k + 2]))
+            if size > limit:
+                out[3 * k : 3 * k + 2] *= limit / size
+        return out

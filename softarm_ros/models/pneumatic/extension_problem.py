@@ -1,0 +1,58 @@
+"""Least extensions of the chambers that bring a pneumatic arm's tip to a point."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.geometry.poses import pose
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
+from softarm_ros.models.stepped_search import Place, SteppedProblem
+
+if TYPE_CHECKING:
+    from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+
+_MAX_STEP = 0.25  # of the coordinates' scales
+
+
+class ExtensionProblem(SteppedProblem):
+    """Extensions (dof,) [m] within their ranges for a position of the tip, the less the better."""
+
+    def __init__(self, arm: ChamberArm) -> None:
+        self._arm = arm
+        self.scale = arm.configuration_scale
+        self.max_step = _MAX_STEP * self.scale
+        self.ranges = ((np.zeros(len(self.scale)), arm.max_extension_m),)
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return sections bent towards the point, alike or against each other."""
+        azimuth = math.atan2(target.position[1], target.position[0])
+        shares = np.linspace(0.0, 1.0, len(self._arm.arm.sections))
+        for twist, bend in itertools.product((0.0, 1.5, -1.5), (0.4, 0.8)):
+            angles = azimuth + twist * (shares - 0.3)
+            bends = bend * np.stack([np.cos(angles), np.sin(angles)], axis=1).ravel()
+            yield self._arm.of_bends(bends)
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place of extensions (dof,) [m]: the tip's position alone."""
+        tip, jacobian = self._arm.tip_and_jacobian(unknowns)
+        wish = np.zeros(len(unknowns))
+        return Place(unknowns, pose(np.eye(3), tip), lambda: jacobian, wish)
+
+    def effort(self, end: End) -> float:
+        """Return the norm of the extensions in units of their scales."""
+        return float(np.linalg.norm(end.unknowns / self.scale))
+
+    def outcome(self, end: End) -> Outcome:
+        """Return pressures and shape of the extensions."""
+        return Outcome(self._arm.actuation_of(end.unknowns), self._arm.shape_of(end.unknowns))
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return the chambers at rest or at the end of their curves."""
+        names = self._arm.configuration_names
+        return values_at_limits(names, end.unknowns, self.ranges[0], 'mm', 1e3)

@@ -1,0 +1,78 @@
+"""The posture of models in which nothing is solved that would be of use at another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array, Posture
+
+
+class ByConfiguration(Protocol):
+    """The methods of `ArmModel` that a plain posture asks."""
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """See `ArmModel`."""
+        ...
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """See `ArmModel`."""
+        ...
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """See `ArmModel`."""
+        ...
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """See `ArmModel`."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainPosture:
+    """A `Posture` that asks its model by the configuration, each thing once."""
+
+    model: ByConfiguration
+    configuration: Array
+
+    @cached_property
+    def _tip_and_jacobian(self) -> tuple[Array, Array]:
+        return self.model.tip_and_jacobian(self.configuration)
+
+    @property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        return self._tip_and_jacobian[0]
+
+    @property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the configuration (3, dof)."""
+        return self._tip_and_jacobian[1]
+
+    @cached_property
+    def actuation(self) -> Array:
+        """Actuation (m,) that holds the configuration without load."""
+        return self.model.actuation_of(self.configuration)
+
+    @cached_property
+    def actuation_jacobian(self) -> Array:
+        """Derivative of the actuation by the configuration (m, dof)."""
+        return self.model.actuation_jacobian(self.configuration)
+
+    @cached_property
+    def preferred(self) -> Array:
+        """Configuration (dof,) that the tracker's null space pulls to from here."""
+        return self.model.preferred_configuration(self.configuration)
+
+
+class PlainPostures:
+    """Gives a model `posture_of` where a posture near by is of no help."""
+
+    def posture_of(
+        self: ByConfiguration, configuration: Array, near: Posture | None = None
+    ) -> Posture:
+        """Return the posture of a configuration (dof,)."""
+        return PlainPosture(self, np.array(configuration, dtype=float))

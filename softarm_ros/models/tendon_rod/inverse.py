@@ -1,0 +1,58 @@
+"""Inverse of a tendon-driven rod: tensions for a pose of the tip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array, Vector3
+from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
+from softarm_ros.models.stepped_search import Place, SteppedProblem
+
+if TYPE_CHECKING:
+    from softarm_ros.models.tendon_rod.arm import TendonRodModel
+
+
+class TensionProblem(SteppedProblem):
+    """
+    Tensions (cables,) [N] as near to the pretension as the pose lets them.
+
+    Where the pose is out of reach so, cables may be looser than the pretension, down to 0.
+    """
+
+    def __init__(self, model: TendonRodModel, tip_force: Vector3) -> None:
+        self._model, self._tip_force = model, tip_force
+        self._rest, most = model.pretension_N, model.max_tension_N
+        self.scale = model.configuration_scale
+        self.max_step = np.full(len(most), np.inf)
+        self.ranges = ((self._rest, most), (np.zeros(len(most)), most))
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return the pretension alone."""
+        return [self._rest]
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place of tensions (cables,) [N]."""
+        start = None if near is None else near.state
+        solved = self._model.solve_tip(unknowns, self._tip_force, start)
+        return Place(unknowns, solved.tip, lambda: solved.twist, wish=self._rest, state=solved)
+
+    def effort(self, end: End) -> float:
+        """Return the size of the tensions above the pretension [N]."""
+        return float(np.linalg.norm(end.unknowns - self._rest))
+
+    def outcome(self, end: End) -> Outcome:
+        """Return the shape that loading from rest leads to, which may be another one."""
+        shape = self._model.forward(end.unknowns, self._tip_force)
+        away = float(np.linalg.norm(shape.tip[:3, 3] - end.place.tip[:3, 3]))
+        if away <= TOLERANCE * self._model.rest_length_m:
+            return Outcome(end.unknowns, shape)
+        snaps = f'from rest the tip is {1e3 * away:.3g} mm off'
+        return Outcome(end.unknowns, shape, f'these tensions have several shapes: {snaps}')
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return the cables without tension or with the most of it."""
+        names = self._model.actuator_names
+        return values_at_limits(names, end.unknowns, self.ranges[-1], 'N')

@@ -1,0 +1,58 @@
+"""What a tendon-driven rod solves for at some tensions, and its posture there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.models.arm_model import Array
+from softarm_ros.models.cosserat.state import RodStart
+
+if TYPE_CHECKING:
+    from softarm_ros.models.tendon_rod.arm import TendonRodModel
+
+
+@dataclass(frozen=True)
+class SolvedTip:
+    """Tip (4, 4), its twist by tension (6, cables), and where a search near by may start."""
+
+    tip: Array
+    twist: Array
+    start: RodStart | None = None
+
+
+@dataclass(frozen=True)
+class TensionPosture:
+    """A `Posture` of tensions (cables,) [N]: they are configuration and actuation."""
+
+    model: TendonRodModel
+    configuration: Array
+    solved: SolvedTip
+
+    @property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        return self.solved.tip[:3, 3]
+
+    @property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the tensions (3, cables) [m/N]."""
+        return self.solved.twist[:3]
+
+    @property
+    def actuation(self) -> Array:
+        """The tensions themselves (cables,) [N]."""
+        return self.configuration
+
+    @property
+    def actuation_jacobian(self) -> Array:
+        """The identity (cables, cables)."""
+        return np.eye(len(self.configuration))
+
+    @cached_property
+    def preferred(self) -> Array:
+        """Tensions (cables,) of least size over the pretension with the same tip."""
+        return self.model.preferred_from(self.configuration, self.solved)

@@ -1,0 +1,70 @@
+"""What a model answers depends on what it is asked, not on what it was asked before."""
+
+import numpy as np
+import pytest
+from test_rig_contracts import cases, model_of, postures, rig_of
+
+QUESTIONS = {
+    'forward': lambda arm, a: arm.forward(a).tip,
+    'centreline': lambda arm, a: arm.forward(a).centerline(5),
+    'configuration': lambda arm, a: arm.configuration_of(a),
+    'jacobian': lambda arm, a: arm.jacobian(a),
+    'shape': lambda arm, a: arm.shape_of(arm.configuration_of(a)).section_tips,
+    'tips': lambda arm, a: arm.tips_of(arm.configuration_of(a)[None]),
+    'tip': lambda arm, a: arm.tip_and_jacobian(arm.configuration_of(a))[0],
+    'tip jacobian': lambda arm, a: arm.tip_and_jacobian(arm.configuration_of(a))[1],
+    'actuation': lambda arm, a: arm.actuation_of(arm.configuration_of(a)),
+    'actuation jacobian': lambda arm, a: arm.actuation_jacobian(arm.configuration_of(a)),
+    'preferred': lambda arm, a: arm.preferred_configuration(arm.configuration_of(a)),
+    'posture': lambda arm, a: arm.posture_of(arm.configuration_of(a)).tip_jacobian,
+    'inverse': lambda arm, a: arm.inverse(tip_of(arm, a)).actuation,
+    'inverse from a guess': lambda arm, a: arm.inverse(tip_of(arm, a), guess=a).actuation,
+}
+
+
+def tip_of(arm, actuation):
+    return arm.forward(actuation).tip[:3, 3]
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_an_answer_does_not_depend_on_what_was_asked_before(name, model):
+    arm = model_of(name, model)
+    a, b, c = postures(name, model)[:3]
+    first = {what: ask(arm, a) for what, ask in QUESTIONS.items()}
+    for between in (b, c):
+        for ask in QUESTIONS.values():
+            ask(arm, between)
+        # In the other order too: each question comes after another one than before.
+        for what in reversed(QUESTIONS):
+            assert np.array_equal(QUESTIONS[what](arm, a), first[what]), what
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_a_model_that_was_asked_before_answers_like_a_new_one(name, model):
+    used, new = model_of(name, model), rig_of(name).model(model)
+    a, b = postures(name, model)[:2]
+    for what, ask in QUESTIONS.items():
+        ask(used, b)
+        assert np.array_equal(ask(used, a), ask(new, a)), what
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_a_posture_says_what_the_model_says_and_its_neighbour_changes_nothing(name, model):
+    arm = model_of(name, model)
+    a, b = postures(name, model)[:2]
+    there, other = arm.configuration_of(a), arm.configuration_of(b)
+    alone = arm.posture_of(there)
+    tip, jacobian = arm.tip_and_jacobian(there)
+    said = (alone.tip, alone.tip_jacobian, alone.actuation, alone.actuation_jacobian)
+    asked = (tip, jacobian, arm.actuation_of(there), arm.actuation_jacobian(there))
+    for one, two in zip((*said, alone.preferred), (*asked, arm.preferred_configuration(there))):
+        np.testing.assert_array_equal(one, two)
+    for start in (other, there + 0.02 * (other - there)):
+        beside = arm.posture_of(there, arm.posture_of(start))
+        assert np.linalg.norm(beside.tip - tip) < 1e-8 * arm.rest_length_m
+        np.testing.assert_allclose(
+            beside.tip_jacobian * arm.configuration_scale,
+            jacobian * arm.configuration_scale,
+            atol=1e-6 * arm.rest_length_m,
+        )
+        np.testing.assert_allclose(beside.actuation, asked[2], rtol=1e-6, atol=1e-9)
