@@ -1,4 +1,4 @@
-"""A medium around the chain: momentum of the added mass, drag, buoyancy, what a step factorises."""
+"""A medium around the chain: momentum of the added mass, drag, forces, matrix of a step."""
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_the_matrix_of_a_step_is_twice_the_energy_of_the_added_mass_and_the_drag
         twice = across * (u[g] @ u[g] - uz**2) + along * uz**2
         twice += inertia * (w[g] @ w[g] - wz**2)
         lost = u[g] @ medium.drag[g] @ u[g] + medium.turning[g] * (w[g] @ w[g])
-        assert V @ M @ V == pytest.approx(twice + H * lost, rel=1e-12)
+        assert pytest.approx(twice + H * lost, rel=1e-12) == V @ M @ V
 
 
 def test_a_moment_on_the_rotation_vector_does_its_work_on_the_joint():

@@ -65,6 +65,8 @@ class HydraulicPlant(SteppedPlant):
     ----------
     time_s
         Simulated time [s], from 0.
+    body
+        The arm with its water.
     boiled_s : (m,)
         How long each axis was below the vapour pressure behind emulated drives.
 
@@ -88,8 +90,8 @@ class HydraulicPlant(SteppedPlant):
         super().__init__(config, seed)
         self.config = config
         self._names = [chamber.name for chamber in chambers]
-        self._hydraulics = WaterHydraulics(_axes(config, chambers))
-        self._body = HydraulicBody(config, chambers, surroundings, self._hydraulics)
+        self._hydraulics = WaterHydraulics(plant_axes(config, chambers))
+        self.body = HydraulicBody(config, chambers, surroundings, self._hydraulics)
         self._leads = np.array([axis.lead_m_per_rad for axis in self._hydraulics.axes])
         start = np.asarray(preload_Pa, dtype=float)
         ratio = np.asarray(torque_per_pressure, dtype=float)
@@ -99,11 +101,11 @@ class HydraulicPlant(SteppedPlant):
         self._emulated = False
         self.boiled_s = np.zeros(len(chambers))
         areas = np.array([axis.piston_area_m2 for axis in self._hydraulics.axes])
-        self._body.settle(self._hydraulics.force_per_torque * self._drives.torque / areas)
+        self.body.settle(self.piston_forces() / areas)
         # Fabric that bends with no memory where it hangs at the start.
         self._fabric: Fabric | None = None
         if config.fabric.stiffness_share > 0.0:
-            self._fabric = Fabric(config.fabric, config.sections, self._body.bends())
+            self._fabric = Fabric(config.fabric, config.sections, self.body.bends())
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
         self._sensors.sample(self._pressures())
         self._first_frame()
@@ -150,7 +152,7 @@ class HydraulicPlant(SteppedPlant):
 
     def shaft_speeds(self) -> Array:
         """Return the speeds of the motors (m,) [rad/s]."""
-        return np.asarray(self._hydraulics.piston_velocity(self._body.axes) / self._leads)
+        return np.asarray(self._hydraulics.piston_velocity(self.body.axes) / self._leads)
 
     def sensor_signals(self) -> Array:
         """Return what the pressure sensors give (m,) [Pa], before any converter."""
@@ -172,15 +174,19 @@ class HydraulicPlant(SteppedPlant):
 
     def piston_positions(self) -> Array:
         """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
-        return self._hydraulics.piston_position(self._body.axes).copy()
+        return self._hydraulics.piston_position(self.body.axes).copy()
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
-        return self._body.section_tips()
+        return self.body.section_tips()
 
     def true_centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
-        return self._body.centerline(n)
+        return self.body.centerline(n)
+
+    def piston_forces(self) -> Array:
+        """Return what the motors press on the pistons with (m,) [N]."""
+        return np.asarray(self._hydraulics.force_per_torque * self._drives.torque)
 
     def _arm_faults(self) -> Faults:
         return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
@@ -199,11 +205,11 @@ class HydraulicPlant(SteppedPlant):
 
     def _step_once(self, h: float, now_s: float) -> None:
         if self._fabric is not None:
-            self._body.chambers.moment[:, :2] = -self._fabric.moments(self._body.bends())
+            self.body.chambers.moment[:, :2] = -self._fabric.moments(self.body.bends())
         torque = self._drives.advance(self._sensors.reading, h)
         if self._emulated:
             self._brakes.advance(self._lifted, h)
-        boiling = self._body.advance(self._hydraulics.force_per_torque * torque, h)
+        boiling = self.body.advance(self._hydraulics.force_per_torque * torque, h)
         if self._emulated:
             self.boiled_s += h * boiling
         elif boiling.any():
@@ -215,7 +221,7 @@ class HydraulicPlant(SteppedPlant):
         self._sensors.sample(self._pressures())
 
     def _pressures(self) -> Array:
-        return self._hydraulics.chamber_pressure(self._body.axes)
+        return self._hydraulics.chamber_pressure(self.body.axes)
 
     def _checked(self, command: ArrayLike) -> Array:
         values = np.asarray(command, dtype=float)
@@ -230,7 +236,7 @@ class HydraulicPlant(SteppedPlant):
         return values
 
 
-def _axes(
+def plant_axes(
     config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]
 ) -> list[HydraulicAxisConfig]:
     """Return one axis per chamber; the stretch of the chamber is the arm's, not the wall's."""
