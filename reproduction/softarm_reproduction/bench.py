@@ -18,6 +18,7 @@ from softarm_reproduction import (
     bench_dynamics,
     bench_hydraulics,
     bench_minimum_energy,
+    bench_plants,
     bench_steppers,
 )
 from softarm_reproduction.bench_rows import BenchRow
@@ -35,6 +36,7 @@ TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'minimum_energy': bench_minimum_energy.rows,
     'dynamics': bench_dynamics.rows,
     'hydraulics': bench_hydraulics.rows,
+    'plants': bench_plants.rows,
     'drivers': bench_drivers.rows,
     'steppers': bench_steppers.rows,
 }

@@ -11,7 +11,7 @@ cable.
 from __future__ import annotations
 
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.symmetric_kernels import invert_symmetric_4
+from softarm_ros.geometry.symmetric_kernels import invert_symmetric_4
 from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_quaternion
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
 
@@ -93,7 +93,8 @@ def load_bodies(
             state.extension[g],
             state.velocity[g],
             body.stiffness[g],
-            body.damping_time[g] + h,
+            body.damping_time[g, 0] + h,
+            body.damping_time[g, 1] + h,
             scratch.load[g],
             scratch.tangent[g],
         )
@@ -117,6 +118,9 @@ def load_bodies(
         a0 += w1 * j5 - w2 * j4 + v1 * j2 - v2 * j1 + R[0, 0] * d0 + R[0, 1] * d1 + R[0, 2] * d2
         a1 += w2 * j3 - w0 * j5 + v2 * j0 - v0 * j2 + R[1, 0] * d0 + R[1, 1] * d1 + R[1, 2] * d2
         a2 += w0 * j4 - w1 * j3 + v0 * j1 - v1 * j0 + R[2, 0] * d0 + R[2, 1] * d1 + R[2, 2] * d2
+        twist, drift = scratch.twist[g], scratch.drift[g]
+        twist[0], twist[1], twist[2], twist[3], twist[4], twist[5] = w0, w1, w2, v0, v1, v2
+        drift[0], drift[1], drift[2], drift[3], drift[4], drift[5] = b0, b1, b2, a0, a1, a2
         J = scratch.inertia[g]
         _spatial_inertia(R, r, body.mass[g], body.centre[g], body.inertia[g], J)
         l0, l1, l2, p0, p1, p2 = _momentum(J, w0, w1, w2, v0, v1, v2)
@@ -245,8 +249,10 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
     scratch.carried[:] = 0.0
     for g in range(body.mass.shape[0] - 1, -1, -1):
         _add_inertia(articulated, scratch.inertia[g])
+        if scratch.medium.shape[0] > 0:
+            articulated += scratch.medium[g]
         S, U = scratch.motion[g], scratch.gain[g]
-        factor = h * (body.damping_time[g] + h)
+        factor = h * (body.damping_time[g, 0] + h)
         for i in range(6):
             for j in range(4):
                 total = 0.0
@@ -263,7 +269,7 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
         for i in range(3):
             for j in range(i + 1):
                 D[i, j] += factor * scratch.tangent[g, i, j]
-        D[3, 3] += factor * body.stiffness[g, 2]
+        D[3, 3] += h * (body.damping_time[g, 1] + h) * body.stiffness[g, 2]
         invert_symmetric_4(D)  # NaN where it fails, which the step notices
         for i in range(6):
             u0, u1, u2, u3 = U[i, 0], U[i, 1], U[i, 2], U[i, 3]
@@ -282,6 +288,17 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
 
 
 @kernel
+def _acts_nowhere(gradient: Array, carried: Array) -> bool:
+    """Return whether a cable neither passes a joint nor loads what is beyond it."""
+    size = 0.0
+    for j in range(4):
+        size += abs(gradient[j])
+    for k in range(6):
+        size += abs(carried[k])
+    return size == 0.0
+
+
+@kernel
 def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
     """Reduce every right-hand side at joint g and pass the wrenches on to the parent."""
     S, gain = scratch.motion[g], scratch.gain[g]
@@ -290,6 +307,10 @@ def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
         carried[cables, k] += scratch.bias[g, k]
     for i in range(cables + 1):
         p = carried[i]
+        if i < cables and _acts_nowhere(scratch.gradient[i, g], p):
+            for j in range(4):
+                response[i, j] = 0.0
+            continue
         for j in range(4):
             total = scratch.load[g, j] if i == cables else -scratch.gradient[i, g, j]
             for k in range(6):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.plant.coupling_kernels import couple_chain
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, CableParameters, Scratch
 
 _PINCHED = 0.03  # of a segment's length
@@ -189,11 +190,9 @@ def couple_cables(
     Write compliance and gap of all cables together for one step.
 
     With stretch s of a thread, T = max(0, k (s' + damping_time (s' - max(s, 0))/h)), where s' at
-    the end of the step falls linearly with all tensions. The bodies' part of the compliance is
-    h^2 G (M + h D + h^2 K)^-1 G^T, from the reduced joint forces alone.
+    the end of the step falls linearly with all tensions.
     """
-    m, n = cables.first.shape[0], body.mass.shape[0]
-    segments = state.cut_in.shape[1] - 1
+    m, segments = cables.first.shape[0], state.cut_in.shape[1] - 1
     compliance, gap = scratch.compliance, scratch.gap
     compliance[:] = 0.0
     for i in range(m):
@@ -206,27 +205,4 @@ def couple_cables(
             for c in range(2):
                 gap[i] += scratch.slope[i, k, c] * scratch.relaxed[i, k, c]
                 compliance[i, i] -= scratch.slope[i, k, c] * scratch.unit[i, k, c]
-    for g in range(n):
-        inverse, response = scratch.inverse[g], scratch.response[g]
-        for i in range(m):
-            if g >= cables.first[i] + segments:
-                continue
-            u = response[i]
-            for j in range(4):
-                gap[i] += h * scratch.gradient[i, g, j] * state.velocity[g, j]
-            x0 = inverse[0, 0] * u[0] + inverse[0, 1] * u[1]
-            x0 += inverse[0, 2] * u[2] + inverse[0, 3] * u[3]
-            x1 = inverse[1, 0] * u[0] + inverse[1, 1] * u[1]
-            x1 += inverse[1, 2] * u[2] + inverse[1, 3] * u[3]
-            x2 = inverse[2, 0] * u[0] + inverse[2, 1] * u[1]
-            x2 += inverse[2, 2] * u[2] + inverse[2, 3] * u[3]
-            x3 = inverse[3, 0] * u[0] + inverse[3, 1] * u[1]
-            x3 += inverse[3, 2] * u[2] + inverse[3, 3] * u[3]
-            free = response[m]
-            gap[i] -= h * h * (x0 * free[0] + x1 * free[1] + x2 * free[2] + x3 * free[3])
-            for j in range(i + 1):
-                v = response[j]
-                compliance[i, j] += h * h * (x0 * v[0] + x1 * v[1] + x2 * v[2] + x3 * v[3])
-    for i in range(m):
-        for j in range(i):
-            compliance[j, i] = compliance[i, j]
+    couple_chain(state.velocity, cables.first + segments, scratch, h)

@@ -124,6 +124,7 @@ def elastic_load(
     velocity: Array,
     stiffness: Array,
     lead: float,
+    axial_lead: float,
     load: Array,
     tangent: Array,
 ) -> None:
@@ -140,10 +141,11 @@ def elastic_load(
         State of the joint: (4,), [m], (4,) [rad/s, m/s].
     stiffness : (3,)
         Bending, torsion, extension.
-    lead : float
-        Time [s] by which the rates count: damping time plus the implicit step.
+    lead, axial_lead : float
+        Time [s] by which the rates count, of rotation and of extension: damping time plus the
+        implicit step.
     load : (4,)
-        Written: -J^-T K (phi + lead phi'), -k (e + lead e').
+        Written: -J^-T K (phi + lead phi'), -k (e + axial_lead e').
     tangent : (3, 3)
         Written: J^-T K J^-1.
 
@@ -167,7 +169,7 @@ def elastic_load(
     load[0] = -(j00 * mx + j10 * my + j20 * mz)
     load[1] = -(j01 * mx + j11 * my + j21 * mz)
     load[2] = -(j02 * mx + j12 * my + j22 * mz)
-    load[3] = -stiffness[2] * (extension + lead * velocity[3])
+    load[3] = -stiffness[2] * (extension + axial_lead * velocity[3])
     tangent[0, 0] = bend * (j00 * j00 + j10 * j10) + twist * j20 * j20
     tangent[0, 1] = bend * (j00 * j01 + j10 * j11) + twist * j20 * j21
     tangent[0, 2] = bend * (j00 * j02 + j10 * j12) + twist * j20 * j22
@@ -177,3 +179,22 @@ def elastic_load(
     tangent[1, 0] = tangent[0, 1]
     tangent[2, 0] = tangent[0, 2]
     tangent[2, 1] = tangent[1, 2]
+
+
+@kernel
+def conjugate_moment(q: Array, mx: float, my: float, mz: float) -> tuple[float, float, float]:
+    """
+    Return the joint force J^-T m of a moment m that works on the rotation vector of `q`.
+
+    Work m . phi', phi the logarithm of the joint rotation: pressures at a fixed place of the
+    cross-section, or rest strains, act that way.
+    """
+    x, y, z, c = log_of_quaternion(q)
+    dot = c * (x * mx + y * my + z * mz)
+    less = 1.0 - c * (x * x + y * y + z * z)
+    # J^-T = 1 - hat/2 + c hat^2, and hat^2 = phi phi' - |phi|^2
+    return (
+        less * mx + dot * x - 0.5 * (y * mz - z * my),
+        less * my + dot * y - 0.5 * (z * mx - x * mz),
+        less * mz + dot * z - 0.5 * (x * my - y * mx),
+    )

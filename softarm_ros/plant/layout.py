@@ -29,8 +29,8 @@ class BodyParameters(NamedTuple):
         Rigid length from the parent body's origin to the start of the segment [m].
     stiffness : (n, 3)
         Bending EI/ds [N m/rad], torsion GJ/ds [N m/rad], extension EA/ds [N/m].
-    damping_time : (n,)
-        Kelvin-Voigt time [s]: damping = damping_time * stiffness.
+    damping_time : (n, 2)
+        Kelvin-Voigt times of rotation and of extension [s]: damping = damping_time * stiffness.
     mass, centre : (n,)
         Of body g + 1 [kg], and the height of its centre of mass above its origin [m].
     inertia : (n, 2)
@@ -148,6 +148,47 @@ class Loads(NamedTuple):
     tip_moment: Array
 
 
+class Medium(NamedTuple):
+    """
+    What surrounds the bodies, at the origin of each, base frame; held over a step.
+
+    Attributes
+    ----------
+    force : (n, 3)
+        Buoyancy, and the constant part of a linearised drag [N].
+    drag : (n, 3, 3)
+        Force against the velocity [N s/m], symmetric.
+    turning : (n,)
+        Moment against the angular velocity [N m s].
+    added : (n, 3)
+        Added mass across and along the axis [kg], added inertia about the cross-axes [kg m^2].
+
+    """
+
+    force: Array
+    drag: Array
+    turning: Array
+    added: Array
+
+
+class Links(NamedTuple):
+    """
+    Straight springs between two bodies of the chain.
+
+    Attributes
+    ----------
+    first, last : (m,)
+        The bodies they join, 0 the mount; first < last.
+    anchor : (m, 2)
+        Place of both ends in the cross-sections [m].
+
+    """
+
+    first: IntArray
+    last: IntArray
+    anchor: Array
+
+
 class Scratch(NamedTuple):
     """
     Working memory of one step, written anew by each.
@@ -170,8 +211,13 @@ class Scratch(NamedTuple):
         Generalised force of the joint without cables [N m, N].
     inertia : (n, 10)
         Spatial inertia of the bodies at the base origin: xx yy zz xy xz yz, m c (3), m.
+    twist, drift : (n, 6)
+        Spatial velocity of the bodies, and their acceleration for zero joint acceleration; drift
+        counts gravity as acceleration upwards.
     bias : (n, 6)
         Wrench that the bodies need for zero joint acceleration.
+    medium : (n, 6, 6) or (0, 6, 6)
+        What the medium adds to the inertia of the bodies for one step; empty without a medium.
     articulated : (6, 6)
         Articulated inertia of the current body.
     gain, inverse : (n, 6, 4), (n, 4, 4)
@@ -212,7 +258,10 @@ class Scratch(NamedTuple):
     tangent: Array
     load: Array
     inertia: Array
+    twist: Array
+    drift: Array
     bias: Array
+    medium: Array
     articulated: Array
     gain: Array
     inverse: Array
@@ -246,8 +295,8 @@ def rest_state(joints: int, cables: int, segments: int) -> ArmState:
     )
 
 
-def new_scratch(joints: int, cables: int, segments: int) -> Scratch:
-    """Return working memory for an arm of this size."""
+def new_scratch(joints: int, cables: int, segments: int, immersed: bool = False) -> Scratch:
+    """Return working memory for an arm of this size, in a medium or not."""
     n, m, points = joints, cables, segments + 1
     return Scratch(
         rotation=np.zeros((n + 1, 3, 3)),
@@ -259,7 +308,10 @@ def new_scratch(joints: int, cables: int, segments: int) -> Scratch:
         tangent=np.zeros((n, 3, 3)),
         load=np.zeros((n, 4)),
         inertia=np.zeros((n, 10)),
+        twist=np.zeros((n, 6)),
+        drift=np.zeros((n, 6)),
         bias=np.zeros((n, 6)),
+        medium=np.zeros((n if immersed else 0, 6, 6)),
         articulated=np.zeros((6, 6)),
         gain=np.zeros((n, 6, 4)),
         inverse=np.zeros((n, 4, 4)),

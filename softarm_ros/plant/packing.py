@@ -55,7 +55,7 @@ def pack_body(config: PlantConfig, gravity_m_s2: ArrayLike) -> BodyParameters:
                     section.axial_stiffness_N / ds,
                 ]
             )
-            damping.append(section.damping_time_s)
+            damping.append([section.damping_time_s] * 2)
             pieces.append(_slice(section, count, upper=k < count - 1))
         pieces[-1].join(_endcap(section, 0.0))
         if index + 1 < len(config.sections):

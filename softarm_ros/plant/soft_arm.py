@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import measure_cables, thread_lengths
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.failures import require_ok
 from softarm_ros.plant.joint_kernels import log_of_quaternion
 from softarm_ros.plant.layout import (
     ArmState,
@@ -24,21 +24,11 @@ from softarm_ros.plant.layout import (
     rest_state,
 )
 from softarm_ros.plant.packing import pack_body, pack_cables
-from softarm_ros.plant.shape_kernels import centerline_into, section_tips_into
-from softarm_ros.plant.step_kernels import (
-    CRUSHED,
-    FOLDED,
-    MAX_JOINT_RAD,
-    MIN_STRETCH,
-    NOT_FINITE,
-    OK,
-    PINCHED,
-    advance_arm,
-    settle_arm,
-)
+from softarm_ros.plant.shape import centerline
+from softarm_ros.plant.shape_kernels import section_tips_into
+from softarm_ros.plant.step_kernels import advance_arm, settle_arm
 
 _SETTLE_DAMPING_S = 0.05  # at least; statics does not depend on it
-_POINTS_PER_SEGMENT = 16
 
 
 @dataclass(frozen=True)
@@ -214,15 +204,7 @@ class SoftArm:
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from base to tip, evenly spaced in arc length."""
-        if n < 2:
-            raise ValueError(f'centreline of {n} points; expected at least 2')
-        place_bodies(self.body, self.state, self.scratch)
-        joints = len(self.body.mass)
-        dense = np.empty((joints * (_POINTS_PER_SEGMENT + 1) + 2, 3))
-        arc = np.empty(len(dense))
-        centerline_into(self.body, self.state, self.scratch, _POINTS_PER_SEGMENT, dense, arc)
-        at = np.linspace(0.0, arc[-1], n)
-        return np.stack([np.interp(at, arc, dense[:, k]) for k in range(3)], axis=1)
+        return centerline(self.body, self.state, self.scratch, n)
 
     def segment_rotation_vectors(self) -> Array:
         """Return the local bending and twist (n, 3) [rad] of every segment."""
@@ -261,26 +243,8 @@ class SoftArm:
 
     def check(self, status: int, joint: int) -> None:
         """Raise PlantError unless a kernel's status is OK."""
-        if status == OK:
-            return
         segments = self.config.segments_per_section
-        where = f'segment {joint % segments} of section {joint // segments}'
-        if status == FOLDED:
-            raise PlantError(
-                f'{where} bends by more than {np.rad2deg(MAX_JOINT_RAD):.0f} deg: '
-                'the arm has folded'
-            )
-        if status == CRUSHED:
-            raise PlantError(
-                f'{where} is compressed to less than {100.0 * MIN_STRETCH:.0f} % of its length'
-            )
-        if status == PINCHED:
-            raise PlantError(
-                f'{where} has no length left on its inner side for a cable: the arm has buckled'
-            )
-        if status == NOT_FINITE:
-            raise PlantError(f'motion of {where} is no longer finite')
-        raise PlantError('the arm does not come to rest')
+        require_ok(status, f'segment {joint % segments} of section {joint // segments}')
 
     def _holding_contraction(self) -> Array:
         stretch = self.state.tension / self.cables.stiffness

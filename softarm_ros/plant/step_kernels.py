@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import (
@@ -95,12 +97,12 @@ def step_arm(
             return NOT_FINITE, 0, energy
     cut(state, scratch)
     accelerate(scratch, state.tension, h, state.velocity)
-    status, joint = _move(body, state, h)
+    status, joint = move_joints(body, state, h)
     return status, joint, energy
 
 
 @kernel
-def _move(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
+def move_joints(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
     """Move every joint with its velocity for h; report the first one that no longer can be."""
     smallest = math.cos(0.5 * MAX_JOINT_RAD)
     for g in range(body.mass.shape[0]):
@@ -195,31 +197,41 @@ def settle_arm(
     Kinetic damping: when the kinetic energy has passed a maximum, all velocities are set to zero.
     `tolerance` bounds the angular velocities [rad/s] and strain rates [1/s].
     """
-    last_energy = 0.0
-    since_reset = 0
-    still = 0
+    memory = np.zeros(3)
     for _ in range(max_steps):
         status, joint, energy = step_arm(
             body, cables, state, loads, target, tension_given, scratch, h
         )
         if status != OK:
             return status, joint
-        still = still + 1 if _fastest(body, state) < tolerance else 0
-        if still >= _STILL_STEPS:
-            state.velocity[:] = 0.0
+        if calmed(body, state, energy, tolerance, memory):
             return OK, 0
-        since_reset += 1
-        if energy < last_energy and since_reset > _RESET_STEPS:
-            state.velocity[:] = 0.0
-            since_reset = 0
-            still = 0
-            energy = 0.0
-        last_energy = energy
     return UNSETTLED, 0
 
 
 @kernel
-def _fastest(body: BodyParameters, state: ArmState) -> float:
+def calmed(
+    body: BodyParameters, state: ArmState, energy: float, tolerance: float, memory: Array
+) -> bool:
+    """
+    Take out the momentum after every maximum of the kinetic energy; return whether all is still.
+
+    `energy` [J] is that before the step, `memory` (3,) this function's, zero at first.
+    """
+    last_energy, since_reset, still = memory[0], memory[1] + 1.0, memory[2]
+    still = still + 1.0 if fastest_joint(body, state) < tolerance else 0.0
+    if still >= _STILL_STEPS:
+        state.velocity[:] = 0.0
+        return True
+    if energy < last_energy and since_reset > _RESET_STEPS:
+        state.velocity[:] = 0.0
+        since_reset, still, energy = 0.0, 0.0, 0.0
+    memory[0], memory[1], memory[2] = energy, since_reset, still
+    return False
+
+
+@kernel
+def fastest_joint(body: BodyParameters, state: ArmState) -> float:
     """Return the largest joint velocity [rad/s] or strain rate [1/s]."""
     largest = 0.0
     for g in range(body.mass.shape[0]):

@@ -42,7 +42,7 @@ def solve_tensions(
     """
     m = r.shape[0]
     for rounds in range(_MAX_ROUNDS):
-        if not _solve_active(A, r, taut, factor, solution):
+        if not solve_active(A, r, taut, factor, solution):
             return False
         last = -1
         for i in range(m):
@@ -75,7 +75,7 @@ def solve_tensions(
 
 
 @kernel
-def _solve_active(
+def solve_active(
     A: Array, r: Array, taut: NDArray[np.bool_], factor: Array, solution: Array
 ) -> bool:
     """Solve A T = r among the taut cables (Cholesky); False if A is not positive definite."""

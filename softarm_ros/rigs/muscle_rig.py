@@ -125,6 +125,7 @@ class MuscleRig(Rig):
             self.plant,
             self.valves,
             model.rest_configuration,
+            self.actuator_names,
             model.muscle_tensions,
             self.gravity_m_s2,
             seed,

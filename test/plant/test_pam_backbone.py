@@ -1,4 +1,4 @@
-"""Dynamics of the muscle arm's backbone: exact derivatives, closed forms, rest, dissipation."""
+"""The muscle arm's backbone: the minimum-energy rod as oracle, closed forms, energy."""
 
 import math
 from itertools import pairwise
@@ -6,64 +6,116 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from softarm_ros import load_rig
 from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into, retract_into
-from softarm_ros.models.minimum_energy.muscles import muscle_anchors
-from softarm_ros.models.minimum_energy.rod import curvatures_of
-from softarm_ros.plant.pam_arm.backbone_kernels import (
-    add_masses,
-    backbone_gradient_into,
-    solve_positive_into,
-    step_backbone,
-    turns_into,
-)
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.joint_kernels import log_of_quaternion
+from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 
 ROD = BackboneConfig()
-NO_MUSCLES = np.zeros((0, 3, 3)), np.zeros((0, 3)), np.zeros((0, 3))
+PLANT = load_rig('pam_arm').plant
+MODULES = 10
+SLACK = 1e-12  # of a muscle that is not there [N/m]
 
 
-def straight(n):
-    nodes = np.zeros((n + 1, 4))
-    nodes[:, 0] = 1.0
-    return nodes
+def backbone(n, modules=MODULES, gravity=(0.0, 0.0, 9.81), load=0.0, rod=None, **changes):
+    """Return a moving backbone on the model's own parameters, but for what changes."""
+    fields = {
+        'intervals': n,
+        'backbone': ROD.model_dump() | (rod or {}),
+        'anchor_radius_m': 0.02,
+        'muscle_damping_time_s': 0.02,
+        'backbone_damping_time_s': 0.05,
+        'drag_rate_1_s': 0.0,
+    }
+    config = PLANT.model_validate(PLANT.model_dump() | fields | changes)
+    return MovingBackbone(config, modules, gravity, load)
 
 
-def moved(nodes, rng, size):
-    out = nodes.copy()
-    retract_into(nodes, size * rng.normal(size=3 * (len(nodes) - 1)), 1.0, out)
-    return out
+def inextensible(moving):
+    """Make the rod so stiff along its axis that its stretch is below a nanometre."""
+    stiffness = moving.body.stiffness.copy()
+    stiffness[:, 2] *= 1e6
+    moving.body = moving.body._replace(stiffness=stiffness)
+    return moving
 
 
-class Swing:
-    """A rod of n intervals, driven by the compiled step alone."""
+# -- at rest: another formulation of the same arm ---------------------------------------------
 
-    def __init__(self, n, h, bending, density, gravity=(0.0, 0.0, 0.0), damping=(0.0, 0.0)):
-        self.n, self.h, self.ds = n, h, 1.0 / n
-        self.stiffness = np.array([bending, bending, bending])
-        self.masses = np.full(n, density / n)
-        self.masses[-1] *= 0.5
-        self.inertias = 1e-8 * self.masses
-        self.gravity = np.array(gravity)
-        self.nodes, self.r = straight(n), np.zeros((n + 1, 3))
-        positions_into(self.nodes, self.ds, self.r)
-        self.v, self.w = np.zeros((n, 3)), np.zeros((n, 3))
-        self.damping, self.drag = np.array(damping), 0.0
+TARGETS = [(0.2, 0.1, 0.9), (-0.15, 0.25, 0.88)]
 
-    def step(self):
-        anchors, lengths, stiffness = NO_MUSCLES
-        used = step_backbone(
-            self.nodes, self.r, self.v, self.w, self.ds, self.stiffness, self.masses,
-            self.inertias, self.drag, self.gravity, anchors, lengths, stiffness, self.damping,
-            1e-12 + 1e-9 * self.stiffness[0], self.h, lengths.copy(),
-        )  # fmt: skip
-        assert used >= 0
-        return self.r[-1].copy()
 
-    def energy(self):
-        kinetic = 0.5 * np.sum(self.masses[:, None] * self.v**2)
-        weight = np.sum(self.masses[:, None] * self.gravity * self.r[1:])
-        return kinetic + elastic_energy(self.nodes, self.ds, self.stiffness) - weight
+@pytest.mark.parametrize('load', [0.0, 0.05])
+@pytest.mark.parametrize('target', TARGETS)
+def test_it_rests_where_the_minimum_energy_rod_does(target, load):
+    modules = ParallelModulesConfig(muscle_stiffness_N_m=5e4)
+    lengths = MinimumEnergyArm(ROD, modules, 40, tip_load_kg=load).inverse(target).actuation
+    # The model's lumped weights converge with the square of the intervals, too: extrapolated.
+    rods = [MinimumEnergyArm(ROD, modules, n, tip_load_kg=load) for n in (80, 160)]
+    coarse, fine = (rod.equilibrium(lengths) for rod in rods)
+    tip = fine.positions[-1] + (fine.positions[-1] - coarse.positions[-1]) / 3.0
+    tips = []
+    for n in (10, 20, 40):
+        moving = inextensible(backbone(n, load=load))
+        moving.settle(lengths, np.full(30, 5e4))
+        tips.append(moving.tip()[:3, 3])
+        pulls = 5e4 * (moving.muscle_lengths() - lengths)
+        np.testing.assert_allclose(moving.state.tension, pulls, atol=1e-5)
+    errors = np.linalg.norm(np.array(tips) - tip, axis=1)
+    assert errors[0] < 3e-3
+    # Second order in the intervals, and one limit.
+    np.testing.assert_allclose(errors[:2] / errors[1:], 4.0, atol=0.3)
+    assert np.linalg.norm(tips[2] + (tips[2] - tips[1]) / 3.0 - tip) < 5e-6
+
+
+def test_a_rod_that_stretches_hangs_lower_by_its_strain():
+    moving = backbone(40, load=0.5)
+    moving.settle(np.full(30, 0.1), np.full(30, SLACK))
+    area = math.pi * ROD.diameter_m**2 / 4.0
+    weight = 9.81 * ROD.mass_per_length_kg_m
+    stretch = (0.5 * 9.81 + 0.5 * weight) / (ROD.youngs_modulus_Pa * area)
+    # Lumped weights: exact at the nodes.
+    assert moving.tip()[2, 3] - 1.0 == pytest.approx(stretch, abs=1e-9)
+
+
+def test_disks_between_intervals_or_none():
+    with pytest.raises(ValueError, match=r'intervals = 25 .* modules = 10'):
+        backbone(25)
+
+
+def test_a_fold_names_its_place():
+    moving = backbone(10)
+    with pytest.raises(PlantError, match=r'interval 1 of module'):
+        moving.settle(np.tile([0.06, 0.1, 0.1], 10), np.full(30, 5e4))
+        moving.settle(np.tile([0.02, 0.12, 0.12], 10), np.full(30, 5e5))
+
+
+# -- in motion: closed forms ------------------------------------------------------------------
+
+
+def free(n, bending, density, gravity=(0.0, 0.0, 0.0), damping=0.0):
+    """Return a rod of 1 m without muscles."""
+    modulus = bending / (math.pi * ROD.diameter_m**4 / 64.0)
+    rod = {
+        'youngs_modulus_Pa': modulus,
+        'shear_modulus_Pa': 0.5 * modulus,
+        'mass_per_length_kg_m': density,
+    }
+    moving = backbone(
+        n, 1, gravity, rod=rod, backbone_damping_time_s=damping, gyration_radius_m=1e-4
+    )
+    stiffness = moving.body.stiffness.copy()
+    stiffness[:, 2] = 1e6 * n
+    moving.body = moving.body._replace(stiffness=stiffness)
+    return moving
+
+
+def push(moving, velocity):
+    """Give the bodies about the velocities (n,) along x, by turning the joints about y."""
+    slope = np.diff(np.concatenate([[0.0], velocity])) * len(velocity)
+    turning = 0.5 * (slope + np.append(slope[1:], slope[-1]))
+    moving.state.velocity[:, 1] = np.diff(np.concatenate([[0.0], turning]))
 
 
 def frequency_and_decay(x, h):
@@ -75,10 +127,12 @@ def frequency_and_decay(x, h):
     return (len(times) - 1) / (times[-1] - times[0]), decrement / (2.0 * math.pi)
 
 
-def plucked(swing, shape, size, seconds):
-    """Start with nodes' velocities along x in proportion to `shape` (n,)."""
-    swing.v[:, 0] = size * shape
-    return np.array([swing.step()[0] for _ in range(round(seconds / swing.h))])
+def swing(moving, h, seconds):
+    tips = []
+    for _ in range(round(seconds / h)):
+        moving.advance(np.full(3, 1.0), np.full(3, SLACK), h)
+        tips.append(moving.tip()[0, 3])
+    return np.array(tips)
 
 
 def cantilever_mode(n):
@@ -91,18 +145,20 @@ def cantilever_mode(n):
 def test_first_frequency_of_a_cantilever():
     bending, density = 0.5, 0.4
     expected = 1.8751040687**2 * math.sqrt(bending / density) / (2.0 * math.pi)
-    swing = Swing(20, 2e-3, bending, density)
-    frequency, ratio = frequency_and_decay(plucked(swing, cantilever_mode(20), 1e-2, 6.0), 2e-3)
+    moving = free(20, bending, density)
+    push(moving, 1e-2 * cantilever_mode(20))
+    frequency, ratio = frequency_and_decay(swing(moving, 2e-3, 6.0), 2e-3)
     assert frequency == pytest.approx(expected, rel=0.01)
-    # Backward Euler damps by omega h / 2 where nothing else does.
+    # The implicit step damps by omega h / 2 where nothing else does.
     assert ratio == pytest.approx(math.pi * expected * 2e-3, rel=0.05)
 
 
 def test_damping_of_strains_is_that_of_kelvin_and_voigt():
     bending, density, time = 0.5, 0.4, 0.02
     omega = 1.8751040687**2 * math.sqrt(bending / density)
-    swing = Swing(10, 1e-3, bending, density, damping=(0.0, time))
-    _, ratio = frequency_and_decay(plucked(swing, cantilever_mode(10), 1e-2, 8.0), 1e-3)
+    moving = free(10, bending, density, damping=time)
+    push(moving, 1e-2 * cantilever_mode(10))
+    _, ratio = frequency_and_decay(swing(moving, 1e-3, 8.0), 1e-3)
     assert ratio == pytest.approx(0.5 * omega * (time + 1e-3), rel=0.02)
 
 
@@ -110,8 +166,9 @@ def test_a_limp_rod_swings_like_a_hanging_chain():
     expected = 0.5 * 2.404825558 * math.sqrt(9.81) / (2.0 * math.pi)
     s = np.arange(1, 21) / 20
     j0 = np.array([_bessel0(2.404825558 * math.sqrt(1.0 - x)) for x in s])
-    swing = Swing(20, 4e-3, 1e-5, 0.4, gravity=(0.0, 0.0, 9.81))
-    frequency, _ = frequency_and_decay(plucked(swing, j0, 1e-2, 12.0), 4e-3)
+    moving = free(20, 1e-4, 0.4, gravity=(0.0, 0.0, 9.81), damping=0.2)
+    push(moving, 1e-2 * j0)
+    frequency, _ = frequency_and_decay(swing(moving, 2e-3, 12.0), 2e-3)
     assert frequency == pytest.approx(expected, rel=0.015)
 
 
@@ -120,125 +177,67 @@ def _bessel0(x):
     return float(np.mean(np.cos(x * np.sin(angle))))
 
 
-def test_a_free_swing_never_gains_energy():
-    swing = Swing(10, 5e-3, 0.1, 0.4, gravity=(0.0, 0.0, 9.81), damping=(0.0, 0.01))
-    swing.v[:, 0], swing.v[:, 1] = np.linspace(0.1, 2.0, 10), np.linspace(0.0, 1.0, 10)
-    energies = [swing.energy()]
-    for _ in range(400):
-        swing.step()
-        energies.append(swing.energy())
-    assert np.all(np.diff(energies) <= 1e-9)
-    assert energies[-1] < energies[0] - 0.05
+def energy(moving):
+    phi = np.array([log_of_quaternion(q)[:3] for q in moving.state.quaternion])
+    strain = np.column_stack([phi[:, 0] ** 2 + phi[:, 1] ** 2, phi[:, 2] ** 2])
+    strain = np.column_stack([strain, moving.state.extension**2])
+    elastic = 0.5 * float(np.sum(moving.body.stiffness * strain))
+    kinetic = moving.kinetic_energy()
+    heights = moving.scratch.origin[1:] @ moving.body.gravity
+    return kinetic + elastic - float(moving.body.mass @ heights)
 
 
-def test_gradient_is_that_of_the_energy_written_out_and_hessian_its_difference():
-    rng = np.random.default_rng(5)
-    n, modules, h, ds = 6, 3, 0.01, 0.1
-    stiffness = np.array([0.3, 0.4, 0.2])
-    masses, inertias = rng.uniform(0.01, 0.05, n), rng.uniform(1e-6, 1e-5, n)
-    gravity, drag = np.array([1.0, -2.0, 9.0]), 0.7
-    damping = np.array([3.0, 4.0, 2.0])
-    anchors = muscle_anchors(ParallelModulesConfig(modules=modules))
-    lengths = 0.2 + 2e-3 * rng.normal(size=(modules, 3))
-    muscles = rng.uniform(1e3, 2e3, (modules, 3))
-    before = moved(straight(n), rng, 0.1)
-    r_before = np.empty((n + 1, 3))
-    positions_into(before, ds, r_before)
-    velocity, spin = rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
-
-    def energy(q):
-        r, turn = np.empty((n + 1, 3)), np.empty((n, 3))
-        positions_into(q, ds, r)
-        turns_into(before, q, turn)
-        total = elastic_energy(q, ds, stiffness) - np.sum(masses[:, None] * gravity * r[1:])
-        ahead, gone = r[1:] - r_before[1:] - h * velocity, r[1:] - r_before[1:]
-        total += np.sum(masses[:, None] * (ahead**2 / (2 * h * h) + drag * gone**2 / (2 * h)))
-        total += np.sum(
-            inertias[:, None] * ((turn - h * spin) ** 2 / (2 * h * h) + drag * turn**2 / (2 * h))
-        )
-        strain = curvatures_of(q, ds) - curvatures_of(before, ds)
-        total += np.sum(damping * strain**2) * ds / 2
-        for t in range(modules):
-            a, b = 2 * t, 2 * t + 2
-            for i in range(3):
-                arm = _rotation(q[b]) @ anchors[t, i] - _rotation(q[a]) @ anchors[t, i]
-                length = np.linalg.norm(arm + r[b] - r[a])
-                total += 0.5 * muscles[t, i] * (length - lengths[t, i]) ** 2
-        return total
-
-    def derivatives(q, still=False):
-        rate, turning = (0.0, 0.0 * inertias) if still else (drag, inertias)
-        rows, width = 3 * n, 8
-        gradient, band = np.empty(rows), np.empty((rows, width + 1))
-        backbone_gradient_into(
-            q, before, r_before, velocity, spin, ds, stiffness, masses, turning, rate, gravity,
-            anchors, lengths, muscles, 0.0 * damping if still else damping, h,
-            np.empty((n + 1, 3)), np.empty((modules, 3, 3)), np.empty((n, 3)), np.empty((n, 3)),
-            np.empty((n, 3)), gradient, band, np.empty((rows, 3 * modules)), True,
-        )  # fmt: skip
-        hessian = np.zeros((rows, rows))
-        for i in range(rows):
-            for j in range(min(i, width) + 1):
-                hessian[i, i - j] = band[i, j]
-        add_masses(
-            q, ds, masses, 1.0 / h**2 + rate / h, np.empty((n, 3, 3)), np.empty((n, 3, 3)), hessian
-        )
-        return gradient, np.tril(hessian) + np.tril(hessian, -1).T
-
-    q = moved(before, rng, 0.02)
-    gradient, _ = derivatives(q)
-    _, hessian = derivatives(q, still=True)
-    for _ in range(8):
-        step, size = rng.normal(size=3 * n), 1e-5
-        ahead, back = q.copy(), q.copy()
-        retract_into(q, size * step, 1.0, ahead)
-        retract_into(q, -size * step, 1.0, back)
-        slope = (energy(ahead) - energy(back)) / (2 * size)
-        assert slope == pytest.approx(gradient @ step, rel=1e-6, abs=1e-7)
-        change = (derivatives(ahead, True)[0] - derivatives(back, True)[0]) @ step / (2 * size)
-        assert change == pytest.approx(step @ hessian @ step, rel=1e-5)
+def test_a_free_swing_loses_energy_and_never_gains_any():
+    moving = free(10, 0.1, 0.4, gravity=(0.0, 0.0, 9.81), damping=0.01)
+    push(moving, np.linspace(0.1, 2.0, 10))
+    moving.state.velocity[:, 0] = 0.05
+    energies = [energy(moving)]
+    for _ in range(800):
+        moving.advance(np.full(3, 1.0), np.full(3, SLACK), 2.5e-3)
+        energies.append(energy(moving))
+    assert np.max(energies) == energies[0]
+    # Forces of weight are taken at the start of a step: what that stirs up stays small.
+    assert np.diff(energies).max() < 1e-3 * (energies[0] - energies[-1])
+    assert energies[-1] < energies[0] - 0.01
 
 
-def _rotation(q):
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
+def test_air_takes_momentum_at_its_rate():
+    moving = backbone(20, drag_rate_1_s=0.8, gravity=(0.0, 0.0, 0.0))
+    moving.state.velocity[0, 2] = 3.0  # the whole arm turns about its axis, the base lets it
+    stiffness = moving.body.stiffness.copy()
+    stiffness[0, 1] = 1e-12
+    moving.body = moving.body._replace(stiffness=stiffness)
+    moving.advance(np.full(30, 0.1), np.full(30, SLACK), 1e-3, 1000)
+    assert moving.state.velocity[0, 2] == pytest.approx(3.0 * math.exp(-0.8), rel=1e-3)
+
+
+# -- muscles in motion ------------------------------------------------------------------------
+
+
+def test_steps_lead_to_the_rest_that_settling_finds():
+    modules = ParallelModulesConfig(muscle_stiffness_N_m=5e4)
+    lengths = MinimumEnergyArm(ROD, modules, 20).inverse(TARGETS[0]).actuation
+    settled, moved = backbone(20), backbone(20, drag_rate_1_s=5.0)
+    settled.settle(lengths, np.full(30, 5e4))
+    moved.advance(lengths, np.full(30, 5e4), 0.01, 1500)
+    np.testing.assert_allclose(moved.tip(), settled.tip(), atol=1e-7)
+    np.testing.assert_allclose(moved.muscle_lengths(), settled.muscle_lengths(), atol=1e-8)
+
+
+def test_a_module_stretches_at_the_frequency_of_its_rod_and_springs():
+    moving = backbone(
+        4, 1, (0.0, 0.0, 0.0), muscle_damping_time_s=0.0, backbone_damping_time_s=0.0
     )
-
-
-def test_steps_lead_to_the_rest_that_the_static_model_finds():
-    modules, n, h = ParallelModulesConfig(muscle_stiffness_N_m=5e4), 20, 0.01
-    model = MinimumEnergyArm(ROD, modules, n, tip_load_kg=0.03)
-    lengths = model.inverse((0.2, 0.1, 0.9)).actuation
-    state = model.equilibrium(lengths)
-    ds = 1.0 / n
-    masses = np.full(n, ROD.mass_per_length_kg_m * ds)
-    masses[-1] *= 0.5
-    inertias = masses * 1e-4
-    masses[-1] += 0.03
-    nodes, r = straight(n), np.zeros((n + 1, 3))
-    positions_into(nodes, ds, r)
-    v, w, now = np.zeros((n, 3)), np.zeros((n, 3)), np.full((10, 3), 0.1)
-    for _ in range(1500):
-        used = step_backbone(
-            nodes, r, v, w, ds, model.rod.stiffness, masses, inertias, 5.0,
-            np.array([0.0, 0.0, 9.81]), muscle_anchors(modules), lengths.reshape(10, 3),
-            np.full((10, 3), 5e4), np.array([0.02, 0.05]), 1e-9, h, now,
-        )  # fmt: skip
-        assert used >= 0
-    np.testing.assert_allclose(r, state.positions, atol=1e-7)
-    np.testing.assert_allclose(now.ravel(), state.lengths, atol=1e-8)
-
-
-def test_cholesky_solves_and_refuses():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(9, 9))
-    matrix, wanted = root @ root.T + np.eye(9), rng.normal(size=9)
-    vector = matrix @ wanted
-    assert solve_positive_into(matrix.copy(), vector)
-    np.testing.assert_allclose(vector, wanted, atol=1e-10)
-    assert not solve_positive_into(matrix - 100.0 * np.eye(9), vector)
+    stiffness = moving.body.stiffness.copy()
+    stiffness[:, 2] = 4.0 * 100.0  # four intervals in a row
+    mass = np.array([1e-6, 1e-6, 1e-6, 0.4])
+    moving.body = moving.body._replace(stiffness=stiffness, mass=mass)
+    spring, h = 200.0, 1e-4
+    moving.state.velocity[:, 3] = 1e-3
+    lengths = []
+    for _ in range(10000):
+        moving.advance(np.full(3, 1.0), np.full(3, spring), h)
+        lengths.append(moving.tip()[2, 3] - 1.0)
+    frequency, _ = frequency_and_decay(np.array(lengths), h)
+    expected = math.sqrt((100.0 + 3.0 * spring) / mass[-1]) / (2.0 * math.pi)
+    assert frequency == pytest.approx(expected, rel=2e-3)

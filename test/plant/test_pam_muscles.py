@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from softarm_ros.models.hysteresis import HysteresisConfig, PrandtlIshlinskii
+from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
 from softarm_ros.plant.pam_arm.muscle_kernels import fill_muscles, muscle_state_into
 
 LOW, FULL, PULL, PUSH = 0.05, 0.11, 22.7, 13.5
@@ -78,9 +78,9 @@ def test_a_leak_brings_the_pressure_inside_to_that_outside():
 
 
 def test_short_muscles_are_softer():
-    acting, stiffness = np.empty((1, 3)), np.empty((1, 3))
+    acting, stiffness = np.empty(3), np.empty(3)
     limits = np.array([LOW, FULL, PULL, PUSH, NEVER, 0.0])
     free, offset = np.array([FULL, LOW, 0.08]), np.array([1e-4, 0.0, -1e-4])
     muscle_state_into(free, offset, np.full(3, 8e4), 0.5, limits, acting, stiffness)
-    np.testing.assert_allclose(stiffness[0], [8e4, 4e4, 6e4])
-    np.testing.assert_allclose(acting[0], free + offset)
+    np.testing.assert_allclose(stiffness, [8e4, 4e4, 6e4])
+    np.testing.assert_allclose(acting, free + offset)

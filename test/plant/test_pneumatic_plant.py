@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
-from softarm_ros.models.hysteresis import HysteresisConfig, PrandtlIshlinskii
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
+from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers

@@ -94,6 +94,18 @@ class WaterHydraulics:
         """Return the state (m, width) at rest without pressure, pistons at zero."""
         return np.zeros((len(self.axes), self.width))
 
+    def fill(self, state: Array, pressure: Array, chamber_gain_m3: Array) -> None:
+        """
+        Set a state (m, width) to rest under pressures (m,) [Pa], in place.
+
+        `chamber_gain_m3` (m,): by how much the chambers are larger than with the arm at rest.
+        """
+        for i, last in enumerate(self.last):
+            state[i] = 0.0
+            state[i, kernels.P0 : last + 1 : 2] = pressure[i]
+            volume = self.capacity(i) * pressure[i] + chamber_gain_m3[i]
+            state[i, kernels.X] = volume / self.parameters[i, kernels.AREA]
+
     def piston_velocity(self, state: Array) -> Array:
         """Return piston velocities (m,) [m/s]."""
         return state[:, kernels.V]

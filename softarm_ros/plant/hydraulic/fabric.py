@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.models.hysteresis import HysteresisConfig, PrandtlIshlinskii
 from softarm_ros.plant.hydraulic.config import FabricConfig, PlantHydraulicSection
+from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
 
 Array = NDArray[np.float64]
 

@@ -9,18 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
-from softarm_ros.geometry.rotations import rotation_x, rotation_y
-from softarm_ros.models.dynamics.tangents import equilibrium
-from softarm_ros.models.hydraulics.arm import HydraulicArm, HydraulicArmState
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
-from softarm_ros.models.hydraulics.axes_kernels import CONDUCTANCE, P0, RELIEF, X
+from softarm_ros.models.hydraulics.axes_kernels import CONDUCTANCE, RELIEF
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
-from softarm_ros.models.hydraulics.sections import chamber_drive
-from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
+from softarm_ros.plant.hydraulic.body import HydraulicBody
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
@@ -40,7 +36,7 @@ class HydraulicPlant(SteppedPlant):
     A commanded pressure becomes a motor torque by the nominal ratio and the loop of the drives;
     what pressure that torque makes depends on friction and efficiency of the axis, which the
     controller does not know. Arm
-    and water are solved together (`HydraulicArm`).
+    and water are solved together (`coupled_kernels`).
 
     It starts at rest with the torques of `preload_Pa`, the seals without friction force.
 
@@ -69,6 +65,8 @@ class HydraulicPlant(SteppedPlant):
     ----------
     time_s
         Simulated time [s], from 0.
+    body
+        The arm with its water.
     boiled_s : (m,)
         How long each axis was below the vapour pressure behind emulated drives.
 
@@ -92,41 +90,22 @@ class HydraulicPlant(SteppedPlant):
         super().__init__(config, seed)
         self.config = config
         self._names = [chamber.name for chamber in chambers]
-        tilt = np.radians(config.base_tilt_deg)
-        self._base = np.eye(4)
-        self._base[:3, :3] = rotation_x(tilt[0]) @ rotation_y(tilt[1])
-        self._arm = HydraulicArm(
-            chamber_drive(
-                config.sections,
-                chambers,
-                config.segments_per_section,
-                surroundings,
-                [section.damping for section in config.sections],
-            ),
-            WaterHydraulics(_axes(config, chambers)),
-        )
-        gravity = self._base[:3, :3].T @ np.array(surroundings.gravity_m_s2)
-        self._loads = self._arm.arm.loads(gravity)
-        self._leads = np.array([axis.lead_m_per_rad for axis in self._arm.hydraulics.axes])
-        self._water: ArmInWater | None = None
-        if surroundings.fluid_density_kg_m3 > 0.0:
-            diameters = np.repeat(
-                [section.hydrodynamic_diameter_m for section in config.sections],
-                config.segments_per_section,
-            )
-            self._water = ArmInWater(self._arm.arm, config.water, diameters)
+        self._hydraulics = WaterHydraulics(plant_axes(config, chambers))
+        self.body = HydraulicBody(config, chambers, surroundings, self._hydraulics)
+        self._leads = np.array([axis.lead_m_per_rad for axis in self._hydraulics.axes])
         start = np.asarray(preload_Pa, dtype=float)
         ratio = np.asarray(torque_per_pressure, dtype=float)
         self._drives = ServoDrives(config.drive, PressureLoop(loop, ratio, start))
-        self._brakes = HoldingBrakes(config.drive.brake, self._arm.hydraulics)
+        self._brakes = HoldingBrakes(config.drive.brake, self._hydraulics)
         self._lifted = self._brakes.open.copy()
         self._emulated = False
         self.boiled_s = np.zeros(len(chambers))
-        self._state = self._settled(self._drives.torque)
+        areas = np.array([axis.piston_area_m2 for axis in self._hydraulics.axes])
+        self.body.settle(self.piston_forces() / areas)
         # Fabric that bends with no memory where it hangs at the start.
         self._fabric: Fabric | None = None
         if config.fabric.stiffness_share > 0.0:
-            self._fabric = Fabric(config.fabric, config.sections, self._bends())
+            self._fabric = Fabric(config.fabric, config.sections, self.body.bends())
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
         self._sensors.sample(self._pressures())
         self._first_frame()
@@ -173,7 +152,7 @@ class HydraulicPlant(SteppedPlant):
 
     def shaft_speeds(self) -> Array:
         """Return the speeds of the motors (m,) [rad/s]."""
-        return np.asarray(self._arm.hydraulics.piston_velocity(self._state.axes) / self._leads)
+        return np.asarray(self._hydraulics.piston_velocity(self.body.axes) / self._leads)
 
     def sensor_signals(self) -> Array:
         """Return what the pressure sensors give (m,) [Pa], before any converter."""
@@ -195,26 +174,27 @@ class HydraulicPlant(SteppedPlant):
 
     def piston_positions(self) -> Array:
         """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
-        return self._arm.hydraulics.piston_position(self._state.axes).copy()
+        return self._hydraulics.piston_position(self.body.axes).copy()
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
-        n = self.config.segments_per_section
-        poses = self._arm.arm.node_poses(self._state.strains)[n::n]
-        return np.asarray(self._base @ poses)
+        return self.body.section_tips()
 
     def true_centerline(self, n: int) -> Array:
-        """Return n points (n, 3) [m] of the true centreline, evenly spaced in rest length."""
-        points = self._arm.arm.shape(self._state.strains).centerline(n)
-        return np.asarray(points @ self._base[:3, :3].T)
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
+        return self.body.centerline(n)
+
+    def piston_forces(self) -> Array:
+        """Return what the motors press on the pistons with (m,) [N]."""
+        return np.asarray(self._hydraulics.force_per_torque * self._drives.torque)
 
     def _arm_faults(self) -> Faults:
         return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
 
     def _burst(self, chamber: int) -> None:
         """Tear a hose at its cylinder: the water leaves, and with it the pressure."""
-        self._arm.hydraulics.parameters[chamber, RELIEF] = 0.0
-        self._arm.hydraulics.parameters[chamber, CONDUCTANCE] = _TORN_M3_S_PA
+        self._hydraulics.parameters[chamber, RELIEF] = 0.0
+        self._hydraulics.parameters[chamber, CONDUCTANCE] = _TORN_M3_S_PA
 
     def _command(self, command: ArrayLike, duration_s: float) -> None:
         self._drives.command(self._checked(command))
@@ -224,63 +204,24 @@ class HydraulicPlant(SteppedPlant):
             self._step_once(h, self.time_s + k * h)
 
     def _step_once(self, h: float, now_s: float) -> None:
-        loads = self._loads
-        if self._water is not None:
-            loads = self._water.immersed(loads, self._state.strains, self._state.rates)
         if self._fabric is not None:
-            loads = loads._replace(drive=self._fabric_drive(self._fabric))
+            self.body.chambers.moment[:, :2] = -self._fabric.moments(self.body.bends())
         torque = self._drives.advance(self._sensors.reading, h)
         if self._emulated:
             self._brakes.advance(self._lifted, h)
-        done = self._arm.step(self._state, torque, h, loads)
-        if not done.converged:
-            raise PlantError(f'at {now_s:.4f} s: {done.message}')
+        boiling = self.body.advance(self._hydraulics.force_per_torque * torque, h)
         if self._emulated:
-            self.boiled_s += h * done.cavitated
-        elif done.cavitated.any():
+            self.boiled_s += h * boiling
+        elif boiling.any():
+            names = ', '.join(name for name, boils in zip(self._names, boiling) if boils)
             raise PlantError(
-                f'at {now_s:.4f} s the water boils: {done.message}; raise preload_Pa or '
+                f'at {now_s:.4f} s the water boils: cavitation in {names}; raise preload_Pa or '
                 'move more slowly'
             )
-        self._state = done.state
         self._sensors.sample(self._pressures())
 
-    def _bends(self) -> Array:
-        """Return the bending vectors (s, 2) of the sections [rad]."""
-        shape = (len(self.config.sections), -1, 4)
-        strains = self._state.strains.reshape(shape)
-        lengths = self._arm.arm.body.length.reshape(shape[:2])
-        x = (lengths * strains[:, :, 2]).sum(axis=1)
-        y = -(lengths * strains[:, :, 1]).sum(axis=1)
-        return np.stack([x, y], axis=1)
-
-    def _fabric_drive(self, fabric: Fabric) -> Array:
-        """Return the fabric's resultants (n, 4), held over a step like an outer load."""
-        drive = np.zeros_like(self._state.strains)
-        n = self.config.segments_per_section
-        for k, (towards_x, towards_y) in enumerate(fabric.moments(self._bends())):
-            drive[k * n : (k + 1) * n, 2] = -towards_x
-            drive[k * n : (k + 1) * n, 1] = towards_y
-        return drive
-
     def _pressures(self) -> Array:
-        return self._arm.hydraulics.chamber_pressure(self._state.axes)
-
-    def _settled(self, torque: Array) -> HydraulicArmState:
-        """Return the state at rest under motor torques (m,), no friction force in the seals."""
-        hydraulics, drive = self._arm.hydraulics, self._arm.drive
-        areas = np.array([axis.piston_area_m2 for axis in hydraulics.axes])
-        pressure = hydraulics.force_per_torque * torque / areas
-        rest = equilibrium(self._arm.arm, self._loads._replace(drive=drive.drive(pressure)))
-        if not (rest.converged and rest.stable):
-            raise PlantError(f'no equilibrium to start from: {rest.message}')
-        state = self._arm.rest_state(rest.strains)
-        gain = drive.volume_change(rest.strains)
-        for i, last in enumerate(hydraulics.last):
-            state.axes[i, P0 : last + 1 : 2] = pressure[i]
-            volume = hydraulics.capacity(i) * pressure[i] + gain[i]
-            state.axes[i, X] = volume / areas[i]
-        return state
+        return self._hydraulics.chamber_pressure(self.body.axes)
 
     def _checked(self, command: ArrayLike) -> Array:
         values = np.asarray(command, dtype=float)
@@ -295,7 +236,7 @@ class HydraulicPlant(SteppedPlant):
         return values
 
 
-def _axes(
+def plant_axes(
     config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]
 ) -> list[HydraulicAxisConfig]:
     """Return one axis per chamber; the stretch of the chamber is the arm's, not the wall's."""

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
-from softarm_ros.models.minimum_energy.kernels import positions_into
-from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
-from softarm_ros.models.minimum_energy.muscles import check_disks, muscle_anchors
-from softarm_ros.models.minimum_energy.newton_kernels import (
-    CONVERGED,
-    constrained_newton,
-    descend,
+from softarm_ros.plant.body_kernels import load_bodies, place_bodies
+from softarm_ros.plant.failures import require_ok
+from softarm_ros.plant.layout import (
+    ArmState,
+    Array,
+    BodyParameters,
+    Links,
+    Loads,
+    Medium,
+    new_scratch,
+    rest_state,
 )
-from softarm_ros.models.minimum_energy.rod import node_poses
-from softarm_ros.plant.actuator_state import Array
-from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.link_kernels import measure_links
+from softarm_ros.plant.pam_arm.backbone_kernels import settle_backbone, step_backbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
+from softarm_ros.plant.shape import body_poses, centerline
 
-_NOTHING = np.zeros(0)
-_TARGET, _ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-# Of a moment balance [EI / L]; a thousandth of a millimetre at the tip.
-_STEP_TOLERANCE = 1e-6
-_DESCENT_ITERATIONS, _NEWTON_ITERATIONS = 400, 20
+_SETTLE_DAMPING_S = 0.05  # at least; rest does not depend on it
+_STILL_RAD_S = 1e-8
+_SETTLE_S = 240.0
 
 
 class MovingBackbone:
     """
-    State of the backbone, with everything the compiled step needs.
+    The backbone as a chain of elastic joints, its muscles as springs between the disks.
 
     Parameters
     ----------
@@ -42,81 +43,139 @@ class MovingBackbone:
 
     Attributes
     ----------
-    nodes, positions : (n + 1, 4), (n + 1, 3)
-        Quaternions, scalar first, and positions [m].
-    velocity, spin : (n, 3)
-        Of the nodes beyond the clamp [m/s], [rad/s, body frame].
-    lengths : (modules, 3)
-        Of the muscles [m].
+    body, state, medium, links, scratch
+        What the kernels work on; the state is theirs to change.
+
+    Raises
+    ------
+    ValueError
+        If the disks do not fall between intervals.
 
     """
 
     def __init__(
         self, config: PamPlantConfig, modules: int, gravity_m_s2: Array, tip_load_kg: float
     ) -> None:
-        rod, n = config.backbone, config.intervals
-        geometry = ParallelModulesConfig(modules=modules, anchor_radius_m=config.anchor_radius_m)
-        check_disks(n, geometry)
-        self.anchors = muscle_anchors(geometry)
-        self.ds = rod.length_m / n
-        bending = rod.bending_stiffness_N_m2
-        self.stiffness = np.array([bending, bending, rod.torsional_stiffness_N_m2])
-        self.gravity = np.array(gravity_m_s2, dtype=np.float64)
-        self.masses = np.full(n, rod.mass_per_length_kg_m * self.ds)
-        self.masses[-1] *= 0.5
-        self.inertias = self.masses * config.gyration_radius_m**2
-        self.masses[-1] += tip_load_kg
-        self.tolerance = _STEP_TOLERANCE * bending / rod.length_m
-        self.nodes = np.tile(_ATTITUDE, (n + 1, 1))
-        self.positions = np.zeros((n + 1, 3))
-        self.velocity, self.spin = np.zeros((n, 3)), np.zeros((n, 3))
-        self.lengths = np.zeros((modules, 3))
-        self._stride = n // modules
+        n = config.intervals
+        if n % modules:
+            raise ValueError(
+                f'intervals = {n} is not a multiple of modules = {modules}: the disks must fall '
+                f'between intervals'
+            )
+        self._stride, self._time_step_s = n // modules, config.time_step_s
+        self._muscle_damping_s = config.muscle_damping_time_s
+        self.body = _body(config, gravity_m_s2, tip_load_kg)
+        self.medium = _air(config, self.body)
+        self.links = _muscles(modules, self._stride, config.anchor_radius_m)
+        self.state: ArmState = rest_state(n, 3 * modules, 1)
+        self.scratch = new_scratch(n, 3 * modules, 1, immersed=True)
+        self.loads = Loads(np.zeros(3), np.zeros(3))
 
-    def settle(self, free_lengths: Array, muscle_stiffness: Array) -> None:
+    def settle(self, rest_lengths: Array, muscle_stiffness: Array) -> None:
         """
-        Bring the arm to rest under free lengths and stiffnesses (modules, 3) [m], [N/m].
+        Bring the arm to rest under muscles of rest lengths and stiffnesses (m,) [m], [N/m].
 
         Raises
         ------
         PlantError
-            If no stable rest is found.
+            If it does not come to rest.
 
         """
-        weights = self.masses[:, None] * self.gravity
-        loads = np.ascontiguousarray(np.cumsum(weights[::-1], axis=0)[::-1])
-        band = max(5, 3 * self._stride + 2)
-        descend(
-            self.nodes, self.ds, self.stiffness, loads, _TARGET, _ATTITUDE, _NOTHING, _NOTHING,
-            self.anchors, free_lengths, muscle_stiffness, band, 1e-4, _DESCENT_ITERATIONS,
+        calm = np.maximum(self.body.damping_time, _SETTLE_DAMPING_S)
+        h = self._time_step_s
+        status, joint = settle_backbone(
+            self.body._replace(damping_time=calm), self.state, self.loads, self.medium,
+            self.links, rest_lengths, muscle_stiffness,
+            max(self._muscle_damping_s, _SETTLE_DAMPING_S), self.scratch, h, int(_SETTLE_S / h),
+            _STILL_RAD_S,
         )  # fmt: skip
-        status, used, moment, _ = constrained_newton(
-            self.nodes, self.ds, self.stiffness, loads, _TARGET, _ATTITUDE, np.zeros(0),
-            self.anchors, free_lengths, muscle_stiffness, band, _NEWTON_ITERATIONS,
-        )  # fmt: skip
-        if status != CONVERGED:
-            raise PlantError(
-                f'the simulated arm finds no rest: after {used} iterations {moment:.3g} N m are '
-                f'unbalanced (limit of its range, or it would buckle)'
-            )
-        positions_into(self.nodes, self.ds, self.positions)
-        vectors = np.empty(self.anchors.shape)
-        muscle_vectors_into(self.nodes, self.positions, self.anchors, vectors)
-        self.lengths = np.linalg.norm(vectors, axis=2)
-        self.velocity[:], self.spin[:] = 0.0, 0.0
+        self.check(status, joint)
+
+    def advance(
+        self, rest_lengths: Array, muscle_stiffness: Array, time_step_s: float, steps: int = 1
+    ) -> None:
+        """Advance by equal steps under constant muscles; arguments and errors as of `settle`."""
+        for _ in range(steps):
+            status, joint, _ = step_backbone(
+                self.body, self.state, self.loads, self.medium, self.links, rest_lengths,
+                muscle_stiffness, self._muscle_damping_s, self.scratch, time_step_s,
+            )  # fmt: skip
+            self.check(status, joint)
+
+    def check(self, status: int, joint: int) -> None:
+        """Raise `PlantError` unless a kernel's status is OK."""
+        module, interval = divmod(joint, self._stride)
+        require_ok(status, f'interval {interval + 1} of module {module + 1}')
+
+    def muscle_lengths(self) -> Array:
+        """Return the lengths (m,) [m] of the muscles."""
+        place_bodies(self.body, self.state, self.scratch)
+        load_bodies(self.body, self.state, self.loads, self.scratch, self._time_step_s)
+        measure_links(self.links, self.scratch)
+        return self.scratch.length.copy()
+
+    def kinetic_energy(self) -> float:
+        """Return the kinetic energy [J]."""
+        place_bodies(self.body, self.state, self.scratch)
+        return float(
+            load_bodies(self.body, self.state, self.loads, self.scratch, self._time_step_s)
+        )
 
     def tip(self) -> Array:
         """Return the pose (4, 4) of the tip, base frame."""
-        return np.asarray(node_poses(self.nodes[-1:], self.positions[-1:])[0])
+        return np.asarray(body_poses(self.body, self.state, self.scratch)[-1])
 
     def disks(self) -> Array:
         """Return the poses (modules, 4, 4) of the modules' distal disks, base frame."""
-        disks = slice(self._stride, None, self._stride)
-        return np.asarray(node_poses(self.nodes[disks], self.positions[disks]))
+        poses = body_poses(self.body, self.state, self.scratch)
+        return np.asarray(poses[self._stride :: self._stride])
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m], evenly spaced in arc length."""
-        if n < 2:
-            raise ValueError(f'n = {n}: a centreline needs at least 2 points')
-        arc, s = np.linspace(0.0, 1.0, len(self.positions)), np.linspace(0.0, 1.0, n)
-        return np.stack([np.interp(s, arc, self.positions[:, k]) for k in range(3)], axis=1)
+        return centerline(self.body, self.state, self.scratch, n)
+
+
+def _body(config: PamPlantConfig, gravity_m_s2: Array, tip_load_kg: float) -> BodyParameters:
+    """Return the chain: the mass of an interval lies at its ends."""
+    rod, n = config.backbone, config.intervals
+    ds = rod.length_m / n
+    bending = rod.bending_stiffness_N_m2
+    mass = np.full(n, rod.mass_per_length_kg_m * ds)
+    mass[-1] *= 0.5
+    inertia = mass * config.gyration_radius_m**2
+    mass[-1] += tip_load_kg
+    per_joint = np.array([bending, rod.torsional_stiffness_N_m2, rod.axial_stiffness_N]) / ds
+    return BodyParameters(
+        segment_length=np.full(n, ds),
+        offset=np.zeros(n),
+        stiffness=np.tile(per_joint, (n, 1)),
+        damping_time=np.full((n, 2), config.backbone_damping_time_s),
+        mass=mass,
+        centre=np.zeros(n),
+        inertia=np.stack([inertia, inertia], axis=1),
+        base_rotation=np.eye(3),
+        gravity=np.array(gravity_m_s2, dtype=np.float64),
+        tip_offset=np.zeros(1),
+    )
+
+
+def _air(config: PamPlantConfig, body: BodyParameters) -> Medium:
+    """Return what air and sleeve do: they take momentum at `drag_rate_1_s`."""
+    n, rate = len(body.mass), config.drag_rate_1_s
+    return Medium(
+        force=np.zeros((n, 3)),
+        drag=rate * body.mass[:, None, None] * np.eye(3),
+        turning=rate * body.inertia[:, 0],
+        added=np.zeros((n, 3)),
+    )
+
+
+def _muscles(modules: int, stride: int, radius_m: float) -> Links:
+    """Return the muscles: at 120 i + 30 deg in odd modules, 120 i - 30 deg in even ones."""
+    module, i = np.divmod(np.arange(3 * modules), 3)
+    angle = np.radians(120.0 * (i + 1) + np.where(module % 2 == 0, 30.0, -30.0))
+    return Links(
+        first=(module * stride).astype(np.int64),
+        last=((module + 1) * stride).astype(np.int64),
+        anchor=radius_m * np.stack([np.cos(angle), np.sin(angle)], axis=1),
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
-from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.plant.config import PlantBase
 
 
@@ -52,12 +53,39 @@ class PneumaticsConfig(ConfigBlock):
     offset_m: NonNegative = Field(description='standard deviation of length at homing')
 
 
+class PlantBackboneConfig(ConfigBlock):
+    """Round elastic rod in the middle of the simulated arm."""
+
+    length_m: Positive
+    diameter_m: Positive
+    youngs_modulus_Pa: Positive
+    shear_modulus_Pa: Positive
+    mass_per_length_kg_m: Positive = Field(description='of the whole arm, spread along it')
+
+    @property
+    def bending_stiffness_N_m2(self) -> float:
+        """E pi d^4 / 64."""
+        return self.youngs_modulus_Pa * math.pi * self.diameter_m**4 / 64.0
+
+    @property
+    def torsional_stiffness_N_m2(self) -> float:
+        """G pi d^4 / 32."""
+        return self.shear_modulus_Pa * math.pi * self.diameter_m**4 / 32.0
+
+    @property
+    def axial_stiffness_N(self) -> float:
+        """E pi d^2 / 4."""
+        return self.youngs_modulus_Pa * math.pi * self.diameter_m**2 / 4.0
+
+
 class PamPlantConfig(PlantBase):
     """The simulated muscle arm."""
 
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.005)
-    intervals: int = Field(ge=4, le=100, default=20, description='of the backbone')
-    backbone: BackboneConfig
+    intervals: int = Field(
+        ge=4, le=100, default=20, description='of the backbone: a multiple of its modules'
+    )
+    backbone: PlantBackboneConfig
     anchor_radius_m: Positive
     gyration_radius_m: Positive = Field(description='of a cross-section about its own axes')
     min_length_m: Positive = Field(description='of an empty muscle')

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.plant.actuator_state import ActuatorState, Array
-from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
@@ -39,6 +37,8 @@ class MuscleArmPlant(SteppedPlant):
         The driver's table and the timing of its board.
     home_length_m : (m,)
         Lengths at the start, three muscles a module from base to tip.
+    names : (m,)
+        Of the muscles, for messages and faults.
     load_of
         What the driver knows of the muscles' pull (m,) [N] at lengths (m,) [m]: `MuscleDrive`.
     gravity_m_s2 : (3,)
@@ -64,6 +64,7 @@ class MuscleArmPlant(SteppedPlant):
         config: PamPlantConfig,
         drive: ValveDriveConfig,
         home_length_m: ArrayLike,
+        names: Sequence[str],
         load_of: Callable[[Array], Array],
         gravity_m_s2: ArrayLike,
         seed: int,
@@ -72,7 +73,7 @@ class MuscleArmPlant(SteppedPlant):
         home = np.array(home_length_m, dtype=np.float64)
         super().__init__(config, seed)
         self.config = config
-        self._names = muscle_names(len(home) // 3)
+        self._names = tuple(names)
         build = np.random.default_rng([seed, _BUILD_STREAM])
         gas = config.pneumatics
         self._filling_times = gas.filling_time_s * _spread(
@@ -100,10 +101,6 @@ class MuscleArmPlant(SteppedPlant):
         self._body = MovingBackbone(
             config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
         )
-        self._damping_times = np.array(
-            [config.muscle_damping_time_s, config.backbone_damping_time_s]
-        )
-        self._tension = np.zeros(home.size)
         self._torn = np.zeros(home.size, dtype=bool)
         self._settle()
         self._first_frame()
@@ -147,7 +144,9 @@ class MuscleArmPlant(SteppedPlant):
         The estimate is the driver's, by valve times. No hardware measures the force.
         """
         return ActuatorState(
-            self._drive.estimate.copy(), self._drive.velocity.copy(), self._tension.copy()
+            self._drive.estimate.copy(),
+            self._drive.velocity.copy(),
+            self._body.state.tension.copy(),
         )
 
     def true_section_tips(self) -> Array:
@@ -164,7 +163,7 @@ class MuscleArmPlant(SteppedPlant):
 
     def true_lengths(self) -> Array:
         """Return the lengths (m,) [m] that the muscles have."""
-        return self._body.lengths.ravel().copy()
+        return self._body.muscle_lengths()
 
     def _arm_faults(self) -> Faults:
         return {'muscle burst': InjectedFault((actuator_word(self._names),), self._burst)}
@@ -189,17 +188,12 @@ class MuscleArmPlant(SteppedPlant):
         return target
 
     def _settle(self) -> None:
-        acting, stiffness = self._muscles()
-        self._body.settle(acting, stiffness)
-        self._tension = (stiffness * (self._body.lengths - acting)).ravel()
-
-    def _muscles(self) -> tuple[Array, Array]:
-        acting, stiffness = np.empty((2, len(self._names) // 3, 3))
+        acting, stiffness = np.empty((2, len(self._names)))
         muscle_state_into(
             self._free, self._offset, self._full_stiffness, self.config.softening, self._limits,
             acting, stiffness,
         )  # fmt: skip
-        return acting, stiffness
+        self._body.settle(acting, stiffness)
 
     def _advance(self, h: float, steps: int) -> None:
         body, relays = self._body, self.relays
@@ -207,19 +201,13 @@ class MuscleArmPlant(SteppedPlant):
         left = np.where(self._torn, np.exp(-h * steps / _BURST_S), 1.0)
         full = self.config.full_length_m
         self._gas[:] = full + left * (self._gas - full)
-        status = drive_muscle_arm(
-            self._gas, self._free, self._tension, relays.open_s, relays.close_s,
-            self._filling_times, self._limits, self._offset, self._full_stiffness,
-            self.config.softening, body.nodes, body.positions, body.velocity, body.spin,
-            body.lengths, body.ds, body.stiffness, body.masses, body.inertias,
-            self.config.drag_rate_1_s, body.gravity, body.anchors, self._damping_times,
-            body.tolerance, self.time_s, h, steps,
+        status, joint = drive_muscle_arm(
+            self._gas, self._free, relays.open_s, relays.close_s, self._filling_times,
+            self._limits, self._offset, self._full_stiffness, self.config.softening, body.body,
+            body.state, body.loads, body.medium, body.links, self.config.muscle_damping_time_s,
+            body.scratch, self.time_s, h, steps,
         )  # fmt: skip
-        if status < 0:
-            raise PlantError(
-                f'the simulated arm diverged after {self.time_s:.3f} s: a step of {h:g} s found '
-                f'no equilibrium of forces'
-            )
+        body.check(status, joint)
 
 
 def _spread(rng: np.random.Generator, spread: float, shape: tuple[int, ...]) -> Array:

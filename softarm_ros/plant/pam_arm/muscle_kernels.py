@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.plant.layout import (
+    ArmState,
+    BodyParameters,
+    Links,
+    Loads,
+    Medium,
+    Scratch,
+)
 from softarm_ros.plant.pam_arm.backbone_kernels import step_backbone
+from softarm_ros.plant.step_kernels import OK
 
 Array = NDArray[np.float64]
 
@@ -84,22 +93,20 @@ def muscle_state_into(
     stiffness: Array,
 ) -> None:
     """
-    Write length without load [m] and stiffness [N/m], both (modules, 3), of free lengths (m,).
+    Write length without load [m] and stiffness [N/m], both (m,), of free lengths (m,).
 
     `offset`, `full_stiffness` (m,): what homing got wrong [m], stiffness of the full muscle.
     """
     span = limits[1] - limits[0]
     for i in range(free.size):
-        t, j = i // 3, i % 3
-        acting[t, j] = free[i] + offset[i]
-        stiffness[t, j] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
+        acting[i] = free[i] + offset[i]
+        stiffness[i] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
 
 
 @kernel
 def drive_muscle_arm(
     gas: Array,
     free: Array,
-    tension: Array,
     open_s: Array,
     close_s: Array,
     filling_times: Array,
@@ -107,38 +114,27 @@ def drive_muscle_arm(
     offset: Array,
     full_stiffness: Array,
     softening: float,
-    q: Array,
-    r: Array,
-    velocity: Array,
-    spin: Array,
-    lengths: Array,
-    ds: float,
-    rod_stiffness: Array,
-    masses: Array,
-    inertias: Array,
-    drag_rate: float,
-    gravity: Array,
-    anchors: Array,
-    damping_times: Array,
-    tolerance: float,
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    medium: Medium,
+    links: Links,
+    damping_time: float,
+    scratch: Scratch,
     now: float,
     h: float,
     steps: int,
-) -> int:
-    """Advance muscles and backbone by `steps` of `h`; return 0, or -1 where a step diverged."""
-    acting, stiffness = np.empty(lengths.shape), np.empty(lengths.shape)
+) -> tuple[int, int]:
+    """Advance muscles and backbone by `steps` of `h`; return status and joint."""
+    acting, stiffness = np.empty(free.shape), np.empty(free.shape)
     for step in range(steps):
         fill_muscles(
-            gas, free, tension, open_s, close_s, filling_times, limits, now + step * h, h
+            gas, free, state.tension, open_s, close_s, filling_times, limits, now + step * h, h
         )  # fmt: skip
         muscle_state_into(free, offset, full_stiffness, softening, limits, acting, stiffness)
-        done = step_backbone(
-            q, r, velocity, spin, ds, rod_stiffness, masses, inertias, drag_rate, gravity, anchors,
-            acting, stiffness, damping_times, tolerance, h, lengths,
-        )  # fmt: skip
-        if done < 0:
-            return -1
-        for i in range(tension.size):
-            t, j = i // 3, i % 3
-            tension[i] = stiffness[t, j] * (lengths[t, j] - acting[t, j])
-    return 0
+        status, joint, _ = step_backbone(
+            body, state, loads, medium, links, acting, stiffness, damping_time, scratch, h
+        )
+        if status != OK:
+            return status, joint
+    return OK, 0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.models.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
+from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
 from softarm_ros.plant.pneumatic.config import (
     ChamberHysteresisConfig,
     PneumaticPlantSectionConfig,

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.hydrodynamics.morison import WaterConfig
-from softarm_ros.models.hysteresis import CreepConfig
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.hysteresis import CreepConfig
 
 Three = tuple[Positive, Positive, Positive]
 

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
+from softarm_ros.plant.actuator_state import Array
 
 
 class HysteresisConfig(ConfigBlock):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
+
+Array = NDArray[np.float64]
 
 
 @kernel

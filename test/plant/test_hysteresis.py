@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
-from softarm_ros.models.hysteresis import (
+from softarm_ros.plant.hysteresis import (
     CreepConfig,
     HysteresisConfig,
     KelvinVoigtCreep,

@@ -1,0 +1,246 @@
+"""The simulated body with its chambers and axes: its arrays, its steps, its rest, its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.rotations import rotation_x, rotation_y
+from softarm_ros.models.hydraulics.axes import WaterHydraulics
+from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
+from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, lengths_at_nodes
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.failures import require_ok
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.plant.hydraulic.coupled_kernels import (
+    NOT_SOLVED,
+    Chambers,
+    Water,
+    advance_arm_and_water,
+    boiling_into,
+    gained_volumes_into,
+    section_bends_into,
+    settle_arm,
+)
+from softarm_ros.plant.layout import (
+    ArmState,
+    Array,
+    BodyParameters,
+    Loads,
+    Medium,
+    new_scratch,
+    rest_state,
+)
+from softarm_ros.plant.shape import body_poses, centerline
+
+_SETTLE_DAMPING_S = 0.05  # at least; rest does not depend on it
+_STILL_RAD_S = 1e-8
+_SETTLE_S = 240.0
+# Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
+_LONGEST_STEP_S = 1e-3
+
+
+class HydraulicBody:
+    """
+    A chain of elastic joints with water chambers on servo cylinders.
+
+    Every segment has its mass at its far end, and there its share of drag and added mass.
+
+    Parameters
+    ----------
+    config
+        Body, water.
+    chambers
+        One per axis.
+    surroundings
+        Gravity in the base frame, fluid, payload.
+    hydraulics
+        The axes.
+
+    Attributes
+    ----------
+    body, state, chambers
+        What the kernels work on; the state is theirs to change.
+    axes : (m, width)
+        State of the axes.
+
+    Raises
+    ------
+    PlantError
+        If a chamber names a section that the arm does not have.
+
+    """
+
+    def __init__(
+        self,
+        config: HydraulicPlantConfig,
+        chambers: Sequence[ChamberConfig],
+        surroundings: Surroundings,
+        hydraulics: WaterHydraulics,
+    ) -> None:
+        self._per, self._time_step_s = config.segments_per_section, config.time_step_s
+        self.hydraulics = hydraulics
+        self.body = _body(config, surroundings)
+        self.chambers = _chambers(config, chambers)
+        n, m = len(self.body.mass), len(chambers)
+        self._still, self._water = _medium(config, surroundings)
+        self._medium = self._still._replace(force=np.zeros((n, 3)), drag=np.zeros((n, 3, 3)))
+        self._loads = Loads(np.zeros(3), np.zeros(3))
+        self.state: ArmState = rest_state(n, m, 1)
+        self._scratch = new_scratch(n, m, 1, immersed=True)
+        self.axes = hydraulics.rest_state()
+        self._moved = np.empty_like(self.axes)
+        self._boiling = np.zeros(m, dtype=np.bool_)
+
+    def advance(self, force_N: Array, h: float) -> NDArray[np.bool_]:
+        """
+        Advance by h [s] under forces at the pistons (m,); return which axes boil (m,).
+
+        Raises
+        ------
+        PlantError
+            If arm and axes find no common step, or the arm leaves the range of the simulation.
+
+        """
+        status, joint = advance_arm_and_water(
+            self.body, self.state, self._loads, self._still, self._medium, self._water,
+            self.chambers, self.hydraulics.parameters, self.axes, force_N, self._moved,
+            self._scratch, h, _LONGEST_STEP_S,
+        )  # fmt: skip
+        self._check(status, joint)
+        boiling_into(self.hydraulics.parameters, self.axes, self._boiling)
+        return self._boiling
+
+    def settle(self, pressure_Pa: Array) -> None:
+        """
+        Come to rest under pressures (m,) in chambers, pipes and cylinders; pistons follow.
+
+        Raises
+        ------
+        PlantError
+            If it does not come to rest.
+
+        """
+        calm = np.maximum(self.body.damping_time, _SETTLE_DAMPING_S)
+        h = self._time_step_s
+        status, joint = settle_arm(
+            self.body._replace(damping_time=calm), self.state, self._loads, self._still,
+            self._medium, self._water, self.chambers, pressure_Pa, self._scratch, h,
+            int(_SETTLE_S / h), _STILL_RAD_S,
+        )  # fmt: skip
+        self._check(status, joint)
+        self.hydraulics.fill(self.axes, pressure_Pa, self.gained_volumes())
+
+    def gained_volumes(self) -> Array:
+        """Return the volumes (m,) [m^3] that the chambers have gained over the straight arm."""
+        volume = np.empty(len(self.chambers.area))
+        gained_volumes_into(self.chambers, self.state, self._per, volume)
+        return volume
+
+    def bends(self) -> Array:
+        """Return the bend of every section about x and y (sections, 2) [rad]."""
+        bends = np.empty((len(self.chambers.moment), 2))
+        section_bends_into(self.state, self._per, bends)
+        return bends
+
+    def section_tips(self) -> Array:
+        """Return the pose (sections, 4, 4) of every section's tip in the base frame."""
+        poses = body_poses(self.body, self.state, self._scratch)
+        return np.asarray(poses[self._per :: self._per])
+
+    def centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] from base to tip, evenly spaced in arc length."""
+        return centerline(self.body, self.state, self._scratch, n)
+
+    def _check(self, status: int, joint: int) -> None:
+        if status == NOT_SOLVED:
+            raise PlantError('arm and water find no common motion for the next step')
+        section, segment = divmod(joint, self._per)
+        require_ok(status, f'segment {segment} of section {section}')
+
+
+def _body(config: HydraulicPlantConfig, surroundings: Surroundings) -> BodyParameters:
+    """Return the chain of joints and bodies."""
+    per = config.segments_per_section
+    length, stiffness, damping, mass, inertia = [], [], [], [], []
+    for section in config.sections:
+        ds = section.length_m / per
+        bending = section.bending_stiffness_N_m2
+        length.append(ds)
+        stiffness.append(
+            [bending / ds, section.torsion_stiffness_N_m2 / ds, section.axial_stiffness_N / ds]
+        )
+        stretching = section.axial_damper_N_s_m * section.length_m / section.axial_stiffness_N
+        damping.append([0.0, stretching])
+        disc = section.mass_kg / per * section.outer_radius_m**2
+        mass.append(section.mass_kg / per)
+        inertia.append([disc / 4.0, disc / 2.0])
+    masses = np.repeat(mass, per)
+    masses[-1] += surroundings.tip_load_kg
+    tilt_x, tilt_y = np.radians(config.base_tilt_deg)
+    return BodyParameters(
+        segment_length=np.repeat(length, per),
+        offset=np.zeros(len(masses)),
+        stiffness=np.repeat(stiffness, per, axis=0),
+        damping_time=np.repeat(damping, per, axis=0),
+        mass=masses,
+        centre=np.zeros(len(masses)),
+        inertia=np.repeat(inertia, per, axis=0),
+        base_rotation=np.ascontiguousarray(rotation_x(tilt_x) @ rotation_y(tilt_y)),
+        gravity=np.array(surroundings.gravity_m_s2, dtype=np.float64),
+        tip_offset=np.zeros(1),
+    )
+
+
+def _medium(config: HydraulicPlantConfig, surroundings: Surroundings) -> tuple[Medium, Water]:
+    """Return what holds at rest, buoyancy, fabric's drag and added mass, and the water's drag."""
+    per, density = config.segments_per_section, surroundings.fluid_density_kg_m3
+    displaced = density * np.repeat([s.displaced_volume_m3 / per for s in config.sections], per)
+    displaced[-1] += surroundings.payload().displaced_fluid_kg
+    drag = np.repeat([s.drag_N_s_m / per for s in config.sections], per)
+    n = len(drag)
+    added = np.zeros((n, 3))
+    water = Water(np.zeros(0), np.zeros(0), np.zeros(0))
+    if density > 0.0:
+        around = Hydrodynamics(
+            config.water,
+            lengths_at_nodes(np.repeat([s.length_m / per for s in config.sections], per)),
+            np.repeat([s.hydrodynamic_diameter_m for s in config.sections], per),
+        )
+        added[:] = around.added_mass_matrices()[:, [0, 2, 3], [0, 2, 3]]
+        water = Water(around.coefficients, around.length, around.diameter)
+    return Medium(
+        force=-displaced[:, None] * np.array(surroundings.gravity_m_s2, dtype=np.float64),
+        drag=drag[:, None, None] * np.eye(3),
+        turning=np.repeat([s.turning_drag_N_m_s / per for s in config.sections], per),
+        added=added,
+    ), water
+
+
+def _chambers(config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]) -> Chambers:
+    """Return where the chambers are; a section's lever factors go to them in their order."""
+    per, count = config.segments_per_section, [0] * len(config.sections)
+    area, place = [], []
+    for chamber in chambers:
+        if not 0 <= chamber.section < len(config.sections):
+            raise PlantError(
+                f'chamber {chamber.name}: section {chamber.section}, there are '
+                f'{len(config.sections)} sections'
+            )
+        section = config.sections[chamber.section]
+        factors = section.lever_factors
+        radius = section.chamber_pitch_radius_m * factors[count[chamber.section] % len(factors)]
+        count[chamber.section] += 1
+        angle = np.radians(chamber.angle_deg)
+        area.append(section.chamber_area_m2)
+        place.append([radius * np.cos(angle), radius * np.sin(angle)])
+    section_of = np.array([chamber.section for chamber in chambers], dtype=np.int64)
+    return Chambers(
+        section=section_of,
+        area=np.array(area),
+        place=np.array(place),
+        reach=per * (section_of + 1),
+        moment=np.zeros((len(config.sections), 3)),
+    )

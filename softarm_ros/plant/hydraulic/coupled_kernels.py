@@ -1,0 +1,380 @@
+"""
+Compiled step of the chain and its water-hydraulic axes as one system.
+
+A chamber is a straight hose at a fixed place of its section: it gains the volume
+A sum(e + y phi_x - x phi_y) over the joints of the section, phi their rotation vectors and e their
+extensions, and its pressure acts on the joints by the gradient of that. An axis answers the flow Q
+into its chamber with a pressure P(Q) that falls with Q (`axes_kernels`, implicit Euler), the
+linearly implicit chain answers pressures with flows Q = Q_free + W P. The two meet in a small
+system, solved by Newton's method with the axes' exact slopes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
+from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
+from softarm_ros.models.hydraulics.axes_kernels import CELLS, P0, X_MAX, X_MIN, V, X, stage_into
+from softarm_ros.models.hydrodynamics.morison_kernels import drag_into
+from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
+from softarm_ros.plant.coupling_kernels import couple_chain
+from softarm_ros.plant.joint_kernels import conjugate_moment, log_of_quaternion
+from softarm_ros.plant.layout import (
+    ArmState,
+    Array,
+    BodyParameters,
+    IntArray,
+    Loads,
+    Medium,
+    Scratch,
+)
+from softarm_ros.plant.medium_kernels import immerse
+from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
+
+NOT_SOLVED = 10
+
+_ITERATIONS = 60
+# Newton iterations before slopes are averaged with those before: pressures that hop between
+# branches of an axis settle in between.
+_BRANCH_ITERATIONS = 8
+_RESIDUAL_M3 = 1e-15  # of a chamber's volume in one step: 10 picometres of its length
+_HALVINGS = 8
+
+
+class Chambers(NamedTuple):
+    """
+    The chambers and the fabric around them.
+
+    Attributes
+    ----------
+    section : (m,)
+        Of each chamber.
+    area : (m,)
+        Bore [m^2].
+    place : (m, 2)
+        In the cross-section [m].
+    reach : (m,)
+        How many joints, from the base, its pressure can load.
+    moment : (sections, 3)
+        Of the fabric on the rotation vectors of a section's joints [N m], held over a step.
+
+    """
+
+    section: IntArray
+    area: Array
+    place: Array
+    reach: IntArray
+    moment: Array
+
+
+class Water(NamedTuple):
+    """
+    Drag of the water around the arm; empty arrays in air.
+
+    Attributes
+    ----------
+    coefficients : (5,)
+        See `morison_kernels`.
+    length, diameter : (n,)
+        Of the piece at each body's origin [m].
+
+    """
+
+    coefficients: Array
+    length: Array
+    diameter: Array
+
+
+@kernel
+def gained_volumes_into(chambers: Chambers, state: ArmState, per: int, volume: Array) -> None:
+    """Write the volume (m,) [m^3] that each chamber has gained over the straight arm."""
+    for i in range(chambers.area.shape[0]):
+        volume[i] = 0.0
+        x, y = chambers.place[i, 0], chambers.place[i, 1]
+        for g in range(per * chambers.section[i], per * (chambers.section[i] + 1)):
+            phi_x, phi_y, _, _ = log_of_quaternion(state.quaternion[g])
+            volume[i] += chambers.area[i] * (state.extension[g] + y * phi_x - x * phi_y)
+
+
+@kernel
+def section_bends_into(state: ArmState, per: int, bends: Array) -> None:
+    """Write the rotation vectors (sections, 2) [rad] about x and y, summed over the joints."""
+    bends[:] = 0.0
+    for g in range(state.extension.shape[0]):
+        x, y, _, _ = log_of_quaternion(state.quaternion[g])
+        bends[g // per, 0] += x
+        bends[g // per, 1] += y
+
+
+@kernel
+def _chamber_gradients(chambers: Chambers, state: ArmState, per: int, gradient: Array) -> None:
+    """Write the gradients (m, n, 4) of the volumes by the joint coordinates."""
+    for i in range(chambers.area.shape[0]):
+        area = chambers.area[i]
+        mx, my = area * chambers.place[i, 1], -area * chambers.place[i, 0]
+        for g in range(per * chambers.section[i], per * (chambers.section[i] + 1)):
+            a, b, c = conjugate_moment(state.quaternion[g], mx, my, 0.0)
+            row = gradient[i, g]
+            row[0], row[1], row[2], row[3] = a, b, c, area
+
+
+@kernel
+def _wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
+    """Write `medium`: `still` with the drag of the water, linearised about the velocity of now."""
+    n = water.length.shape[0]
+    tangent, relative = np.empty((n, 3)), np.empty((n, 3))
+    for g in range(n):
+        V, r = scratch.twist[g], scratch.origin[g + 1]
+        relative[g, 0] = -(V[3] + V[1] * r[2] - V[2] * r[1])
+        relative[g, 1] = -(V[4] + V[2] * r[0] - V[0] * r[2])
+        relative[g, 2] = -(V[5] + V[0] * r[1] - V[1] * r[0])
+        for k in range(3):
+            tangent[g, k] = scratch.rotation[g + 1, k, 2]
+    drag_into(
+        water.coefficients, water.length, water.diameter, tangent, relative, medium.force,
+        medium.drag,
+    )  # fmt: skip
+    for g in range(n):
+        for i in range(3):
+            for j in range(3):
+                # drag = D (w - w_0) + drag_0 with w = -u: the constant part is drag_0 - D w_0.
+                medium.force[g, i] -= medium.drag[g, i, j] * relative[g, j]
+        for i in range(3):
+            medium.force[g, i] += still.force[g, i]
+            for j in range(3):
+                medium.drag[g, i, j] += still.drag[g, i, j]
+
+
+@kernel
+def _prepare(
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    still: Medium,
+    medium: Medium,
+    water: Water,
+    chambers: Chambers,
+    scratch: Scratch,
+    h: float,
+) -> float:
+    """Load and factorise the chain for a step with the chambers; return the kinetic energy [J]."""
+    per = body.mass.shape[0] // chambers.moment.shape[0]
+    place_bodies(body, state, scratch)
+    energy = load_bodies(body, state, loads, scratch, h)
+    for g in range(body.mass.shape[0]):
+        m = chambers.moment[g // per]
+        a, b, c = conjugate_moment(state.quaternion[g], m[0], m[1], m[2])
+        scratch.load[g, 0] += a
+        scratch.load[g, 1] += b
+        scratch.load[g, 2] += c
+    if water.length.shape[0] > 0:
+        _wet(scratch, water, still, medium)
+        immerse(body, medium, scratch, h)
+    else:
+        immerse(body, still, scratch, h)
+    _chamber_gradients(chambers, state, per, scratch.gradient)
+    factorise(body, scratch, h, chambers.area.shape[0])
+    return energy
+
+
+@kernel
+def _solve_small(matrix: Array, right: Array) -> None:
+    """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
+    m = right.shape[0]
+    for i in range(m):
+        pivot = i
+        for k in range(i + 1, m):
+            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
+                pivot = k
+        for j in range(m):
+            matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
+        right[i], right[pivot] = right[pivot], right[i]
+        for k in range(i + 1, m):
+            ratio = matrix[k, i] / matrix[i, i]
+            right[k] -= ratio * right[i]
+            for j in range(i + 1, m):
+                matrix[k, j] -= ratio * matrix[i, j]
+    for i in range(m - 1, -1, -1):
+        for j in range(i + 1, m):
+            right[i] -= matrix[i, j] * right[j]
+        right[i] /= matrix[i, i]
+
+
+@kernel
+def _meet(
+    parameters: Array, axes: Array, force: Array, moved: Array, scratch: Scratch, h: float
+) -> bool:
+    """
+    Find the pressures at which arm and axes agree on the flows; write them, negative, as tensions.
+
+    `moved` (m, width) gets the state of the axes after the step. False if nothing is found.
+    """
+    m = force.shape[0]
+    flow, slope, miss = np.empty(m), np.zeros(m), np.empty(m)
+    pressure, matrix = np.empty(m), np.empty((m, m))
+    chain = np.empty((axes.shape[1], 6))
+    moved[:] = axes
+    for i in range(m):
+        flow[i] = scratch.gap[i] / h
+        for j in range(m):
+            last = P0 + 2 * int(parameters[j, CELLS])
+            flow[i] += scratch.compliance[i, j] * axes[j, last] / h
+    for iteration in range(_ITERATIONS):
+        for i in range(m):
+            rate, solved = stage_into(
+                axes[i], h, force[i], flow[i], axes[i, V] == 0.0, parameters[i], chain, moved[i]
+            )
+            if not solved:
+                return False
+            slope[i] = 0.5 * (slope[i] + rate) if iteration >= _BRANCH_ITERATIONS else rate
+            pressure[i] = moved[i, P0 + 2 * int(parameters[i, CELLS])]
+        worst = 0.0
+        for i in range(m):
+            miss[i] = h * flow[i] - scratch.gap[i]
+            for j in range(m):
+                miss[i] -= scratch.compliance[i, j] * pressure[j]
+                matrix[i, j] = -scratch.compliance[i, j] * slope[j]
+            matrix[i, i] += h
+            if not abs(miss[i]) <= worst:  # NaN passes on
+                worst = abs(miss[i])
+        if not np.isfinite(worst):
+            return False
+        if worst <= _RESIDUAL_M3:
+            for i in range(m):
+                scratch.solution[i] = -pressure[i]
+                at_low = moved[i, X] <= parameters[i, X_MIN] and moved[i, V] < 0.0
+                at_high = moved[i, X] >= parameters[i, X_MAX] and moved[i, V] > 0.0
+                if at_low or at_high:
+                    moved[i, V] = 0.0
+            return True
+        _solve_small(matrix, miss)
+        for i in range(m):
+            flow[i] -= miss[i]
+    return False
+
+
+@kernel
+def step_arm_and_water(
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    still: Medium,
+    medium: Medium,
+    water: Water,
+    chambers: Chambers,
+    parameters: Array,
+    axes: Array,
+    force: Array,
+    moved: Array,
+    scratch: Scratch,
+    h: float,
+) -> tuple[int, int]:
+    """
+    Advance arm and axes by h [s] under forces at the pistons (m,) [N].
+
+    Returns
+    -------
+    tuple
+        Status (`step_kernels`, or NOT_SOLVED: nothing has changed) and the joint it is about.
+
+    """
+    _prepare(body, state, loads, still, medium, water, chambers, scratch, h)
+    scratch.compliance[:] = 0.0
+    scratch.gap[:] = 0.0
+    couple_chain(state.velocity, chambers.reach, scratch, h)
+    if not _meet(parameters, axes, force, moved, scratch, h):
+        return NOT_SOLVED, 0
+    axes[:] = moved
+    state.tension[:] = scratch.solution
+    accelerate(scratch, state.tension, h, state.velocity)
+    return move_joints(body, state, h)
+
+
+@kernel
+def advance_arm_and_water(
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    still: Medium,
+    medium: Medium,
+    water: Water,
+    chambers: Chambers,
+    parameters: Array,
+    axes: Array,
+    force: Array,
+    moved: Array,
+    scratch: Scratch,
+    h: float,
+    longest: float,
+) -> tuple[int, int]:
+    """
+    Advance as `step_arm_and_water`, in equal parts no longer than `longest` [s].
+
+    A part that finds no solution is taken in halves.
+    """
+    least = 0
+    while h > longest * 2**least and least < _HALVINGS:
+        least += 1
+    done, level, whole = 0, least, 2**_HALVINGS
+    while done < whole:
+        size = whole >> level
+        status, joint = step_arm_and_water(
+            body, state, loads, still, medium, water, chambers, parameters, axes, force, moved,
+            scratch, h * size / whole,
+        )  # fmt: skip
+        if status == NOT_SOLVED and level < _HALVINGS:
+            level += 1
+            continue
+        if status != OK:
+            return status, joint
+        done += size
+        while level > least and done % (whole >> (level - 1)) == 0:
+            level -= 1
+    return OK, 0
+
+
+@kernel
+def settle_arm(
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    still: Medium,
+    medium: Medium,
+    water: Water,
+    chambers: Chambers,
+    pressure: Array,
+    scratch: Scratch,
+    h: float,
+    max_steps: int,
+    tolerance: float,
+) -> tuple[int, int]:
+    """Advance under constant pressures (m,) [Pa] until all is still; return status and joint."""
+    memory = np.zeros(3)
+    for i in range(pressure.shape[0]):
+        state.tension[i] = -pressure[i]
+    for _ in range(max_steps):
+        energy = _prepare(body, state, loads, still, medium, water, chambers, scratch, h)
+        accelerate(scratch, state.tension, h, state.velocity)
+        status, joint = move_joints(body, state, h)
+        if status != OK:
+            return status, joint
+        if calmed(body, state, energy, tolerance, memory):
+            return OK, 0
+    return UNSETTLED, 0
+
+
+@kernel
+def boiling_into(parameters: Array, axes: Array, boiling: NDArray[np.bool_]) -> bool:
+    """Write which axes (m,) are below the vapour pressure anywhere; return whether any is."""
+    any_boils = False
+    for i in range(axes.shape[0]):
+        boiling[i] = False
+        for k in range(int(parameters[i, CELLS]) + 1):
+            if axes[i, P0 + 2 * k] + ATMOSPHERE_PA < VAPOUR_PA:
+                boiling[i] = True
+                any_boils = True
+    return any_boils

@@ -1,0 +1,40 @@
+"""The shape of the chain as arrays for users."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.plant.body_kernels import place_bodies
+from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
+from softarm_ros.plant.shape_kernels import centerline_into
+
+_POINTS_PER_SEGMENT = 16
+
+
+def centerline(body: BodyParameters, state: ArmState, scratch: Scratch, n: int) -> Array:
+    """
+    Return n points (n, 3) [m] from base to tip, evenly spaced in arc length.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 2 points.
+
+    """
+    if n < 2:
+        raise ValueError(f'centreline of {n} points; expected at least 2')
+    place_bodies(body, state, scratch)
+    dense = np.empty((len(body.mass) * (_POINTS_PER_SEGMENT + 1) + 2, 3))
+    arc = np.empty(len(dense))
+    centerline_into(body, state, scratch, _POINTS_PER_SEGMENT, dense, arc)
+    at = np.linspace(0.0, arc[-1], n)
+    return np.stack([np.interp(at, arc, dense[:, k]) for k in range(3)], axis=1)
+
+
+def body_poses(body: BodyParameters, state: ArmState, scratch: Scratch) -> Array:
+    """Return the poses (n + 1, 4, 4) of the bodies in the base frame, the mount first."""
+    place_bodies(body, state, scratch)
+    poses = np.zeros((len(body.mass) + 1, 4, 4))
+    poses[:, :3, :3], poses[:, :3, 3] = scratch.rotation, scratch.origin
+    poses[:, 3, 3] = 1.0
+    return poses
