@@ -231,7 +231,7 @@ def values_at_limits(
     bound = np.where(at_low, low, high)
     return [
         f'{names[i]} at {units_per_si * bound[i]:.4g} {unit}'
-        for i in np.flatnonzero(at_low | at_high)
+        for i in np.flatnonzero(at_low | at_high).tolist()
     ]
 
 
