@@ -48,7 +48,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class InverseSolution:
-    """Actuation that reaches a pose, with the residual [m] and whether the solver converged."""
+    """Actuation for a pose, its residual [m] and whether that is a solution: `models.inverse`."""
 
     actuation: Array
     shape: Shape

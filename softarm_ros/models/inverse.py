@@ -230,8 +230,8 @@ def values_at_limits(
     at_low, at_high = values <= low + near, values >= high - near
     bound = np.where(at_low, low, high)
     return [
-        f'{names[i]} at {units_per_si * bound[i]:.4g} {unit}'
-        for i in np.flatnonzero(at_low | at_high).tolist()
+        f'{names[int(i)]} at {units_per_si * bound[i]:.4g} {unit}'
+        for i in np.flatnonzero(at_low | at_high)
     ]
 
 

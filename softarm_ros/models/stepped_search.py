@@ -87,7 +87,10 @@ class SteppedProblem(ABC):
     Attributes
     ----------
     scale : (n,)
-        Change of each unknown that moves the tip by about the arm's length.
+        Change of each unknown that moves the tip by about the arm's length; less where it is to
+        be spared.
+    reach_scale : (n,), optional
+        The same where the pose alone counts and nothing is spared; `scale` without it.
     max_step : (n,)
         Largest change in a step, infinite where any is good.
     ranges
@@ -96,6 +99,7 @@ class SteppedProblem(ABC):
     """
 
     scale: Array
+    reach_scale: Array | None = None
     max_step: Array
     ranges: tuple[tuple[Array, Array], ...]
 
@@ -204,7 +208,10 @@ class _Search:
         What it makes less is the square of the miss, of what rows are passed by, and, weighed, of
         the distance from `wish` (n,); without a wish, of the change.
         """
-        scale, count = self.problem.scale, len(self.problem.scale)
+        scale = self.problem.scale
+        if wish is None and self.problem.reach_scale is not None:
+            scale = self.problem.reach_scale
+        count = len(scale)
         try:
             gains = self.target.rows_of(place.twist) * scale
         except ModelError as error:

@@ -60,7 +60,9 @@ def test_a_posture_says_what_the_model_says_and_its_neighbour_changes_nothing(na
     for one, two in zip((*said, alone.preferred), (*asked, arm.preferred_configuration(there))):
         np.testing.assert_array_equal(one, two)
     for start in (other, there + 0.02 * (other - there)):
-        beside = arm.posture_of(there, arm.posture_of(start))
+        neighbour = arm.posture_of(start)
+        assert np.linalg.norm(neighbour.tip) > 0.0  # solved for, so that it is a start
+        beside = arm.posture_of(there, neighbour)
         assert np.linalg.norm(beside.tip - tip) < 1e-8 * arm.rest_length_m
         np.testing.assert_allclose(
             beside.tip_jacobian * arm.configuration_scale,

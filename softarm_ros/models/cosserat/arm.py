@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
@@ -87,7 +88,7 @@ class CosseratArm:
     ) -> InverseSolution:
         """Return the least-norm tensions for a tip position (3,) [m] and maybe a rotation."""
         target = pose_target(position, orientation, self.rest_length_m)
-        start = None if guess is None else np.asarray(guess, dtype=np.float64)
+        start = None if guess is None else finite_array(guess, (len(self.config.cables),), 'guess')
         return find_pose(LeastTensions(self.rod, tip_force), target, start)
 
     def forward_lengths(

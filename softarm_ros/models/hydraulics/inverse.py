@@ -32,9 +32,10 @@ class HeldShapeProblem(SteppedProblem):
         self._max_bend = np.radians([s.max_bending_angle_deg for s in model.sections])
         self._alone = with_orientation  # six numbers for six: nothing is left to wish for
         sections, length = len(model.sections), model.rest_length_m
-        # With an orientation elongation is needed like the bends.
-        elongations = np.tile([1.0, 1.0, length], sections)
-        self.scale = elongations if with_orientation else model.configuration_scale
+        # With an orientation, or near the border of the workspace, where bends alone only creep
+        # towards the target, elongation is needed like the bends.
+        self.reach_scale = np.tile([1.0, 1.0, length], sections)
+        self.scale = self.reach_scale if with_orientation else model.configuration_scale
         self.max_step = np.tile([_MAX_BEND_STEP_RAD, _MAX_BEND_STEP_RAD, np.inf], sections)
         anywhere = np.full(3 * sections, np.inf)
         self.ranges = ((-anywhere, anywhere),)

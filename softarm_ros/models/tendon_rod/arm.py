@@ -119,8 +119,9 @@ class TendonRodModel(ABC):
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """Return the posture of tensions (cables,) [N], from that of similar ones if given."""
         tensions = self._within_range(configuration)
-        start = near.solved if isinstance(near, TensionPosture) else None
-        return TensionPosture(self, tensions, self.solve_tip(tensions, ZERO3, start))
+        return TensionPosture(
+            self, tensions, near.known if isinstance(near, TensionPosture) else None
+        )
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """Return None: poses do not tell tensions (antagonists may pull against each other)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.models.arm_model import ZERO3, Array
 from softarm_ros.models.cosserat.state import RodStart
 
 if TYPE_CHECKING:
@@ -26,11 +26,26 @@ class SolvedTip:
 
 @dataclass(frozen=True)
 class TensionPosture:
-    """A `Posture` of tensions (cables,) [N]: they are configuration and actuation."""
+    """
+    A `Posture` of tensions (cables,) [N]: they are configuration and actuation.
+
+    The tip is solved for when it is asked, from `start`: who wants the actuation alone waits for
+    nothing.
+    """
 
     model: TendonRodModel
     configuration: Array
-    solved: SolvedTip
+    start: SolvedTip | None
+
+    @cached_property
+    def solved(self) -> SolvedTip:
+        """The tip and its derivative."""
+        return self.model.solve_tip(self.configuration, ZERO3, self.start)
+
+    @property
+    def known(self) -> SolvedTip | None:
+        """The nearest tip solved so far: this one, or what it would start from."""
+        return self.solved if 'solved' in self.__dict__ else self.start
 
     @property
     def tip(self) -> Array:
