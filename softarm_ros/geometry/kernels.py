@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from numba import njit
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
@@ -26,10 +28,30 @@ def kernel(function: Function) -> Function:
         return template(plain, {name: types.unliteral(one) for name, one in kws.items()})
 
     dispatcher.get_call_template = call_template
+    _depend_on_callees(dispatcher)
     return dispatcher
 
 
 def inlined(function: Function) -> Function:
     """Compile a small function into each kernel that calls it."""
-    compiled: Any = njit(cache=True, fastmath=False, error_model='numpy', inline='always')
-    return compiled(function)
+    compile_it: Any = njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+    dispatcher = compile_it(function)
+    _depend_on_callees(dispatcher)
+    return dispatcher
+
+
+def _depend_on_callees(dispatcher: Any) -> None:
+    """
+    Have what is on disk go stale with the kernels and numbers that its module imports.
+
+    Numba looks at the file of the function alone: after an update a kernel whose callee in another
+    file has changed would go on with the old one, or look for a module that is gone.
+    """
+    file = dispatcher._cache._cache_file
+    parts = [repr(file._source_stamp)]
+    for name, value in sorted(dispatcher.py_func.__globals__.items()):
+        if isinstance(value, Dispatcher):
+            parts.append(repr(value._cache._cache_file._source_stamp))
+        elif isinstance(value, int | float | tuple):
+            parts.append(f'{name} {value!r}')
+    file._source_stamp = hashlib.sha256('\n'.join(parts).encode()).hexdigest()
