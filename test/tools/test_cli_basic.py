@@ -205,7 +205,7 @@ def test_model_inverse_then_forward_returns_to_the_position(name):
 def test_model_inverse_out_of_reach_is_status_1_and_says_by_how_much():
     status, out, err = softarm('model', 'cable_arm', 'inverse', '--position-m', '0,0,0.3')
     assert status == 1
-    assert 'out of reach by 54.0' in err
+    assert 'not reached: 54.0' in err
     np.testing.assert_allclose(numbers_after('residual', out), [54.0], atol=0.01)
 
 
