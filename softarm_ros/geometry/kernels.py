@@ -47,11 +47,15 @@ def _depend_on_callees(dispatcher: Any) -> None:
     Numba looks at the file of the function alone: after an update a kernel whose callee in another
     file has changed would go on with the old one, or look for a module that is gone.
     """
-    file = dispatcher._cache._cache_file
-    parts = [repr(file._source_stamp)]
+    parts = [repr(_on_disk(dispatcher)._source_stamp)]
     for name, value in sorted(dispatcher.py_func.__globals__.items()):
         if isinstance(value, Dispatcher):
-            parts.append(repr(value._cache._cache_file._source_stamp))
+            parts.append(repr(_on_disk(value)._source_stamp))
         elif isinstance(value, int | float | tuple):
             parts.append(f'{name} {value!r}')
-    file._source_stamp = hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+    _on_disk(dispatcher)._source_stamp = hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+
+
+def _on_disk(dispatcher: Any) -> Any:
+    """Return numba's file of what a function was compiled to."""
+    return dispatcher._cache._cache_file
