@@ -24,8 +24,7 @@ from softarm_ros.geometry.rotations import (
 )
 
 unit_axes = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda a: math.hypot(*a) > 0.1)
-settings.register_profile('quick', deadline=None, max_examples=60)
-settings.load_profile('quick')
+quick = settings(max_examples=60)
 
 
 def axis_of(values):
@@ -45,12 +44,14 @@ def test_stumpff_functions_keep_all_digits(u):
         assert computed == pytest.approx(float(total), rel=4e-15, abs=1e-16)
 
 
+@quick
 @given(unit_axes, st.floats(0.0, 20.0))
 def test_exp_equals_the_matrix_exponential(axis, angle):
     vector = angle * axis_of(axis)
     np.testing.assert_allclose(exp_so3(vector), expm(hat(vector)), atol=2e-13)
 
 
+@quick
 @given(unit_axes, st.floats(0.0, math.pi - 1e-6))
 def test_log_inverts_exp(axis, angle):
     vector = angle * axis_of(axis)
@@ -72,6 +73,7 @@ def test_log_is_right_at_and_near_pi(axis, below):
     np.testing.assert_allclose(exp_so3(vector), rotation, atol=1e-9)
 
 
+@quick
 @given(unit_axes, st.floats(0.0, math.pi))
 def test_quaternions_agree_with_scipy_and_return(axis, angle):
     rotation = exp_so3(angle * axis_of(axis))
