@@ -8,7 +8,7 @@ from pathlib import Path
 
 from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
-from softarm_ros.rigs.loader import is_path
+from softarm_ros.rigs.rig_files import is_path
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import locate_task
 from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory

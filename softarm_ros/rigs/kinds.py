@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from softarm_ros.rigs.cable_rig import CableRig
+from importlib import import_module
+
 from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
-from softarm_ros.rigs.hydraulic_rig import HydraulicRig
-from softarm_ros.rigs.muscle_rig import MuscleRig
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 DEFAULT_KIND = 'cable_driven'
-RIG_KINDS: dict[str, type[Rig]] = {
-    'cable_driven': CableRig,
-    'hydraulic': HydraulicRig,
-    'tendon_rod': TendonRodRig,
-    'pneumatic': PneumaticRig,
-    'muscle': MuscleRig,
+# Module and class of each; what a rig does not use is not imported.
+RIG_KINDS = {
+    'cable_driven': ('cable_rig', 'CableRig'),
+    'hydraulic': ('hydraulic_rig', 'HydraulicRig'),
+    'tendon_rod': ('tendon_rod_rig', 'TendonRodRig'),
+    'pneumatic': ('pneumatic_rig', 'PneumaticRig'),
+    'muscle': ('muscle_rig', 'MuscleRig'),
 }
 
 
@@ -34,7 +32,9 @@ def kind_of(document: YamlDocument) -> type[Rig]:
     data = document.data if isinstance(document.data, dict) else {}
     kind = data.get('kind', DEFAULT_KIND)
     if isinstance(kind, str) and kind in RIG_KINDS:
-        return RIG_KINDS[kind]
+        module, name = RIG_KINDS[kind]
+        schema: type[Rig] = getattr(import_module(f'softarm_ros.rigs.{module}'), name)
+        return schema
     hint = did_you_mean(kind, RIG_KINDS) if isinstance(kind, str) else ''
     problem = Problem(
         ('kind',),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from softarm_ros.control.task_config import TaskConfig
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
-from softarm_ros.rigs.loader import find_share_folder, is_path
+from softarm_ros.rigs.rig_files import find_share_folder, is_path
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
 

@@ -333,9 +333,9 @@ def test_process_works_from_any_folder(tmp_path):
 
 def test_unexpected_exception_keeps_its_traceback():
     code = (
-        'import softarm_ros.rigs.loader as loader\n'
+        'import softarm_ros.rigs.rig_files as rig_files\n'
         'def broken(): raise RuntimeError("a defect")\n'
-        'loader.list_rigs = broken\n'
+        'rig_files.list_rigs = broken\n'
         'from softarm_ros.cli.main import app\n'
         'app(["rigs"])'
     )

@@ -11,6 +11,7 @@ import pytest
 import softarm_ros
 from softarm_ros import share_folder
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.kinds import RIG_KINDS
 from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs'
@@ -160,3 +161,37 @@ def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
         find_share_folder()
     (tmp_path / 'ws/share/softarm_ros/config/rigs').mkdir(parents=True)
     assert find_share_folder() == tmp_path / 'ws/share/softarm_ros'
+
+
+@pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
+def test_a_rig_imports_the_parts_of_no_other_kind(info):
+    code = (
+        'import sys; from softarm_ros import load_rig; '
+        f'rig = load_rig({info.name!r}); print(type(rig).__module__, *sys.modules)'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=SHIPPED.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    own, *modules = done.stdout.split()
+    kinds = {f'softarm_ros.rigs.{module}' for module, _ in RIG_KINDS.values()}
+    assert own in kinds
+    assert kinds & set(modules) == {own}
+
+
+def test_the_list_of_rigs_needs_no_schema():
+    code = 'import sys; from softarm_ros.cli.main import app; app(["rigs"], standalone_mode=False)'
+    done = subprocess.run(
+        [sys.executable, '-c', f'{code}; print("MODULES", *sys.modules)'],
+        cwd=SHIPPED.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names, _, modules = done.stdout.partition('MODULES')
+    assert len(names.splitlines()) == len(list_rigs())
+    heavy = {'numpy', 'numba', 'scipy', 'softarm_ros.rigs.schema'}
+    assert heavy & set(modules.split()) == set()

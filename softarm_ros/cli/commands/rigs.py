@@ -12,7 +12,7 @@ app = command_app()
 @app.command()
 def rigs() -> None:
     """List the rigs that come with the package."""
-    from softarm_ros.rigs.loader import list_rigs
+    from softarm_ros.rigs.rig_files import list_rigs
 
     known = list_rigs()
     width = max((len(rig.name) for rig in known), default=0)
