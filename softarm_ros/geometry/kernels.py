@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
@@ -28,7 +32,7 @@ def kernel(function: Function) -> Function:
         return template(plain, {name: types.unliteral(one) for name, one in kws.items()})
 
     dispatcher.get_call_template = call_template
-    _depend_on_callees(dispatcher)
+    _keep_on_disk(dispatcher)
     return dispatcher
 
 
@@ -36,8 +40,62 @@ def inlined(function: Function) -> Function:
     """Compile a small function into each kernel that calls it."""
     compile_it: Any = njit(cache=True, fastmath=False, error_model='numpy', inline='always')
     dispatcher = compile_it(function)
-    _depend_on_callees(dispatcher)
+    _keep_on_disk(dispatcher)
     return dispatcher
+
+
+def _keep_on_disk(dispatcher: Any) -> None:
+    _depend_on_callees(dispatcher)
+    _take_turns(_on_disk(dispatcher))
+
+
+def _take_turns(file: Any) -> None:
+    """
+    Let one process at a time read or write what is kept of a function.
+
+    Numba writes an index and data, one after the other, and numbers the data by the index it has
+    read: processes that compile at the same time would lose entries, or run each other's.
+    """
+    load, save = file.load, file.save
+
+    def load_alone(*arguments: Any) -> Any:
+        with _LOCK.held(Path(file._cache_path)):
+            return load(*arguments)
+
+    def save_alone(*arguments: Any) -> None:
+        with _LOCK.held(Path(file._cache_path)):
+            save(*arguments)
+
+    file.load, file.save = load_alone, save_alone
+
+
+class _CacheLock:
+    """A lock of all processes on a folder; one that is held may be taken again."""
+
+    def __init__(self) -> None:
+        self._mine = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def held(self, folder: Path) -> Iterator[None]:
+        with self._mine:
+            try:
+                # One inside another, whatever the folder, needs no second lock.
+                file = None if self._depth else (folder / 'kernels.lock').open('a')
+            except OSError:  # there is nothing yet, or nobody may write here
+                file = None
+            self._depth += 1
+            try:
+                if file is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+            finally:
+                self._depth -= 1
+                if file is not None:
+                    file.close()
+
+
+_LOCK = _CacheLock()
 
 
 def _depend_on_callees(dispatcher: Any) -> None:

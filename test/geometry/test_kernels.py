@@ -1,5 +1,6 @@
 """The one decorator of compiled functions; each test compiles files of its own."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -91,3 +92,22 @@ def test_a_callee_or_number_of_another_file_that_changes_is_compiled_anew(python
     assert python('caller.py') == (31.0, 0)
     callee.write_text(CALLEE.format(factor='3.00', offset='5.00'))
     assert python('caller.py') == (35.0, 0)
+
+
+def test_processes_read_and_write_what_is_kept_one_at_a_time(python, tmp_path):
+    (tmp_path / 'caller.py').write_text(CALLER)
+    (tmp_path / 'callee.py').write_text(CALLEE.format(factor='2.0', offset='1.0'))
+    assert python('caller.py') == (21.0, 0)
+    with (tmp_path / '__pycache__' / 'kernels.lock').open('a') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = subprocess.Popen(
+            [sys.executable, 'caller.py'],
+            cwd=tmp_path,
+            env={**os.environ, 'PYTHONPATH': str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.communicate(timeout=5.0)
+    said, _ = waiting.communicate(timeout=60.0)
+    assert said.split() == ['21.0', '1']
