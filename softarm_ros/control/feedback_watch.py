@@ -19,6 +19,9 @@ _HISTORY_S = 1.0  # of model tips, to match a pose with the tip at its time stam
 # After a start the tracker first takes over the posture of the actuators: its command may jump
 # there from wherever it stood, and is no motion of the arm.
 TAKE_OVER_S = 0.15
+# An arm that was stopped in motion stands behind its command, and closes up to it after the start:
+# for so many times its response that is no drift. A wrong tip is one at once.
+_CLOSING_UP = 2.0
 _FORGET_S = 1.0  # poses refused for so long: the sensor's clock is taken as set anew
 
 
@@ -279,6 +282,7 @@ class FeedbackWatch:
         error = float(np.linalg.norm(apart))
         self.extremes.model_error_m = max(self.extremes.model_error_m, error)
         told = None
+        closed_up = self._moving_since_s + TAKE_OVER_S + _CLOSING_UP * c.response_s
         for other in samples:
             change = float(np.linalg.norm(apart - (other.measured - other.model)))
             motion = float(np.linalg.norm(sample.model - other.model))
@@ -290,7 +294,8 @@ class FeedbackWatch:
                     f'{1e3 * (sample.stamp_s - other.stamp_s):.0f} ms (limit '
                     f'{1e3 * (c.max_drift_m + c.drift_share * motion):.1f} mm)'
                 )
-        samples.append(sample)
+        if sample.stamp_s >= closed_up:
+            samples.append(sample)
         if error > c.max_model_error_m and told is None:
             limit = 1e3 * c.max_model_error_m
             told = f'measured tip is {1e3 * error:.1f} mm from the model (limit {limit:.1f} mm)'

@@ -216,6 +216,24 @@ def test_a_posture_taken_over_at_the_start_is_no_drift():
     assert camera.run(1.0) == (None, None)
 
 
+def test_an_arm_that_closes_up_to_its_command_after_a_start_is_no_drift():
+    """Stopped in motion it stands behind the command, by what it lags and its drives still owe."""
+    slow = LIMITS.model_copy(update={'response_s': 0.35})
+    camera = Camera(slow)
+    began = camera.now
+
+    def behind(tip):
+        return tip - np.array([0.03 * np.exp(-(camera.now - began) / 0.15), 0.0, 0.0])
+
+    camera.see = behind
+    assert camera.run(3.0, speed=0.0) == (None, None)
+    # What parts from the model later is a drift still.
+    camera.see = lambda tip: tip + np.array([0.01, 0.0, 0.0])
+    at, said = camera.run(1.0, speed=0.0)
+    assert at <= 0.1
+    assert 'part by' in said
+
+
 def test_a_simulation_faster_than_real_time_may_differ_from_the_clock_by_more():
     camera = Camera(time_scale=4.0)
     camera.stamp = lambda stamp: stamp + 0.15
