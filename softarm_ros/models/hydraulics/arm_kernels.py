@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
@@ -43,29 +44,6 @@ ITERATION_LIMIT = 60
 BRANCH_ITERATIONS = 8
 # Newton corrections stop below this displacement of the arm [m].
 CORRECTION_M = 1e-10
-
-
-@kernel
-def _solve_small(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
-    m = right.shape[0]
-    for i in range(m):
-        pivot = i
-        for k in range(i + 1, m):
-            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
-                pivot = k
-        for j in range(m):
-            matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
-        right[i], right[pivot] = right[pivot], right[i]
-        for k in range(i + 1, m):
-            ratio = matrix[k, i] / matrix[i, i]
-            right[k] -= ratio * right[i]
-            for j in range(i + 1, m):
-                matrix[k, j] -= ratio * matrix[i, j]
-    for i in range(m - 1, -1, -1):
-        for j in range(i + 1, m):
-            right[i] -= matrix[i, j] * right[j]
-        right[i] /= matrix[i, i]
 
 
 @kernel
@@ -145,7 +123,7 @@ def _stage(
                     for j in range(4):
                         value += volume[i, k, j] * columns[c, k, j]
                 small[i, c] = h * small[i, m] * value + (1.0 if i == c else 0.0)
-        _solve_small(small[:, :m], small[:, m + 1])
+        solve_small(small[:, :m], small[:, m + 1])
         moved = 0.0
         for k in range(n):
             for j in range(4):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.hydraulics.axes_kernels import CELLS, P0, X_MAX, X_MIN, V, X, stage_into
 from softarm_ros.models.hydrodynamics.morison_kernels import drag_into
@@ -182,29 +183,6 @@ def _prepare(
 
 
 @kernel
-def _solve_small(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
-    m = right.shape[0]
-    for i in range(m):
-        pivot = i
-        for k in range(i + 1, m):
-            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
-                pivot = k
-        for j in range(m):
-            matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
-        right[i], right[pivot] = right[pivot], right[i]
-        for k in range(i + 1, m):
-            ratio = matrix[k, i] / matrix[i, i]
-            right[k] -= ratio * right[i]
-            for j in range(i + 1, m):
-                matrix[k, j] -= ratio * matrix[i, j]
-    for i in range(m - 1, -1, -1):
-        for j in range(i + 1, m):
-            right[i] -= matrix[i, j] * right[j]
-        right[i] /= matrix[i, i]
-
-
-@kernel
 def _meet(
     parameters: Array, axes: Array, force: Array, moved: Array, scratch: Scratch, h: float
 ) -> bool:
@@ -251,7 +229,7 @@ def _meet(
                 if at_low or at_high:
                     moved[i, V] = 0.0
             return True
-        _solve_small(matrix, miss)
+        solve_small(matrix, miss)
         for i in range(m):
             flow[i] -= miss[i]
     return False

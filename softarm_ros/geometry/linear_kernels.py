@@ -1,0 +1,33 @@
+"""Compiled solution of small systems of linear equations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
+
+Array = NDArray[np.float64]
+
+
+@kernel
+def solve_small(matrix: Array, right: Array) -> None:
+    """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
+    m = right.shape[0]
+    for i in range(m):
+        pivot = i
+        for k in range(i + 1, m):
+            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
+                pivot = k
+        for j in range(m):
+            matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
+        right[i], right[pivot] = right[pivot], right[i]
+        for k in range(i + 1, m):
+            ratio = matrix[k, i] / matrix[i, i]
+            right[k] -= ratio * right[i]
+            for j in range(i + 1, m):
+                matrix[k, j] -= ratio * matrix[i, j]
+    for i in range(m - 1, -1, -1):
+        for j in range(i + 1, m):
+            right[i] -= matrix[i, j] * right[j]
+        right[i] /= matrix[i, i]
