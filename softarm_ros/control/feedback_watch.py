@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.control.config import FeedbackWatchConfig
+from softarm_ros.control.two_lags import TwoLags
 
 Array = NDArray[np.float64]
 TipOf = Callable[[Array], Array]
@@ -102,7 +103,7 @@ class FeedbackWatch:
         self._moving = False
         self._moving_since_s = -np.inf
         # Since the motion began: looks at the model, and poses that repeat themselves.
-        self._lag: Array | None = None  # model tip behind two first-order lags (2, 3)
+        self._lagged = TwoLags(config.response_s)  # the model's tip as the arm answers
         self._still_at: Array | None = None
         self._still_model: Array | None = None
         self._model_problem: str | None = None
@@ -205,7 +206,7 @@ class FeedbackWatch:
 
     def _forget_motion(self) -> None:
         self._looked_s = -np.inf
-        self._lag = None
+        self._lagged.forget()
         self._models: deque[tuple[float, Array]] = deque()
         self._samples: deque[_Sample] = deque()
         self._model_problem = self._still_at = self._still_model = None
@@ -234,21 +235,10 @@ class FeedbackWatch:
         tip = np.array(self._tip_of(self._configuration), dtype=float)
         if not np.all(np.isfinite(tip)):
             return  # the tracker's affair: it refuses such a command
-        self._models.append((now_s, self._lagged(tip, period)))
+        self._models.append((now_s, self._lagged.follow(tip, period)))
         while self._models[0][0] < now_s - _HISTORY_S:
             self._models.popleft()
         self._model_problem = self._standing_still(tip) or self._drifting() or None
-
-    def _lagged(self, tip: Array, period: float) -> Array:
-        """Return the tip (3,) as the arm answers: behind two lags of half `response_s`."""
-        lag = 0.5 * self.config.response_s
-        if self._lag is None or lag == 0.0:
-            self._lag = np.array([tip, tip])
-        else:
-            share = -np.expm1(-period / lag)
-            self._lag[0] += share * (tip - self._lag[0])
-            self._lag[1] += share * (self._lag[0] - self._lag[1])
-        return self._lag[1].copy()
 
     def _standing_still(self, tip: Array) -> str | None:
         """Return that poses repeat themselves while the command moves the tip (3,) [m]."""

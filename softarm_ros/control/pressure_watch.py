@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.control.config import PressureWatchConfig
+from softarm_ros.control.two_lags import TwoLags
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class PressureWatch:
         self.largest_Pa = 0.0
         self._names = tuple(names)
         self._command_Pa: Array | None = None
-        self._expected_Pa: Array | None = None  # the command behind two first-order lags (2, m)
+        self._expected = TwoLags(config.response_s)  # the command as the drives follow it
         self._looked_s = -np.inf
         self._recent: list[tuple[float, Array]] = []
         self._problem: str | None = None
@@ -52,27 +53,19 @@ class PressureWatch:
         """Take measured pressures (m,); return what is wrong, with value and limit, or None."""
         measured = np.array(measured_Pa, dtype=float)
         if not moving or self._command_Pa is None or measured.shape != self._command_Pa.shape:
-            self._expected_Pa, self._problem = None, None
+            self._expected.forget()
+            self._problem = None
             self._recent.clear()
             return None
-        self._follow(now_s, measured)
-        self._judge(now_s, measured)
+        period, self._looked_s = now_s - self._looked_s, now_s
+        # Drives that may move begin where they are.
+        wanted = self._command_Pa if self._expected.began else measured
+        self._judge(now_s, measured, self._expected.follow(wanted, period))
         return self._problem
 
-    def _follow(self, now_s: float, measured: Array) -> None:
-        assert self._command_Pa is not None
-        period, self._looked_s = now_s - self._looked_s, now_s
-        if self._expected_Pa is None:
-            self._expected_Pa = np.array([measured, measured])
-            return
-        share = -np.expm1(-period / (0.5 * self.config.response_s))
-        self._expected_Pa[0] += share * (self._command_Pa - self._expected_Pa[0])
-        self._expected_Pa[1] += share * (self._expected_Pa[0] - self._expected_Pa[1])
-
-    def _judge(self, now_s: float, measured: Array) -> None:
-        assert self._expected_Pa is not None
+    def _judge(self, now_s: float, measured: Array, expected: Array) -> None:
         recent, lasting = self._recent, self.config.lasting_s
-        recent.append((now_s, np.abs(measured - self._expected_Pa[1])))
+        recent.append((now_s, np.abs(measured - expected)))
         while len(recent) > 1 and recent[1][0] <= now_s - lasting + 1e-9:
             recent.pop(0)
         if now_s - recent[0][0] < lasting - 1e-9:
@@ -84,6 +77,6 @@ class PressureWatch:
         if least[i] > self.config.max_error_Pa and self._problem is None:
             self._problem = (
                 f'{self._names[i]} does not hold its pressure: {1e-3 * measured[i]:.1f} kPa '
-                f'measured, {1e-3 * self._expected_Pa[1][i]:.1f} kPa expected, for '
+                f'measured, {1e-3 * expected[i]:.1f} kPa expected, for '
                 f'{1e3 * lasting:.0f} ms (limit {1e-3 * self.config.max_error_Pa:g} kPa off)'
             )

@@ -1,0 +1,35 @@
+"""A value as an arm or a drive answers it: behind two first-order lags."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class TwoLags:
+    """Lets values (n,) follow through two lags of half of `response_s` [s]; 0: none."""
+
+    def __init__(self, response_s: float) -> None:
+        self._lag_s = 0.5 * response_s
+        self._values: Array | None = None  # behind the first lag, and behind both (2, n)
+
+    def forget(self) -> None:
+        """The next value is where it begins."""
+        self._values = None
+
+    @property
+    def began(self) -> bool:
+        """Whether there is anything to follow from."""
+        return self._values is not None
+
+    def follow(self, values: Array, period_s: float) -> Array:
+        """Return (n,) what is answered to values (n,) that held for a period [s]."""
+        if self._values is None or self._lag_s == 0.0:
+            self._values = np.array([values, values])
+        else:
+            share = -np.expm1(-period_s / self._lag_s)
+            self._values[0] += share * (values - self._values[0])
+            self._values[1] += share * (self._values[0] - self._values[1])
+        return self._values[1].copy()
