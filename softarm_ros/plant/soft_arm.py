@@ -24,11 +24,10 @@ from softarm_ros.plant.layout import (
     rest_state,
 )
 from softarm_ros.plant.packing import pack_body, pack_cables
+from softarm_ros.plant.settling import calm
 from softarm_ros.plant.shape import centerline
 from softarm_ros.plant.shape_kernels import section_tips_into
 from softarm_ros.plant.step_kernels import advance_arm, settle_arm
-
-_SETTLE_DAMPING_S = 0.05  # at least; statics does not depend on it
 
 
 @dataclass(frozen=True)
@@ -175,9 +174,8 @@ class SoftArm:
         """
         target, tension_given = self._target(contraction, tension)
         h = self.config.time_step_s
-        calm = np.maximum(self.body.damping_time, _SETTLE_DAMPING_S)
         status, joint = settle_arm(
-            self.body._replace(damping_time=calm),
+            calm(self.body),
             self.cables,
             self.state,
             _loads(tip_force, tip_moment),

@@ -33,11 +33,9 @@ from softarm_ros.plant.layout import (
     new_scratch,
     rest_state,
 )
+from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
 from softarm_ros.plant.shape import body_poses, centerline
 
-_SETTLE_DAMPING_S = 0.05  # at least; rest does not depend on it
-_STILL_RAD_S = 1e-8
-_SETTLE_S = 240.0
 # Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
 _LONGEST_STEP_S = 1e-3
 
@@ -123,12 +121,11 @@ class HydraulicBody:
             If it does not come to rest.
 
         """
-        calm = np.maximum(self.body.damping_time, _SETTLE_DAMPING_S)
         h = self._time_step_s
         status, joint = settle_arm(
-            self.body._replace(damping_time=calm), self.state, self._loads, self._still,
+            calm(self.body), self.state, self._loads, self._still,
             self._medium, self._water, self.chambers, pressure_Pa, self._scratch, h,
-            int(_SETTLE_S / h), _STILL_RAD_S,
+            int(SETTLE_S / h), STILL_RAD_S,
         )  # fmt: skip
         self._check(status, joint)
         self.hydraulics.fill(self.axes, pressure_Pa, self.gained_volumes())

@@ -19,11 +19,8 @@ from softarm_ros.plant.layout import (
 from softarm_ros.plant.link_kernels import measure_links
 from softarm_ros.plant.pam_arm.backbone_kernels import settle_backbone, step_backbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
+from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm, calm_time
 from softarm_ros.plant.shape import body_poses, centerline
-
-_SETTLE_DAMPING_S = 0.05  # at least; rest does not depend on it
-_STILL_RAD_S = 1e-8
-_SETTLE_S = 240.0
 
 
 class MovingBackbone:
@@ -81,13 +78,12 @@ class MovingBackbone:
             If it does not come to rest.
 
         """
-        calm = np.maximum(self.body.damping_time, _SETTLE_DAMPING_S)
         h = self._time_step_s
         status, joint = settle_backbone(
-            self.body._replace(damping_time=calm), self.state, self.loads, self.medium,
+            calm(self.body), self.state, self.loads, self.medium,
             self.links, rest_lengths, muscle_stiffness,
-            max(self._muscle_damping_s, _SETTLE_DAMPING_S), self.scratch, h, int(_SETTLE_S / h),
-            _STILL_RAD_S,
+            calm_time(self._muscle_damping_s), self.scratch, h, int(SETTLE_S / h),
+            STILL_RAD_S,
         )  # fmt: skip
         self.check(status, joint)
 
