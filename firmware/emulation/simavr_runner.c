@@ -229,6 +229,11 @@ static void seed_eeprom(avr_t *avr, uint32_t seed) {
   (void)avr_ioctl(avr, AVR_IOCTL_EEPROM_SET, &description);
 }
 
+static void rest(machine_t *machine, uint32_t us) {
+  sleep_us(us);
+  machine->slept_us = monotonic_us();
+}
+
 /* Run towards where the wall clock is, a millisecond at most; false if the processor has stopped
  * for good. */
 static bool catch_up(machine_t *machine, uint64_t start_us) {
@@ -236,13 +241,11 @@ static bool catch_up(machine_t *machine, uint64_t start_us) {
   const uint64_t wall_us = monotonic_us() - start_us - machine->lost_us;
   const uint64_t board_us = avr->cycle / (FREQUENCY / 1000000u);
   if (board_us >= wall_us) {
-    sleep_us(SLICE_US);
-    machine->slept_us = monotonic_us();
+    rest(machine, SLICE_US);
     return true;
   }
   if (monotonic_us() - machine->slept_us > BREATH_EVERY_US) {
-    sleep_us(BREATH_US);
-    machine->slept_us = monotonic_us();
+    rest(machine, BREATH_US);
   }
   uint64_t behind_us = wall_us - board_us;
   if (behind_us > MOST_BEHIND_US) {
