@@ -96,6 +96,7 @@ setup(
             'softarm = softarm_ros.cli.main:main',
             'tracker_node = softarm_ros.nodes.executables:tracker_node',
             'inverse_kinematics_node = softarm_ros.nodes.executables:inverse_kinematics_node',
+            'node_group = softarm_ros.nodes.executables:node_group',
             'outcome_node = softarm_ros.nodes.executables:outcome_node',
             'plant_node = softarm_ros.nodes.executables:plant_node',
             'emulator_node = softarm_ros.nodes.executables:emulator_node',

@@ -26,7 +26,14 @@ from softarm_ros.requirements import missing_package, require, ros_package_hint
 
 try:
     from softarm_ros.rigs.arguments import number, switch, whole
-    from softarm_ros.rigs.graph import BACKENDS, NodeSpec, graph_plan
+    from softarm_ros.rigs.graph import (
+        BACKENDS,
+        PROCESSES,
+        NodeSpec,
+        graph_plan,
+        parameter_file,
+        processes_of,
+    )
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.rigs.schema import Rig
     from softarm_ros.rigs.urdf import build_urdf
@@ -49,6 +56,7 @@ ARGUMENTS = (
     ('seed', '0', 'of every random number of the simulation', None),
     ('home', '', 'drivers: the arm is at rest when they start; empty: emulated ones only', None),
     ('strict', 'false', 'true: end a simulated run when the computer is late', None),
+    ('processes', 'one', 'one: the loop in one process; each: a process a node', list(PROCESSES)),
     ('bag', '', 'new folder for a rosbag2 recording (MCAP); empty: none', None),
     ('autostart', 'true', 'start the motion once all is ready; false: call ~/start', None),
     ('exit_on_done', 'false', 'true: end with the run; exit status 0 if it is complete', None),
@@ -78,17 +86,31 @@ def ends_launch(name: str, required: bool):
     return react
 
 
-def translate(spec: NodeSpec) -> Node:
-    """Return the launch action for one node of the plan."""
+def translate(name: str, nodes: tuple[NodeSpec, ...]) -> Node:
+    """Return the launch action for one process of the plan."""
+    required = any(spec.required for spec in nodes)
+    common = {
+        'package': PACKAGE,
+        'namespace': nodes[0].namespace,
+        'output': 'screen',
+        'additional_env': node_environment({}),
+        'on_exit': ends_launch(name, required),
+    }
+    if len(nodes) == 1:
+        (spec,) = nodes
+        return Node(
+            executable=spec.executable,
+            name=spec.name,
+            parameters=[dict(spec.parameters)],
+            **common,
+        )
+    file = Path(tempfile.mkdtemp(prefix='softarm-parameters-')) / f'{name}.yaml'
+    file.write_text(parameter_file(nodes), encoding='utf-8')
     return Node(
-        package=PACKAGE,
-        executable=spec.executable,
-        name=spec.name,
-        namespace=spec.namespace,
-        parameters=[dict(spec.parameters)],
-        output='screen',
-        additional_env=node_environment({}),
-        on_exit=ends_launch(spec.name, spec.required),
+        executable='node_group',
+        arguments=[spec.executable for spec in nodes],
+        parameters=[str(file)],
+        **common,
     )
 
 
@@ -143,6 +165,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         home=switch('home', text['home']) if text['home'] else None,
         strict=switch('strict', text['strict']),
         bag=text['bag'] or None,
+        processes=text['processes'],
         autostart=switch('autostart', text['autostart']),
         exit_on_done=switch('exit_on_done', text['exit_on_done']),
         state_publisher=with_state_publisher,
@@ -151,7 +174,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if with_rviz and not installed('rviz2'):
         raise RuntimeError(f'rviz:=true: {ros_package_hint("rviz2")}')
     namespace, simulated = plan[0].namespace, rate != 1.0
-    nodes = [translate(spec) for spec in plan]
+    nodes = [translate(*process) for process in processes_of(plan).items()]
     if with_state_publisher:
         nodes.append(state_publisher(rig, namespace, simulated))
     if with_rviz:

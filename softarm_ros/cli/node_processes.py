@@ -1,10 +1,9 @@
-"""Starts the nodes of a plan as processes and sees to it that all of them end."""
+"""Starts the processes of a plan and sees to it that all of them end."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from softarm_ros.nodes.process import node_environment
-from softarm_ros.rigs.graph import NodeSpec
+from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
 
 STOP_ORDER_LAST = 'recorder'
 # How long processes get after each signal [s]; the bag is written out within the first.
@@ -27,9 +26,14 @@ LAST_LINES = 6
 
 @dataclass(frozen=True)
 class Ended:
-    """A node that ended by itself: name, exit code (negative: signal), last lines of its log."""
+    """
+    A process that ended by itself.
+
+    Its name, its nodes, exit code (negative: signal), last lines of its log.
+    """
 
     name: str
+    nodes: tuple[str, ...]
     exit_code: int
     last_lines: tuple[str, ...]
     required: bool
@@ -42,27 +46,30 @@ class Ended:
             else f'ended with exit status {self.exit_code}'
         )
         said = f': {" | ".join(self.last_lines)}' if self.last_lines else ''
-        return f'node {self.name} {how}{said}'
+        who = ', '.join(self.nodes)
+        what = f'node {who}' if len(self.nodes) == 1 else f'process {self.name} ({who})'
+        return f'{what} {how}{said}'
 
 
 @dataclass
 class _Running:
-    spec: NodeSpec
+    nodes: tuple[NodeSpec, ...]
     process: subprocess.Popen[bytes]
     log: Path
 
 
 class NodeProcesses:
     """
-    The nodes of a plan, one process each, in a `with` block.
+    The processes of a plan, in a `with` block.
 
-    Every node has its own process group, so that Ctrl-C in a terminal reaches them only through
+    Every one has its own process group, so that Ctrl-C in a terminal reaches them only through
     this class. They end with the block, with the interpreter, and, on Linux, with this process
     even if it is killed.
     """
 
     def __init__(self, plan: Sequence[NodeSpec]) -> None:
-        self._plan = tuple(plan)
+        self._plan = processes_of(plan)
+        self._of_node = {spec.name: spec.process for spec in plan}
         self._running: dict[str, _Running] = {}
         self._folder = tempfile.TemporaryDirectory(prefix='softarm-')
         self._told: set[str] = set()
@@ -70,8 +77,8 @@ class NodeProcesses:
     def __enter__(self) -> NodeProcesses:
         atexit.register(self.stop)
         try:
-            for spec in self._plan:
-                self.start(spec)
+            for name in self._plan:
+                self.start(name)
         except BaseException:
             self.__exit__()
             raise
@@ -82,45 +89,46 @@ class NodeProcesses:
         atexit.unregister(self.stop)
         self._folder.cleanup()
 
-    def start(self, spec: NodeSpec) -> None:
-        """Start a node; one that has ended may be started again."""
+    def start(self, node: str) -> None:
+        """Start the process of a node; one that has ended may be started again."""
+        name = self._of_node.get(node, node)
+        nodes = self._plan[name]
         folder = Path(self._folder.name)
-        parameters = folder / f'{spec.name}.yaml'
-        # JSON is YAML in which text that looks like a number stays text.
-        parameters.write_text(
-            json.dumps({'/**': {'ros__parameters': dict(spec.parameters)}}), encoding='utf-8'
-        )
-        log = folder / f'{spec.name}.log'
+        parameters = folder / f'{name}.yaml'
+        parameters.write_text(parameter_file(nodes), encoding='utf-8')
+        log = folder / f'{name}.log'
         with log.open('wb') as output:
             process = subprocess.Popen(
-                node_command(spec, parameters),
+                [sys.executable, '-m', *process_command(nodes, parameters)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env=node_environment(os.environ),
             )
-        self._told.discard(spec.name)
-        self._running[spec.name] = _Running(spec, process, log)
+        self._told.discard(name)
+        self._running[name] = _Running(nodes, process, log)
 
-    def pid(self, name: str) -> int:
+    def pid(self, node: str) -> int:
         """Return the process id of a node."""
-        return self._running[name].process.pid
+        return self._running[self._of_node[node]].process.pid
 
     def ended(self) -> list[Ended]:
-        """Return nodes that ended since the last call."""
+        """Return processes that ended since the last call."""
         fresh = []
         for name, running in self._running.items():
             code = running.process.poll()
             if code is not None and name not in self._told:
                 self._told.add(name)
                 lines = tuple(_last_lines(running.log))
-                fresh.append(Ended(name, code, lines, running.spec.required))
+                nodes = tuple(spec.name for spec in running.nodes)
+                required = any(spec.required for spec in running.nodes)
+                fresh.append(Ended(name, nodes, code, lines, required))
         return fresh
 
-    def log(self, name: str) -> str:
-        """Return what a node has written so far."""
-        return self._running[name].log.read_text(errors='replace')
+    def log(self, node: str) -> str:
+        """Return what the process of a node has written so far."""
+        return self._running[self._of_node[node]].log.read_text(errors='replace')
 
     def stop(self, wait: Callable[[float], None] = time.sleep) -> None:
         """End all nodes, the recorder last; returns when none is left."""
@@ -128,15 +136,6 @@ class NodeProcesses:
         last = [n for n in names if n == STOP_ORDER_LAST]
         _end([self._running[n].process for n in names if n not in last], wait)
         _end([self._running[n].process for n in last], wait)
-
-
-def node_command(spec: NodeSpec, parameters: Path) -> list[str]:
-    """Return the command line that runs a node with a parameter file."""
-    return [
-        *(sys.executable, '-m', spec.module, '--ros-args'),
-        *('-r', f'__ns:={spec.namespace}', '-r', f'__node:={spec.name}'),
-        *('--params-file', str(parameters)),
-    ]
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]], wait: Callable[[float], None]) -> None:

@@ -42,6 +42,7 @@ class RunOptions:
     seed: int = 0
     home: bool | None = None
     strict: bool = False
+    processes: str = 'one'
     bag: Path | None = None
     report: Path | None = None
     json_file: Path | None = None

@@ -87,14 +87,14 @@ def run_topics(
         with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
             load = outcome.meter.result() if outcome.meter else None
-            # Before they end: what a driver says last is that it has let its device go.
             devices = {
                 spec.name: monitor.health[spec.name].values
                 for spec in plan
                 if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
             }
-            nodes.stop(monitor.spin)
-        origin, now = monitor.origin_s(), monitor.now_s()
+            origin, now = monitor.origin_s(), monitor.now_s()
+            # Before the nodes: Fast DDS may lock itself up while it forgets nodes that leave.
+            monitor.close()
         told = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
             for e in outcome.events
@@ -131,22 +131,13 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         home=options.home,
         strict=options.strict,
         bag=options.bag,
+        processes=options.processes,
         autostart=False,  # started from here, once this process hears everything
     )
     if options.bag is not None:
         check_bag_folder(options.bag.expanduser())
     # This process has looked for twins itself.
-    return [
-        NodeSpec(
-            s.executable,
-            s.module,
-            s.name,
-            s.namespace,
-            {**s.parameters, 'twin_check_s': 0.0},
-            s.required,
-        )
-        for s in plan
-    ]
+    return [replace(s, parameters={**s.parameters, 'twin_check_s': 0.0}) for s in plan]
 
 
 def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.geometry.pose_kernels import rows_kernel, transforms_kernel
 from softarm_ros.geometry.rotations import log_so3
 
 Array = NDArray[np.float64]
@@ -23,6 +24,48 @@ def inverse_pose(transform: ArrayLike) -> Array:
     matrix = np.asarray(transform, dtype=np.float64)
     rotation = matrix[:3, :3]
     return pose(rotation.T, -rotation.T @ matrix[:3, 3])
+
+
+def transforms_from_rows(rows: ArrayLike) -> Array:
+    """
+    Return transforms (n, 4, 4) of poses as messages carry them.
+
+    Parameters
+    ----------
+    rows : (n, 7)
+        Position [m], then a quaternion x, y, z, w of any length but zero.
+
+    Raises
+    ------
+    ValueError
+        If a position is not finite, or a quaternion is not or has length zero; gives it.
+
+    """
+    given = np.array(rows, dtype=np.float64, order='C').reshape(-1, 7)
+    if not np.isfinite(given).all():
+        row = given[~np.isfinite(given).all(axis=1)][0]
+        what = 'quaternion' if np.isfinite(row[:3]).all() else 'position'
+        part = row[3:] if what == 'quaternion' else row[:3]
+        raise ValueError(f'{what} {part.tolist()} is not finite')
+    if not given[:, 3:].any(axis=1).all():
+        raise ValueError(f'quaternion {[0.0] * 4} has length zero')
+    return transforms_kernel(given)
+
+
+def rows_from_transforms(transforms: ArrayLike) -> Array:
+    """
+    Return poses (n, 7) as messages carry them: position [m], unit quaternion x, y, z, w.
+
+    Raises
+    ------
+    ValueError
+        If one of the transforms (n, 4, 4) is not finite.
+
+    """
+    given = np.array(transforms, dtype=np.float64, order='C').reshape(-1, 4, 4)
+    if not np.isfinite(given).all():
+        raise ValueError(f'transforms {given.tolist()} are not finite')
+    return rows_kernel(given)
 
 
 def displacement(start: ArrayLike, end: ArrayLike) -> Array:

@@ -16,7 +16,9 @@ from geometry_msgs.msg import (
     Pose,
     PoseArray,
     PoseStamped,
+    Quaternion,
     TransformStamped,
+    Vector3,
     WrenchStamped,
 )
 from nav_msgs.msg import Path
@@ -26,11 +28,7 @@ from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from softarm_ros.geometry.poses import pose as make_pose
-from softarm_ros.geometry.rotations import (
-    matrix_from_quaternion,
-    quaternion_from_matrix,
-)
+from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.runtime.events import Event
 
 if TYPE_CHECKING:
@@ -67,17 +65,17 @@ def clock_message(seconds: float) -> Clock:
 # -- poses ------------------------------------------------------------------------------------
 
 
-def _pose_message(transform: Array) -> Pose:
-    message = Pose()
-    p, q = message.position, message.orientation
-    p.x, p.y, p.z = (float(x) for x in transform[:3, 3])
-    q.x, q.y, q.z, q.w = (float(x) for x in quaternion_from_matrix(transform[:3, :3]))
-    return message
+def _pose_messages(transforms: Array) -> list[Pose]:
+    """Return the poses of transforms (n, 4, 4)."""
+    return [
+        Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=i, y=j, z=k, w=w))
+        for x, y, z, i, j, k, w in rows_from_transforms(transforms).tolist()
+    ]
 
 
 def pose_message(transform: Array, stamp: Time, frame: str) -> PoseStamped:
     """Return a stamped pose for a transform (4, 4) in the frame of that name."""
-    message = PoseStamped(pose=_pose_message(transform))
+    message = PoseStamped(pose=_pose_messages(transform)[0])
     message.header.stamp = stamp
     message.header.frame_id = frame
     return message
@@ -97,9 +95,9 @@ def transform_message(transform: Array, stamp: Time, parent: str, child: str) ->
     """Return the transform (4, 4) of a frame in its parent's."""
     message = TransformStamped(child_frame_id=child)
     message.header.stamp, message.header.frame_id = stamp, parent
-    p, q = message.transform.translation, message.transform.rotation
-    p.x, p.y, p.z = (float(x) for x in transform[:3, 3])
-    q.x, q.y, q.z, q.w = (float(x) for x in quaternion_from_matrix(transform[:3, :3]))
+    ((x, y, z, i, j, k, w),) = rows_from_transforms(transform).tolist()
+    message.transform.translation = Vector3(x=x, y=y, z=z)
+    message.transform.rotation = Quaternion(x=i, y=j, z=k, w=w)
     return message
 
 
@@ -109,34 +107,26 @@ def position_of(message: PoseStamped) -> Array:
     return np.array([p.x, p.y, p.z])
 
 
-def transform_of(message: Pose) -> Array:
-    """
-    Return the transform (4, 4) of a pose.
-
-    Raises
-    ------
-    ValueError
-        If the pose is not finite or its quaternion has length zero.
-
-    """
-    p, q = message.position, message.orientation
-    position = np.array([p.x, p.y, p.z])
-    if not np.all(np.isfinite(position)):
-        raise ValueError(f'position {position.tolist()} is not finite')
-    return make_pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), position)
-
-
 def pose_array_message(transforms: Array, stamp: Time, frame: str) -> PoseArray:
     """Return the poses of transforms (n, 4, 4) in a frame."""
-    message = PoseArray(poses=[_pose_message(t) for t in transforms])
+    message = PoseArray(poses=_pose_messages(transforms))
     message.header.stamp = stamp
     message.header.frame_id = frame
     return message
 
 
 def transforms_of(message: PoseArray) -> Array:
-    """Return transforms (n, 4, 4) of a pose array; raises ValueError like `transform_of`."""
-    return np.array([transform_of(p) for p in message.poses]).reshape(-1, 4, 4)
+    """
+    Return transforms (n, 4, 4) of a pose array.
+
+    Raises
+    ------
+    ValueError
+        If a pose is not finite or its quaternion has length zero.
+
+    """
+    poses = [(pose.position, pose.orientation) for pose in message.poses]
+    return transforms_from_rows([(p.x, p.y, p.z, q.x, q.y, q.z, q.w) for p, q in poses])
 
 
 def path_message(points: Array, stamp: Time, frame: str) -> Path:

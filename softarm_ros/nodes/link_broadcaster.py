@@ -43,6 +43,10 @@ class LinkBroadcaster:
         self._static = node.create_publisher(TFMessage, '/tf_static', LATCHED)
         self._send(self._static, self._links.fixed(), node.get_clock().now().to_msg())
 
+    def watched(self) -> bool:
+        """Return whether anybody receives the transforms."""
+        return TFMessage is not None and self._moving.get_subscription_count() > 0
+
     def publish(self, names: Sequence[str], positions: NDArray[np.float64], stamp: Time) -> None:
         """Send the transforms of the links at joint positions (m,) [rad, m]."""
         if TFMessage is not None:

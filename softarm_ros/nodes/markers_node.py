@@ -11,6 +11,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -35,6 +36,7 @@ class MarkersNode(Node):
     Draws the arm's configuration, the trail of the tip and the reference path.
 
     The configuration is the measured one, or the commanded one where sensors do not tell it.
+    While nobody looks at the drawing, this node listens to nothing and draws nothing.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -69,16 +71,32 @@ class MarkersNode(Node):
         self._links = (
             LinkBroadcaster(self, self.rig, DEFAULT_LINKS_PER_SECTION) if transforms else None
         )
-        self.create_subscription(JointState, 'configuration/state', self._on_state, MEASUREMENT)
-        self.create_subscription(
-            JointState, 'configuration/command', self._on_command, MEASUREMENT
-        )
-        self.create_subscription(
-            PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
-        )
-        self.create_subscription(Path, 'reference/path', self._on_path, LATCHED)
+        self._inputs: list[Subscription[Any]] = []
         self.create_timer(1.0 / rate, self._draw, clock=steady_clock())
         self._heartbeat.ok('drawing')
+
+    def _watched(self) -> bool:
+        """Return whether anybody receives what this node draws."""
+        return any(
+            publisher.get_subscription_count() > 0 for publisher in (self._markers, self._joints)
+        ) or (self._links is not None and self._links.watched())
+
+    def _listen(self) -> None:
+        subscribe = self.create_subscription
+        pose_topic = self.rig.feedback.pose_topic
+        self._inputs = [
+            subscribe(JointState, 'configuration/state', self._on_state, MEASUREMENT),
+            subscribe(JointState, 'configuration/command', self._on_command, MEASUREMENT),
+            subscribe(PoseStamped, pose_topic, self._on_pose, MEASUREMENT),
+            subscribe(Path, 'reference/path', self._on_path, LATCHED),
+        ]
+
+    def _rest(self) -> None:
+        for subscription in self._inputs:
+            self.destroy_subscription(subscription)
+        self._inputs = []
+        self._trail.clear()
+        self._tip = None
 
     def _on_state(self, message: JointState) -> None:
         try:
@@ -108,6 +126,13 @@ class MarkersNode(Node):
         self._path = conversions.path_marker(points, message.header.stamp, self.rig.base_frame)
 
     def _draw(self) -> None:
+        watched = self._watched()
+        if watched and not self._inputs:
+            self._listen()
+        elif not watched and self._inputs:
+            self._rest()
+        if not watched:
+            return
         stamp = self.get_clock().now().to_msg()
         if self._tip is not None:
             self._trail.append(self._tip)

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import rclpy
@@ -28,7 +28,7 @@ from softarm_ros.nodes.process import (
     end_with_parent,
 )
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
-from softarm_ros.nodes.scheduling import raise_priority
+from softarm_ros.nodes.scheduling import keep_in_memory, raise_priority
 from softarm_ros.nodes.timing import Lateness
 from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
@@ -281,73 +281,95 @@ def _wording(message: str) -> str:
 
 
 def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> int:
-    """
-    Build a node, spin it until SIGINT or SIGTERM, and return the exit status.
+    """Run one node in this process; see `run_nodes`."""
+    return run_nodes({name: build}, args)
 
-    0 after a signal, which ends a node at once while it is being built; 2 if it refuses its input
-    and 1 if it failed while running, both with one line that says why. The node's `close`, if it
-    has one, is called in every case.
+
+def run_nodes(builders: Mapping[str, Callable[[], Node]], args: list[str] | None = None) -> int:
+    """
+    Build nodes, spin them in one executor until SIGINT or SIGTERM, and return the exit status.
+
+    0 after a signal, which ends the process at once while nodes are being built; 2 if a node
+    refuses its input and 1 if one failed while running, both with one line that says why. The
+    `close` of every node that has one is called in every case.
     """
     stop = StopSignals()
     end_with_parent()
     prefer_udp()
-    node: Node | None = None
+    nodes: dict[str, Node] = {}
+    name = ''
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        node = build()
+        for name, build in builders.items():
+            nodes[name] = build()
         stop.note_only()
-        return _spin(node, stop)
+        return _spin(list(nodes.values()), stop)
     except NodeFailedError as error:
-        print(f'{name}: {error}', file=sys.stderr, flush=True)
+        print(f'{" ".join(builders)}: {error}', file=sys.stderr, flush=True)
         return EXIT_FAILED
     except (ValueError, OSError, ParameterException) as error:
-        if node is not None:
+        if len(nodes) == len(builders):
             raise
         print(f'{name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
     finally:
         stop.ignore()
-        if node is not None:
+        for node in nodes.values():
             getattr(node, 'close', lambda: None)()
             node.destroy_node()
         rclpy.try_shutdown()
         gc.unfreeze()  # or compiled modules take what it keeps for leaks, and say so
 
 
-def _spin(node: Node, stop: StopSignals) -> int:
+def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:
     # What is alive now stays: keep the collector from walking over it in the middle of a cycle.
     gc.collect()
     gc.freeze()
     executor = make_executor()
-    executor.add_node(node)
-    if node.has_parameter(PRIORITY_PARAMETER):
-        refusal = raise_priority(int(node.get_parameter(PRIORITY_PARAMETER).value))
-        if refusal is not None:
-            node.get_logger().info(refusal)
-    paced = node if isinstance(node, SelfPaced) else None
+    for node in nodes:
+        executor.add_node(node)
+    _prioritise(nodes)
+    paced = [node for node in nodes if isinstance(node, SelfPaced)]
     try:
         # spin() of the events executor does not return on a signal.
         while rclpy.ok() and not stop.seen:
-            if paced is None:
-                executor.spin_once(timeout_sec=_SPIN_S)
-            else:
+            if paced:
                 _spin_until_due(executor, paced)
+            else:
+                executor.spin_once(timeout_sec=_SPIN_S)
     finally:
-        executor.remove_node(node)
+        for node in nodes:
+            executor.remove_node(node)
         executor.shutdown()
     return 0
 
 
-def _spin_until_due(executor: Executor, node: SelfPaced) -> None:
+def _prioritise(nodes: Sequence[Node]) -> None:
+    """Give the process the highest priority that one of its nodes asks for."""
+    asking = [node for node in nodes if node.has_parameter(PRIORITY_PARAMETER)]
+    if not asking:
+        return
+    priority = max(int(node.get_parameter(PRIORITY_PARAMETER).value) for node in asking)
+    if priority == 0:
+        return
+    for refusal in (raise_priority(priority), keep_in_memory()):
+        if refusal is not None:
+            asking[0].get_logger().info(refusal)
+
+
+def _spin_until_due(executor: Executor, nodes: Sequence[SelfPaced]) -> None:
     """
-    Handle events until the node's own work is due, then let it work.
+    Handle events until some nodes' own work is due, then let these work.
 
     Timers would do, but the events executor starves subscriptions when a timer is overdue each
     time it returns; here events get their turn of at least `_EVENTS_S` after each piece of work.
     """
     end = time.monotonic() + _EVENTS_S
-    while (left := max(node.due, end) - time.monotonic()) > 0.0:
+    while (left := max(min(n.due for n in nodes), end) - time.monotonic()) > 0.0:
         executor.spin_once(timeout_sec=min(left, _SPIN_S))
         if left > _SPIN_S:
             return  # look at the signals
-    node.work()
+    now = time.monotonic()
+    for node in nodes:
+        if node.due <= now:
+            node.work()

@@ -37,8 +37,9 @@ from softarm_ros.runtime.assembly import build_command_gate, build_plant
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
 
-TICK_S = 0.002  # wall clock
-CHUNK_S = 0.002  # simulated time between two looks at the command
+LONGEST_STEP_S = 0.01  # simulated time between two looks at the command
+SHORTEST_STEP_S = 1e-5  # simulated; what is nearer than that is now
+WAIT_S = 0.002  # wall clock, between two looks at a controller that has not answered
 TICK_BUDGET_S = 0.01  # wall clock; then events have their turn
 SLOW_SHARE = 0.9  # slower than this share of the rate asked for is worth a warning
 
@@ -71,6 +72,10 @@ class PlantNode(LifecycleNode):
         self._pacer: Pacer | None = None
         self._held = 'not active'
         self._received = self._refused = self._holds = 0
+        self._chambers: ChamberPressures | None = None
+        self._wrench: BaseWrench | None = None
+        self._gripping: Gripping | None = None
+        self._allowed = False
         self._lockstep = Lockstep(self.rig.supervisor.heartbeat_timeout_s)
         self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
         self._tick = -1
@@ -94,16 +99,20 @@ class PlantNode(LifecycleNode):
         self.create_subscription(
             JointState, 'actuators/command', self._on_command, newest(command_qos(deadline))
         )
-        listen_to_permit(self, lambda allowed: self._gate.on_permit(time.monotonic(), allowed))
+        listen_to_permit(self, self._on_permit)
 
     def _offer(self, plant: Plant) -> None:
         """Offer the topics of what only some arms have, once."""
         create = self.create_lifecycle_publisher
-        if isinstance(plant, ChamberPressures) and 'chambers' not in self._extra:
+        # Looked at once: it takes Python long to tell.
+        self._chambers = plant if isinstance(plant, ChamberPressures) else None
+        self._wrench = plant if isinstance(plant, BaseWrench) else None
+        self._gripping = plant if isinstance(plant, Gripping) else None
+        if self._chambers is not None and 'chambers' not in self._extra:
             self._extra['chambers'] = create(FluidPressure, 'chambers/pressure', PER_CHAMBER)
-        if isinstance(plant, BaseWrench) and 'wrench' not in self._extra:
+        if self._wrench is not None and 'wrench' not in self._extra:
             self._extra['wrench'] = create(WrenchStamped, 'wrench', MEASUREMENT)
-        if isinstance(plant, Gripping) and 'gripper' not in self._extra:
+        if self._gripping is not None and 'gripper' not in self._extra:
             self._extra['gripper'] = create(FluidPressure, 'gripper/pressure', MEASUREMENT)
             self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
         self.create_subscription(
@@ -121,7 +130,7 @@ class PlantNode(LifecycleNode):
         """Build the plant."""
         try:
             # The first steps load compiled code; they are another plant's.
-            build_plant(self.rig, self._seed).step(None, CHUNK_S)
+            build_plant(self.rig, self._seed).step(None, LONGEST_STEP_S)
             self._plant = build_plant(self.rig, self._seed)
         except (ValueError, RuntimeError) as error:
             self._heartbeat.error(f'plant of {self.rig.name}: {error}')
@@ -157,8 +166,15 @@ class PlantNode(LifecycleNode):
 
     # -- inputs
 
+    def _on_permit(self, allowed: bool) -> None:
+        if allowed != self._allowed:
+            self._allowed = allowed
+            self._catch_up()
+        self._gate.on_permit(time.monotonic(), allowed)
+
     def _on_command(self, message: JointState) -> None:
         self._received += 1
+        self._catch_up()
         now = self._loop_now_s()
         try:
             values = conversions.positions_of(message, self._gate.limits.names)
@@ -182,10 +198,10 @@ class PlantNode(LifecycleNode):
         return self._plant.time_s if self._plant is not None else 0.0
 
     def _on_gripper(self, message: FluidPressure) -> None:
-        if not isinstance(self._plant, Gripping) or self._held:
+        if self._gripping is None or self._held:
             return  # what holds the arm holds the gripper
         try:
-            self._plant.command_gripper(message.fluid_pressure)
+            self._gripping.command_gripper(message.fluid_pressure)
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'gripper command refused: {error}')
@@ -209,31 +225,50 @@ class PlantNode(LifecycleNode):
     # -- stepping
 
     def work(self) -> None:
-        """Let the simulated time catch up with the wall clock."""
+        """Let the simulated time catch up with the wall clock, and see when that is due again."""
         began = time.monotonic()
         if self._rate == 1.0 and self.due > 0.0:
             self._heartbeat.late(began - self.due)
-        self.due = began + TICK_S
         plant, pacer = self._plant, self._pacer
         if plant is None or pacer is None:
+            self.due = began + LONGEST_STEP_S
             return
-        target = pacer.target(began, plant.time_s)
-        # The instant of ROS time that belongs to the simulated time `target`.
-        origin = 1e-9 * self.get_clock().now().nanoseconds - target if self._rate == 1.0 else 0.0
-        while plant.time_s + 0.5 * CHUNK_S < target:
-            if self._rate != 1.0 and self._lockstep.must_wait(time.monotonic()):
-                break
-            self._advance(plant, origin)
-            if time.monotonic() - began > TICK_BUDGET_S:
-                break
+        target = self._advance(plant, pacer, began)
+        self.due = began + max(self._next_event_s(plant) - target, 0.0) / self._rate
+        if self._rate != 1.0 and self._lockstep.waiting:
+            self.due = began + WAIT_S
         if pacer.measure(time.monotonic(), plant.time_s):
             self._tell()
 
-    def _advance(self, plant: Plant, origin: float) -> None:
+    def _catch_up(self) -> None:
+        """In real time: what comes now acts from now on, not from the last event on."""
+        if self._rate == 1.0 and self._plant is not None and self._pacer is not None:
+            self._advance(self._plant, self._pacer, time.monotonic())
+
+    def _next_event_s(self, plant: Plant) -> float:
+        """Return the simulated time [s] at which there is something to publish next."""
+        next_period_s = 1e-9 * (self._tick + 1) * self._period_ns
+        return min(plant.next_poses_s, next_period_s, plant.time_s + LONGEST_STEP_S)
+
+    def _advance(self, plant: Plant, pacer: Pacer, began: float) -> float:
+        """Simulate from event to event up to the wall clock; return the simulated time due [s]."""
+        target = pacer.target(began, plant.time_s)
+        # The instant of ROS time that belongs to the simulated time `target`.
+        origin = 1e-9 * self.get_clock().now().nanoseconds - target if self._rate == 1.0 else 0.0
+        while plant.time_s + SHORTEST_STEP_S < target:
+            if self._rate != 1.0 and self._lockstep.must_wait(time.monotonic()):
+                break
+            until = max(self._next_event_s(plant), plant.time_s + SHORTEST_STEP_S)
+            self._step(plant, min(until, target) - plant.time_s, origin)
+            if time.monotonic() - began > TICK_BUDGET_S:
+                break
+        return target
+
+    def _step(self, plant: Plant, duration_s: float, origin: float) -> None:
         command, held = self._gate.target(self._loop_now_s(), time.monotonic())
         self._note_held(held)
         try:
-            plant.step(command, CHUNK_S)
+            plant.step(command, duration_s)
         except (ValueError, RuntimeError, ArithmeticError) as error:
             self._heartbeat.error(f'plant: {error}')
             raise NodeFailedError(f'plant: {error}') from error
@@ -262,14 +297,15 @@ class PlantNode(LifecycleNode):
                 effort=state.effort,
             )
         )
-        if isinstance(plant, ChamberPressures):
-            for name, value in zip(self._gate.limits.names, plant.chamber_pressures()):
+        if self._chambers is not None:
+            for name, value in zip(self._gate.limits.names, self._chambers.chamber_pressures()):
                 self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))
-        if isinstance(plant, BaseWrench):
-            wrench = conversions.wrench_message(plant.base_wrench(), stamp, self.rig.base_frame)
+        if self._wrench is not None:
+            load = self._wrench.base_wrench()
+            wrench = conversions.wrench_message(load, stamp, self.rig.base_frame)
             self._extra['wrench'].publish(wrench)
-        if isinstance(plant, Gripping):
-            pressure = plant.gripper_pressure()
+        if self._gripping is not None:
+            pressure = self._gripping.gripper_pressure()
             self._extra['gripper'].publish(
                 conversions.pressure_message(pressure, 'gripper', stamp)
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -56,6 +57,7 @@ class RunMonitor:
     ) -> None:
         self._dof, self._actuators = len(configuration_names), len(actuator_names)
         self._simulated = simulated_time
+        self._closed = False
         self._context = Context()
         prefer_udp()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
@@ -86,9 +88,17 @@ class RunMonitor:
         return self
 
     def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening; what was collected stays. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self._executor.remove_node(self.node)
         self._executor.shutdown()
         self.node.destroy_node()
+        self._taps.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
     def _subscribe(self, pose_topic: str) -> None:
@@ -97,20 +107,20 @@ class RunMonitor:
         node.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )
-        node.create_subscription(PoseStamped, 'reference/pose', self._on_reference, reliable)
-        node.create_subscription(
-            JointState, 'configuration/command', self._on_configuration, reliable
-        )
-        node.create_subscription(JointState, 'actuators/state', self._on_state, sensor)
-        # Not spun: these are taken by hand, because only so the time of sending comes along
-        # (the events executor refuses callbacks that ask for it).
+        # Not spun but emptied by hand, many messages at a time: that costs a third, and only so
+        # the time of sending comes along (the events executor refuses callbacks that ask for it).
         self._taps = Node('run_taps', namespace=node.get_namespace(), context=self._context)
-        self._tip_tap = self._taps.create_subscription(
-            PoseStamped, pose_topic, lambda message: None, sensor
-        )
-        self._command_tap = self._taps.create_subscription(
-            JointState, 'actuators/command', lambda message: None, reliable
-        )
+        tapped: list[tuple[Any, str, QoSProfile, Callable[[Any, int], None]]] = [
+            (PoseStamped, 'reference/pose', reliable, self._on_reference),
+            (JointState, 'configuration/command', reliable, self._on_configuration),
+            (JointState, 'actuators/state', sensor, self._on_state),
+            (PoseStamped, pose_topic, sensor, self._on_tip),
+            (JointState, 'actuators/command', reliable, self._on_command),
+        ]
+        self._tapped = [
+            (self._taps.create_subscription(kind, topic, lambda message: None, qos), callback)
+            for kind, topic, qos, callback in tapped
+        ]
 
     # -- while the run goes on
 
@@ -188,29 +198,34 @@ class RunMonitor:
             if not self._phases or entry != self._phases[-1]:
                 self._phases.append(entry)
 
-    def _on_reference(self, message: PoseStamped) -> None:
+    def _drain(self) -> None:
+        for subscription, callback in self._tapped:
+            for message, sent in _take_all(subscription):
+                callback(message, sent)
+
+    def _on_reference(self, message: PoseStamped, sent: int) -> None:
         stamp = nanoseconds_of(message.header.stamp)
         self._references.append((stamp, conversions.position_of(message)))
 
-    def _on_configuration(self, message: JointState) -> None:
+    def _on_configuration(self, message: JointState, sent: int) -> None:
         stamp = nanoseconds_of(message.header.stamp)
         self._configurations[stamp] = np.array(message.position)
 
-    def _on_state(self, message: JointState) -> None:
+    def _on_state(self, message: JointState, sent: int) -> None:
         stamp = nanoseconds_of(message.header.stamp)
         nothing = np.full(self._actuators, np.nan)  # where no effort is measured
         effort = np.array(message.effort) if message.effort else nothing
         self._states.append((stamp, np.array(message.position), effort))
 
-    def _drain(self) -> None:
-        for message, sent in _take_all(self._tip_tap):
-            stamp = nanoseconds_of(message.header.stamp)
-            self._tips[stamp] = conversions.position_of(message)
-            self._pose_sent[stamp] = sent
-        for message, sent in _take_all(self._command_tap):
-            stamp = nanoseconds_of(message.header.stamp)
-            self._commands[stamp] = np.array(message.position)
-            self._command_sent[stamp] = sent
+    def _on_tip(self, message: PoseStamped, sent: int) -> None:
+        stamp = nanoseconds_of(message.header.stamp)
+        self._tips[stamp] = conversions.position_of(message)
+        self._pose_sent[stamp] = sent
+
+    def _on_command(self, message: JointState, sent: int) -> None:
+        stamp = nanoseconds_of(message.header.stamp)
+        self._commands[stamp] = np.array(message.position)
+        self._command_sent[stamp] = sent
 
     # -- afterwards
 

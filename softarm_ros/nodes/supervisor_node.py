@@ -30,7 +30,6 @@ from softarm_ros.nodes.node_base import (
     declare_time_scale,
     refuse_twin,
     run_node,
-    steady_clock,
 )
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
@@ -102,7 +101,7 @@ class SupervisorNode(Node):
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._phase = Phase.IDLE  # of the tracker
         self._permitted: bool | None = None
-        self._next_permit = self._due = 0.0
+        self._next_permit = self.due = 0.0
         self._healths: dict[str, Health] = {}
         self._load = MachineLoad()
         self._events = EventLog()
@@ -111,7 +110,6 @@ class SupervisorNode(Node):
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         self._subscribe(rig)
         self._offer_services()
-        self.create_timer(UPDATE_S, self._on_timer, clock=steady_clock())
 
     def _subscribe(self, rig: Rig) -> None:
         # Queues, so that a single bad message is not overwritten by the next good one.
@@ -217,11 +215,12 @@ class SupervisorNode(Node):
 
     # -- verdict
 
-    def _on_timer(self) -> None:
+    def work(self) -> None:
+        """Judge, and say so."""
         wall = time.monotonic()
-        if self._due > 0.0:
-            self._heartbeat.late(wall - self._due)
-        self._due = wall + UPDATE_S
+        if self.due > 0.0:
+            self._heartbeat.late(wall - self.due)
+        self.due = wall + UPDATE_S
         self._judge_feedback()
         status = self._supervisor.update(self._now_s(wall), wall)
         if self._autostart and status.state is SafetyState.READY:

@@ -56,6 +56,11 @@ class Plant(Protocol):
         """Return the measured poses that have arrived since the last call, oldest first."""
         ...
 
+    @property
+    def next_poses_s(self) -> float:
+        """Simulated time at which the next measured poses can arrive [s]."""
+        ...
+
     def faults(self) -> Faults:
         """Return what can break in it."""
         ...

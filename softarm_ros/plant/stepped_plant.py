@@ -86,6 +86,11 @@ class SteppedPlant(ABC):
         """Return the measured poses that have arrived since the last call, oldest first."""
         return self._mocap.poll(self.time_s)
 
+    @property
+    def next_poses_s(self) -> float:
+        """Simulated time at which the next measured poses can arrive [s]."""
+        return self._mocap.next_arrival_s
+
     def faults(self) -> Faults:
         """Return what can break: the cameras, and what the subclass has of its own."""
         return {**self._mocap.faults(), **self._arm_faults()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +20,11 @@ BACKENDS = ('sim', 'emulated', 'hardware')
 REAL_TIME_PRIORITY = 20
 # Nodes without which the arm must not move, beside those that stand for the arm itself.
 SUPERVISED_NODES = ('tracker', 'inverse_kinematics')
+# How nodes are spread over processes: those of the loop in one, or one each.
+PROCESSES = ('one', 'each')
+# That of the nodes of the loop; the simulated arm is in it, too, drivers of devices never are.
+CONTROL_PROCESS = 'control'
+_CONTROL_NODES = (*SUPERVISED_NODES, 'supervisor', 'plant')
 
 ParameterValue = bool | int | float | str | list[str]
 
@@ -37,6 +44,8 @@ class NodeSpec:
         Parameters by name; every value is of a ROS parameter type.
     required : bool
         Whether the run ends when this node does.
+    process : str
+        Name of the process it runs in, which it may share.
 
     """
 
@@ -46,6 +55,11 @@ class NodeSpec:
     namespace: str
     parameters: dict[str, ParameterValue] = field(default_factory=dict)
     required: bool = True
+    process: str = ''
+
+    def __post_init__(self) -> None:
+        if not self.process:
+            object.__setattr__(self, 'process', self.name)
 
 
 def graph_plan(
@@ -65,6 +79,7 @@ def graph_plan(
     strict: bool = False,
     exit_on_done: bool = False,
     state_publisher: bool = False,
+    processes: str = 'one',
     rig_source: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
@@ -103,6 +118,8 @@ def graph_plan(
     state_publisher : bool
         Whether robot_state_publisher runs beside these nodes, which then leave description and
         transforms of the links to it.
+    processes : {'one', 'each'}
+        Whether the nodes of the loop share a process, or each node has its own.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
 
@@ -112,7 +129,8 @@ def graph_plan(
         If an argument is not one this rig has.
 
     """
-    _check_backend(backend)
+    _check_choice('backend', backend, BACKENDS)
+    _check_choice('processes', processes, PROCESSES)
     _check_numbers(laps, rate, seed)
     _check_devices(rig, backend, rate, home)
     located = locate_trajectory(rig, trajectory)
@@ -130,8 +148,15 @@ def graph_plan(
     def node(name: str, required: bool = True, **parameters: ParameterValue) -> NodeSpec:
         executable = f'{name}_node'
         module = f'softarm_ros.nodes.{executable}'
+        shared = processes == 'one' and name in _CONTROL_NODES
         return NodeSpec(
-            executable, module, name, f'/{rig.name}', {**common, **parameters}, required
+            executable,
+            module,
+            name,
+            f'/{rig.name}',
+            {**common, **parameters},
+            required,
+            CONTROL_PROCESS if shared else name,
         )
 
     # A simulation that runs as fast as it can must not keep everything else from running.
@@ -188,10 +213,38 @@ def graph_plan(
     return plan
 
 
-def _check_backend(backend: str) -> None:
-    if backend not in BACKENDS:
-        hint = did_you_mean(backend, BACKENDS)
-        raise RigError('', f'unknown backend {backend!r}{hint}; known: {listed(BACKENDS)}')
+def processes_of(plan: Sequence[NodeSpec]) -> dict[str, tuple[NodeSpec, ...]]:
+    """Return the nodes of each process by its name, in the order to start them."""
+    grouped: dict[str, tuple[NodeSpec, ...]] = {}
+    for spec in plan:
+        grouped[spec.process] = (*grouped.get(spec.process, ()), spec)
+    return grouped
+
+
+def parameter_file(nodes: Sequence[NodeSpec]) -> str:
+    """Return the text of a ROS parameter file for the nodes of one process."""
+    # JSON is YAML in which text that looks like a number stays text.
+    return json.dumps(
+        {
+            f'{spec.namespace}/{spec.name}': {'ros__parameters': dict(spec.parameters)}
+            for spec in nodes
+        }
+    )
+
+
+def process_command(nodes: Sequence[NodeSpec], parameters: Path) -> list[str]:
+    """Return module and arguments that run the nodes of one process with a parameter file."""
+    first = nodes[0]
+    ros = ['--ros-args', '-r', f'__ns:={first.namespace}', '--params-file', str(parameters)]
+    if len(nodes) == 1:
+        return [first.module, *ros, '-r', f'__node:={first.name}']
+    return ['softarm_ros.nodes.node_group', *(spec.executable for spec in nodes), *ros]
+
+
+def _check_choice(what: str, choice: str, known: tuple[str, ...]) -> None:
+    if choice not in known:
+        hint = did_you_mean(choice, known)
+        raise RigError('', f'unknown {what} {choice!r}{hint}; known: {listed(known)}')
 
 
 def _check_devices(rig: Rig, backend: str, rate: float, home: bool | None) -> None:

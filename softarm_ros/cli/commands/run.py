@@ -47,6 +47,10 @@ def run(
             help='End a simulated run when the computer is late, instead of holding the arm.',
         ),
     ] = False,
+    processes: Annotated[
+        str,
+        typer.Option(help='one: the nodes of the loop share a process; each: every node alone.'),
+    ] = 'one',
     bag: Annotated[
         Path | None, typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag there.')
     ] = None,
@@ -74,6 +78,7 @@ def run(
         seed=seed,
         home=home,
         strict=strict,
+        processes=processes,
         bag=bag,
         report=report,
         json_file=json_file,

@@ -1,0 +1,49 @@
+"""Compiled conversions of many poses at a time, as messages carry them: position, quaternion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.rotation_kernels import quaternion_of
+
+Array = NDArray[np.float64]
+
+
+@kernel
+def transforms_kernel(rows: Array) -> Array:
+    """
+    Return transforms (n, 4, 4) of rows (n, 7): position [m], quaternion x, y, z, w.
+
+    Quaternions have any length but zero.
+    """
+    count = len(rows)
+    transforms = np.zeros((count, 4, 4))
+    for k in range(count):
+        norm = np.sqrt(np.sum(rows[k, 3:] ** 2))
+        x, y, z, w = rows[k, 3] / norm, rows[k, 4] / norm, rows[k, 5] / norm, rows[k, 6] / norm
+        transform = transforms[k]
+        transform[0, 0] = 1.0 - 2.0 * (y * y + z * z)
+        transform[0, 1] = 2.0 * (x * y - z * w)
+        transform[0, 2] = 2.0 * (x * z + y * w)
+        transform[1, 0] = 2.0 * (x * y + z * w)
+        transform[1, 1] = 1.0 - 2.0 * (x * x + z * z)
+        transform[1, 2] = 2.0 * (y * z - x * w)
+        transform[2, 0] = 2.0 * (x * z - y * w)
+        transform[2, 1] = 2.0 * (y * z + x * w)
+        transform[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+        transform[:3, 3] = rows[k, :3]
+        transform[3, 3] = 1.0
+    return transforms
+
+
+@kernel
+def rows_kernel(transforms: Array) -> Array:
+    """Return rows (n, 7): position [m], quaternion x, y, z, w, of transforms (n, 4, 4)."""
+    count = len(transforms)
+    rows = np.empty((count, 7))
+    for k in range(count):
+        rows[k, :3] = transforms[k, :3, 3]
+        rows[k, 3], rows[k, 4], rows[k, 5], rows[k, 6] = quaternion_of(transforms[k, :3, :3])
+    return rows

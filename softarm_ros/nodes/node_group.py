@@ -1,0 +1,48 @@
+"""Several nodes of an arm in one process: one interpreter, one executor, no wire between them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+
+from rclpy.node import Node
+
+from softarm_ros.nodes.node_base import run_nodes
+from softarm_ros.nodes.process import EXIT_BAD_INPUT
+
+# Executable of each node that may share a process, and its class.
+SHARING = {
+    'plant_node': 'PlantNode',
+    'inverse_kinematics_node': 'InverseKinematicsNode',
+    'tracker_node': 'TrackerNode',
+    'markers_node': 'MarkersNode',
+    'supervisor_node': 'SupervisorNode',
+}
+_ROS_ARGUMENTS = '--ros-args'
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the nodes named before `--ros-args`; their parameters come by their full names."""
+    given = sys.argv[1:] if args is None else args
+    end = given.index(_ROS_ARGUMENTS) if _ROS_ARGUMENTS in given else len(given)
+    names = given[:end]
+    unknown = [name for name in names if name not in SHARING]
+    if unknown or not names:
+        what = f'{", ".join(unknown)} cannot share a process' if unknown else 'no node is named'
+        print(f'node_group: {what}; known: {", ".join(SHARING)}', file=sys.stderr)
+        return EXIT_BAD_INPUT
+    return run_nodes({name.removesuffix('_node'): _builder(name) for name in names}, given[end:])
+
+
+def _builder(executable: str) -> Callable[[], Node]:
+    def build() -> Node:
+        module = importlib.import_module(f'softarm_ros.nodes.{executable}')
+        node: Node = getattr(module, SHARING[executable])()
+        return node
+
+    return build
+
+
+if __name__ == '__main__':
+    sys.exit(main())
