@@ -10,15 +10,8 @@ from rclpy.node import Node
 
 from softarm_ros.nodes.node_base import run_nodes
 from softarm_ros.nodes.process import EXIT_BAD_INPUT
+from softarm_ros.nodes.sharing import SHARING
 
-# Executable of each node that may share a process, and its class.
-SHARING = {
-    'plant_node': 'PlantNode',
-    'inverse_kinematics_node': 'InverseKinematicsNode',
-    'tracker_node': 'TrackerNode',
-    'markers_node': 'MarkersNode',
-    'supervisor_node': 'SupervisorNode',
-}
 _ROS_ARGUMENTS = '--ros-args'
 
 

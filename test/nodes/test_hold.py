@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
 def bench(tmp_path_factory):
     from node_bench import circling
 
-    with circling(tmp_path_factory.mktemp('hold'), speed=0.03) as running:
+    with circling(tmp_path_factory.mktemp('hold'), speed=0.03, processes='each') as running:
         yield running
 
 

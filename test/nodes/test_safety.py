@@ -25,8 +25,9 @@ REASONS = {
 def bench(tmp_path_factory):
     from node_bench import circling
 
-    # Strict: as with devices, lateness is a fault.
-    with circling(tmp_path_factory.mktemp('safety'), speed=0.03, strict=True) as running:
+    # Strict: as with devices, lateness is a fault. Each node alone can be killed.
+    options = {'strict': True, 'processes': 'each'}
+    with circling(tmp_path_factory.mktemp('safety'), speed=0.03, **options) as running:
         yield running
 
 
@@ -51,7 +52,7 @@ def test_runs_by_itself_and_drawing_stops_nothing(bench):
     assert bench.state == 'running'
     assert bench.moved_at > began + 1.3
     assert [e.name for e in bench.processes.ended()] == ['markers']
-    bench.processes.start(bench.plan['markers'])
+    bench.processes.start('markers')
 
 
 def test_estop_holds_until_reset_and_start(bench):
@@ -156,7 +157,7 @@ def test_killing_a_node_holds_the_arm_and_a_restart_recovers(bench, name):
     plant = bench.health['plant'].message
     if name == 'supervisor':
         del bench.health['supervisor']
-    bench.processes.start(bench.plan[name])
+    bench.processes.start(name)
     bench.until(lambda: 'starting' in bench.processes.log(name), 20.0, f'{name} again')
     bench.spin(1.0)
 

@@ -55,3 +55,47 @@ def test_zero_leaves_everything_as_it_is():
     answer, policies, _, other = run(0)
     assert answer == 'None'
     assert policies == f'[{other}, {other}]'
+
+
+LOCKING = """
+import mmap, os, resource, sys
+from softarm_ros.nodes.scheduling import keep_in_memory
+{before}
+print(keep_in_memory())
+large = mmap.mmap(-1, 400_000_000)  # never touched
+large[:50_000_000] = bytes(50_000_000)
+held = [line for line in open('/proc/self/smaps_rollup') if line.startswith('Locked')]
+print(held[0].split()[1])
+"""
+
+
+def lock(before=''):
+    done = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(LOCKING).format(before=before)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    answer, held_kb = done.stdout.splitlines()
+    return answer, 1e-3 * float(held_kb)
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='mlockall is Linux')
+def test_touched_pages_are_kept_and_others_cost_nothing():
+    answer, held_mb = lock()
+    if answer != 'None':
+        assert 'ulimit -l' in answer
+        assert held_mb == 0.0
+    else:
+        assert 50.0 < held_mb < 350.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='mlockall is Linux')
+def test_without_the_right_to_lock_the_reason_is_told():
+    answer, held_mb = lock(
+        'resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n'
+        'if os.getuid() == 0: os.setgid(65534); os.setuid(65534)'
+    )
+    assert 'ulimit -l' in answer
+    assert held_mb == 0.0

@@ -140,7 +140,7 @@ def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
     assert np.all(np.isfinite(samples.effort[tracking]))
     np.testing.assert_allclose(samples.position[tracking], samples.command[tracking], atol=5e-3)
     assert np.all(np.diff(samples.time_s) >= 0.0)
-    # Delay of the mocap (10 ms) and the way through three processes.
+    # Delay of the mocap (10 ms) and the way through three nodes.
     assert 10.0 <= record.timing.latency_p50_ms < 30.0
     assert record.timing.latency_p99_ms >= record.timing.latency_p50_ms
     assert record.timing.cycles > 300

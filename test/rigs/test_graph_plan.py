@@ -1,12 +1,21 @@
 import importlib
+import json
 from pathlib import Path
 
 import pytest
 
 from softarm_ros.nodes import executables
+from softarm_ros.nodes.sharing import SHARING
 from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.graph import REAL_TIME_PRIORITY, SUPERVISED_NODES, graph_plan
+from softarm_ros.rigs.graph import (
+    REAL_TIME_PRIORITY,
+    SUPERVISED_NODES,
+    graph_plan,
+    parameter_file,
+    process_command,
+    processes_of,
+)
 from softarm_ros.rigs.loader import list_rigs, load_rig
 
 REPOSITORY = Path(__file__).parents[2]
@@ -64,6 +73,39 @@ def test_nodes_of_the_loop_have_real_time_priority_in_real_time_only(rig):
     assert {real[name].parameters['real_time_priority'] for name in loop} == {REAL_TIME_PRIORITY}
     assert {fast[name].parameters['real_time_priority'] for name in loop} == {0}
     assert 'real_time_priority' not in real['markers'].parameters
+
+
+def test_the_loop_shares_a_process_and_nothing_else_does(rig):
+    spread = {
+        name: [s.name for s in nodes] for name, nodes in processes_of(graph_plan(rig)).items()
+    }
+    assert spread == {
+        'control': ['plant', 'inverse_kinematics', 'tracker', 'supervisor'],
+        'markers': ['markers'],
+    }
+    devices = processes_of(graph_plan(rig, 'emulated'))
+    assert [s.name for s in devices['control']] == ['inverse_kinematics', 'tracker', 'supervisor']
+    assert set(devices) == {'emulator', 'steppers', 'control', 'markers'}
+    alone = graph_plan(rig, processes='each')
+    assert list(processes_of(alone)) == [spec.name for spec in alone]
+    assert {spec.executable for spec in processes_of(graph_plan(rig))['control']} <= set(SHARING)
+    with pytest.raises(RigError, match="unknown processes 'ech'"):
+        graph_plan(rig, processes='ech')
+
+
+def test_a_process_is_a_command_and_a_file_of_parameters_by_full_name(rig, tmp_path):
+    nodes = processes_of(graph_plan(rig))['control']
+    parameters = json.loads(parameter_file(nodes))
+    assert list(parameters) == [f'/cable_arm/{spec.name}' for spec in nodes]
+    for spec, given in zip(nodes, parameters.values()):
+        assert given == {'ros__parameters': spec.parameters}
+    command = process_command(nodes, tmp_path / 'p')
+    assert command[:5] == ['softarm_ros.nodes.node_group', *(spec.executable for spec in nodes)]
+    assert '__node' not in ' '.join(command)  # it would rename all of them
+    (alone,) = processes_of(graph_plan(rig))['markers']
+    command = process_command([alone], tmp_path / 'p')
+    assert command[0] == 'softarm_ros.nodes.markers_node'
+    assert '__node:=markers' in command
 
 
 def test_supervisor_watches_nodes_that_exist_and_are_required(rig):

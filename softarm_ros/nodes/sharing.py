@@ -1,0 +1,9 @@
+"""The nodes that may share a process. Imports nothing."""
+
+# Executable of each, and its class.
+SHARING = {
+    'plant_node': 'PlantNode',
+    'inverse_kinematics_node': 'InverseKinematicsNode',
+    'tracker_node': 'TrackerNode',
+    'supervisor_node': 'SupervisorNode',
+}

@@ -1,0 +1,89 @@
+"""Several nodes in one process: each is there, a failure of one ends all, drivers notice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+
+from softarm_ros.rigs.loader import load_rig
+
+pytestmark = pytest.mark.ros
+HOLD_S = 0.25  # permit_timeout_s, the ramp of the motors, two messages
+
+
+def group(*arguments):
+    return subprocess.run(
+        [sys.executable, '-m', 'softarm_ros.nodes.node_group', *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ('names', 'expected'),
+    [
+        ([], 'no node is named'),
+        (['tracker_node', 'servo_node'], 'servo_node cannot share a process'),
+    ],
+)
+def test_what_is_no_group_is_refused(names, expected):
+    done = group(*names)
+    assert done.returncode == 2
+    assert expected in done.stderr
+
+
+def test_a_node_that_refuses_its_input_ends_the_group_with_its_name():
+    done = group(
+        *('inverse_kinematics_node', 'tracker_node', '--ros-args', '-r', '__ns:=/cable_arm'),
+        *('-p', 'rig:=cable_arm', '-p', 'twin_check_s:=0.0', '-p', 'trajectory:=circel'),
+    )
+    assert done.returncode == 2
+    assert 'tracker: ' in done.stderr
+    assert 'circel' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
+    from node_bench import circling
+
+    with circling(tmp_path, speed=0.03) as bench:
+        pids = {name: bench.processes.pid(name) for name in bench.plan}
+        loop = ('plant', 'inverse_kinematics', 'tracker', 'supervisor')
+        assert len({pids[name] for name in loop}) == 1
+        assert pids['markers'] != pids['tracker']
+        bench.until(lambda: set(loop) <= set(bench.health), 10.0, 'each speaks for itself')
+        holds = int(bench.values('supervisor')['holds'])
+        os.kill(pids['tracker'], signal.SIGSTOP)
+        bench.spin(0.5)
+        os.kill(pids['tracker'], signal.SIGCONT)
+        bench.until(
+            lambda: int(bench.values('supervisor')['holds']) > holds and bench.state == 'running',
+            10.0,
+            'held and running again',
+        )
+        since = time.monotonic()
+        bench.until(lambda: bench.moved_at > since, 10.0, 'motion')
+
+
+def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
+    from node_bench import CIRCLE, Bench, emulated_plan
+
+    circle = tmp_path / 'circle.yaml'
+    circle.write_text(CIRCLE.format(speed=0.03, laps=100))
+    with Bench(rig := load_rig('cable_arm'), emulated_plan(rig, circle)) as bench:
+        bench.run()
+        began = time.monotonic()
+        os.kill(bench.processes.pid('supervisor'), signal.SIGKILL)
+        held = bench.hold_time(began)
+        print(f'held after {1e3 * held:.0f} ms')
+        assert held <= HOLD_S
+        (ended,) = bench.processes.ended()
+        assert ended.nodes == ('inverse_kinematics', 'tracker', 'supervisor')
+        assert 'was killed by SIGKILL' in ended.describe()
+        assert 'supervisor silent' in bench.health['steppers'].message
