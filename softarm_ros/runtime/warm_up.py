@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import event
 
 from softarm_ros.control.tracker import Tracker
-from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.runtime.assembly import build_emulated_arm, build_plant
 
@@ -34,7 +34,7 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
     something has to be compiled, a second process compiles the plant meanwhile. With `backend`
     'emulated' its devices are started once as well, which builds their firmware.
     """
-    matrix_from_quaternion(quaternion_from_matrix(np.eye(3)))
+    transforms_from_rows(rows_from_transforms(np.eye(4)))
     with _plant_beside(rig):
         for name in rig.model_names if models is None else models:
             _warm_up_model(rig, rig.model(name))
