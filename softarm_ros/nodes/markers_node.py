@@ -73,7 +73,7 @@ class MarkersNode(Node):
         )
         self._inputs: list[Subscription[Any]] = []
         self.create_timer(1.0 / rate, self._draw, clock=steady_clock())
-        self._heartbeat.ok('drawing')
+        self._heartbeat.ok('nobody looks')
 
     def _watched(self) -> bool:
         """Return whether anybody receives what this node draws."""
@@ -129,8 +129,10 @@ class MarkersNode(Node):
         watched = self._watched()
         if watched and not self._inputs:
             self._listen()
+            self._heartbeat.ok('drawing')
         elif not watched and self._inputs:
             self._rest()
+            self._heartbeat.ok('nobody looks')
         if not watched:
             return
         stamp = self.get_clock().now().to_msg()

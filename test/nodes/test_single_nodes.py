@@ -96,6 +96,7 @@ class Alone:
         self.executor.add_node(self.node)
         self.received = []
         self.health = None
+        self.beats = 0
 
     def listen(self, kind, topic, qos):
         self.node.create_subscription(kind, topic, self.received.append, qos)
@@ -119,6 +120,7 @@ class Alone:
         self.context.try_shutdown()
 
     def _on_health(self, message):
+        self.beats += 1
         self.health = conversions.health_of(message)
 
     def spin(self, duration):
@@ -280,7 +282,7 @@ def test_markers_describe_the_robot_for_late_comers():
     from softarm_ros.nodes.qos import LATCHED, VISUAL
 
     with Alone('markers') as alone:
-        alone.until(lambda: int(alone.health.values['drawn']) > 0)
+        alone.until(lambda: alone.beats > 2)
         alone.listen(String, 'robot_description', LATCHED)  # after it was published
         alone.until(lambda: len(alone.received) == 1)
         description = alone.received.pop().data
@@ -289,6 +291,36 @@ def test_markers_describe_the_robot_for_late_comers():
         alone.until(lambda: len(alone.received) > 0)
         for name in alone.received[-1].name:
             assert f'"{name}"' in description
+
+
+def test_markers_rest_while_nobody_looks():
+    from sensor_msgs.msg import JointState
+    from visualization_msgs.msg import MarkerArray
+
+    from softarm_ros.nodes.qos import MEASUREMENT, VISUAL
+
+    def drawn():
+        return int(alone.health.values['drawn'])
+
+    def listened_to():
+        return alone.node.count_subscribers('configuration/state') > 0
+
+    with Alone('markers') as alone:
+        alone.node.create_publisher(JointState, 'configuration/state', MEASUREMENT)
+        first = alone.beats
+        alone.until(lambda: alone.beats > first + 5)
+        assert drawn() == 0
+        assert alone.health.message == 'nobody looks'
+        assert not listened_to()
+        looking = alone.node.create_subscription(
+            MarkerArray, 'markers', alone.received.append, VISUAL
+        )
+        alone.until(lambda: alone.received and listened_to() and drawn() > 0)
+        alone.node.destroy_subscription(looking)
+        alone.until(lambda: not listened_to())
+        before, first = drawn(), alone.beats
+        alone.until(lambda: alone.beats > first + 5)
+        assert drawn() <= before + 3  # those on their way when it rested
 
 
 def test_ctrl_c_twice_ends_a_node_cleanly():
