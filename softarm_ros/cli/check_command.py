@@ -13,7 +13,7 @@ from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_trajectory, describe_reach
+from softarm_ros.runtime.assembly import build_tracker, build_trajectory, describe_reach
 
 Array = NDArray[np.float64]
 _REACH_POSES = 4000
@@ -69,9 +69,11 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 def warnings(rig: Rig) -> Iterator[str]:
     """Yield what is out of reach in the rig's own trajectories."""
-    model, limits = rig.model(), rig.actuator_limits()
+    tracker = build_tracker(rig, rig.model())
     for name in rig.trajectories:
-        line = describe_reach(check_reach(model, limits, build_trajectory(rig, name).path))
+        path = build_trajectory(rig, name).path
+        reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, path)
+        line = describe_reach(reach)
         if line is not None:
             yield f'trajectory {name!r}: {line}'
 

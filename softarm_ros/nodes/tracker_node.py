@@ -277,15 +277,7 @@ class TrackerNode(Node):
             return
         if not self._far_from(self.loop.tracker.actuation):
             return
-        pretension = 0.0 if self.loop.open_loop else self.rig.tracker.pretension_m
-        limits = self.loop.limits
-        # A sensor of an empty chamber reads a little less than nothing.
-        stand = np.clip(self._actuators - pretension, limits.position_min, limits.position_max)
-        try:
-            posture = self.loop.model.configuration_of(stand)
-            self.loop.tracker.reset(posture)
-        except ValueError as error:
-            self._tell(Event(self._now_s(), 'warning', 'tracker', f'start posture: {error}'))
+        self.loop.take_over(self._actuators)
 
     # -- the cycle
 

@@ -128,6 +128,16 @@ def _same_arm(rig: Any) -> Iterator[Problem]:
         yield from same_arm(path, value, reference, factor)
 
 
+@check('tracker', kind='muscle')
+def _no_cables(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'expected 0: commands are lengths of muscles, which a longer one loosens',
+            f'{rig.tracker.pretension_m:g}',
+        )
+
+
 @check('medium', kind='muscle')
 def _medium(rig: Any) -> Iterator[Problem]:
     yield from only_in_air(rig, 'muscle arms')

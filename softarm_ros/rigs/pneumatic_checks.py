@@ -45,6 +45,16 @@ def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
             )
 
 
+@check('tracker', kind=KIND)
+def _no_cables(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'expected 0: there are no cables, commands are pressures',
+            f'{rig.tracker.pretension_m:g}',
+        )
+
+
 @check('actuators', 'plant', kind=KIND)
 def _regulators(rig: Any) -> Iterator[Problem]:
     regulators = rig.plant.regulators

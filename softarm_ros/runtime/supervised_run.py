@@ -16,7 +16,6 @@ from softarm_ros.plant.plant import Gripping
 from softarm_ros.runtime.assembly import (
     build_command_gate,
     build_feedback_watch,
-    build_inverse_kinematics,
     build_loop,
     build_plant,
     build_pose_intake,
@@ -102,7 +101,6 @@ class SupervisedArm:
         self.watch = build_feedback_watch(rig)
         self.pressure_watch = build_pressure_watch(rig)
         self._intake = build_pose_intake(rig, self.loop.model)
-        self._stage = build_inverse_kinematics(rig)
         self._gate = build_command_gate(rig)
         self.looks = max(1, math.ceil(self.loop.period_s / _LOOK_S - 1e-6))
         self._allowed = False
@@ -124,7 +122,7 @@ class SupervisedArm:
         taken = self._intake.take(now)
         output = self.loop.cycle(now, None if taken is None else taken[0])
         self.output = output
-        command = self._stage.actuation_of(output.configuration)
+        command = output.actuation
         self.watch.on_configuration(output.configuration)
         tracking = output.phase is Phase.TRACK
         self.watch.on_tracking_error(output.error_m if tracking else None)

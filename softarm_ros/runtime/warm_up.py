@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import event
 
-from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from softarm_ros.models.arm_model import ArmModel, ModelError
-from softarm_ros.runtime.assembly import build_emulated_arm, build_plant
+from softarm_ros.runtime.assembly import build_emulated_arm, build_plant, build_tracker
 
 _AWAY = 0.3
 
@@ -114,7 +113,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.forward(actuation)
             model.jacobian(actuation)
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
-    tracker = Tracker(model, rig.tracker, rig.actuator_limits(), rig.configuration_limits())
+    tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
 
 

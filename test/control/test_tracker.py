@@ -3,6 +3,7 @@ import pytest
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.models.config import CableConfig, SectionConfig
@@ -49,9 +50,10 @@ def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
             **gains,
         }
     )
+    arm = build_model(model, SECTIONS, CABLES)
     tracker = Tracker(
-        build_model(model, SECTIONS, CABLES),
-        config,
+        arm,
+        ResolvedRate(config, arm),
         bounds or limits(),
         ConfigurationLimits.of_bending(max_bending),
     )
