@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -10,14 +10,8 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.configs import Finite, Positive
-from softarm_ros.models.config import (
-    MODEL_NAMES,
-    PAIRED_MODEL_NAMES,
-    BendConfig,
-    CableConfig,
-    ModelName,
-    SectionConfig,
-)
+from softarm_ros.models.cable_driven.mechanics import CableMechanics
+from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
 from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
@@ -28,7 +22,6 @@ from softarm_ros.rigs.schema import ActuatorBase, Rig
 if TYPE_CHECKING:
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.arm_plant import ArmPlant
 
 
@@ -56,11 +49,9 @@ class ActuatorConfig(ActuatorBase):
 class CableRig(Rig):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = MODEL_NAMES
-
     kind: Literal['cable_driven'] = 'cable_driven'
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
-    default_model: ModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
@@ -78,9 +69,13 @@ class CableRig(Rig):
         return tuple(section.name for section in self.sections)
 
     @property
-    def model_names(self) -> tuple[str, ...]:
-        """Names of the models; pairs of cables have one."""
-        return PAIRED_MODEL_NAMES if pair_checks.is_paired(self) else MODEL_NAMES
+    def mechanics_name(self) -> str:
+        """Single cables or pairs of them."""
+        return pair_checks.mechanics_name(self)
+
+    def mechanics(self) -> CableMechanics:
+        """Return sections and cables."""
+        return CableMechanics(self.sections, self.cables())
 
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""
@@ -90,12 +85,6 @@ class CableRig(Rig):
             )
             for a in self.actuators
         )
-
-    def model(self, name: str | None = None) -> ArmModel:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.factory import build_model
-
-        return build_model(self.model_name(name), self.sections, self.cables())
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""

@@ -7,10 +7,16 @@ from typing import Any
 
 from softarm_ros.rigs.checks import actuator_sections, check, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem
+from softarm_ros.rigs.model_choice import model_problems
 
 CHAMBERS_PER_SECTION = 3
 MIN_SEPARATION_DEG = 10.0
 KIND = 'hydraulic'
+
+
+@check('default_model', kind=KIND)
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'water_chambers')
 
 
 @check('sections', kind=KIND)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,15 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
-from softarm_ros.geometry.configs import Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
     WATER_DENSITY_KG_M3,
     ChamberConfig,
     HydraulicSectionConfig,
     Surroundings,
 )
+from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
 from softarm_ros.rigs.devices import Devices
@@ -27,12 +29,8 @@ from softarm_ros.rigs.schema import ActuatorBase, Rig
 if TYPE_CHECKING:
     from softarm_ros.drivers.pressure_servo import PressureServo
     from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
-    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
-
-HydraulicModelName = Literal['hydraulic_statics', 'constant_curvature']
-HYDRAULIC_MODELS: tuple[HydraulicModelName, ...] = ('hydraulic_statics', 'constant_curvature')
-
 
 _TRIES_PER_SAMPLE = 20
 
@@ -55,8 +53,6 @@ class HydraulicActuatorConfig(ActuatorBase):
 class HydraulicRig(Rig):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = HYDRAULIC_MODELS
-
     kind: Literal['hydraulic'] = 'hydraulic'
     sections: tuple[HydraulicSectionConfig, ...] = Field(
         min_length=1, description='from base to tip, as the controller knows them'
@@ -73,7 +69,7 @@ class HydraulicRig(Rig):
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
     )
-    default_model: HydraulicModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
@@ -105,25 +101,28 @@ class HydraulicRig(Rig):
             tip_load_density_kg_m3=self.tip_load_density_kg_m3,
         )
 
-    def model(self, name: str | None = None) -> HydraulicStatics:
-        """Return the default model, or another one; `constant_curvature` knows no weight."""
-        from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    @property
+    def mechanics_name(self) -> str:
+        """Chambers of water."""
+        return 'water_chambers'
 
-        chosen = self.model_name(name)
-        surroundings = self.surroundings(WATER_DENSITY_KG_M3)
-        if chosen == 'constant_curvature':
-            surroundings = Surroundings(gravity_m_s2=(0.0, 0.0, 0.0))
+    def mechanics(self) -> WaterChambers:
+        """Return sections, chambers, what surrounds them and the pressures they take."""
         limits = self.actuator_limits()
-        return HydraulicStatics(
+        return WaterChambers(
             self.sections,
             self.chambers(),
-            surroundings,
+            self.surroundings(WATER_DENSITY_KG_M3),
             limits.position_min,
             limits.position_max,
             self.preload_Pa,
-            1 if chosen == 'constant_curvature' else self.segments_per_section,
-            chosen,
         )
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model, those of the statics from this file."""
+        if part.config is HydraulicStaticsSettings:
+            return HydraulicStaticsSettings(segments_per_section=self.segments_per_section)
+        return super().model_settings(part)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""

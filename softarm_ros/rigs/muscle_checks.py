@@ -9,6 +9,12 @@ from typing import Any
 from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.rigs.checks import check, only_in_air, same_arm
 from softarm_ros.rigs.errors import Problem
+from softarm_ros.rigs.model_choice import model_problems
+
+
+@check('default_model', kind='muscle')
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'muscles')
 
 
 @check('modules', 'actuators', kind='muscle')

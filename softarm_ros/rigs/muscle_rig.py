@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.geometry.configs import Positive
+from softarm_ros.geometry.configs import ConfigBlock, Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
+from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
 from softarm_ros.rigs.devices import Devices
@@ -22,10 +24,10 @@ from softarm_ros.rigs.schema import ActuatorBase, Rig
 if TYPE_CHECKING:
     from softarm_ros.drivers.muscle_valves import MuscleValves
     from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
     from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
-MuscleModelName = Literal['minimum_energy']
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
 # would curl the arm into itself, and weight adds to it.
 _DRAWN_SHARE = 0.25
@@ -44,15 +46,13 @@ class MuscleConfig(ActuatorBase):
 class MuscleRig(Rig):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = ('minimum_energy',)
-
     kind: Literal['muscle'] = 'muscle'
     backbone: BackboneConfig
     modules: ParallelModulesConfig
     intervals: int = Field(
         default=40, ge=4, le=200, description='of the backbone in the model, a multiple of modules'
     )
-    default_model: MuscleModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[MuscleConfig, ...] = Field(
         min_length=3, description='three per module, from base to tip'
     )
@@ -67,14 +67,27 @@ class MuscleRig(Rig):
         """Names of the modules from base to tip."""
         return tuple(f'module_{t + 1}' for t in range(self.modules.modules))
 
-    def model(self, name: str | None = None) -> MinimumEnergyArm:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    @property
+    def mechanics_name(self) -> str:
+        """Muscles along a backbone."""
+        return 'muscles'
 
-        self.model_name(name)
-        return MinimumEnergyArm(
-            self.backbone, self.modules, self.intervals, self.gravity_m_s2, self.tip_load_kg
-        )
+    def mechanics(self) -> MuscleModules:
+        """Return backbone, modules and what weighs."""
+        return MuscleModules(self.backbone, self.modules, self.gravity_m_s2, self.tip_load_kg)
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model, those of minimum energy from this file."""
+        if part.config is MinimumEnergySettings:
+            return self._settings_of_muscles()
+        return super().model_settings(part)
+
+    def _settings_of_muscles(self) -> MinimumEnergySettings:
+        return MinimumEnergySettings(intervals=self.intervals)
+
+    def muscle_model(self) -> MinimumEnergyArm:
+        """Return what knows the tensions of the muscles, by which valves are timed."""
+        return minimum_energy(self._settings_of_muscles(), self.mechanics())
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all muscles, arrays (m,) in m, m/s, m/s^2."""
@@ -120,7 +133,7 @@ class MuscleRig(Rig):
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
-        model = self.model()
+        model = self.muscle_model()
         return MuscleArmPlant(
             self.plant,
             self.valves,
@@ -137,7 +150,7 @@ class MuscleRig(Rig):
         from softarm_ros.drivers.muscle_valves import MuscleValves
 
         assert isinstance(devices, MuscleDevices)
-        model = self.model()
+        model = self.muscle_model()
         return MuscleValves(
             devices.valves,
             self.valves,

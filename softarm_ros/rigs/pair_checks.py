@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.models.config import PAIRED_MODEL_NAMES, CableConfig
+from softarm_ros.models.config import CableConfig
 from softarm_ros.rigs.checks import check
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.model_choice import model_problems
 
 ANGULAR_UNITS = ('deg', 'rad')
 
@@ -15,6 +16,11 @@ ANGULAR_UNITS = ('deg', 'rad')
 def is_paired(rig: Any) -> bool:
     """Return whether the motors of a cable-driven rig wind pairs."""
     return any(actuator.pair for actuator in rig.actuators)
+
+
+def mechanics_name(rig: Any) -> str:
+    """Return what the models of a cable-driven rig are built on."""
+    return 'cable_pairs' if is_paired(rig) else 'cables'
 
 
 def _cables(rig: Any) -> tuple[CableConfig, ...]:
@@ -83,12 +89,7 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
 
 @check('actuators', 'default_model', kind='cable_driven')
 def _model(rig: Any) -> Iterator[Problem]:
-    if is_paired(rig) and rig.default_model not in PAIRED_MODEL_NAMES:
-        yield Problem(
-            ('default_model',),
-            f'expected {listed(PAIRED_MODEL_NAMES)}: no other model knows pairs of cables',
-            repr(rig.default_model),
-        )
+    yield from model_problems(rig.default_model, mechanics_name(rig))
 
 
 @check('actuators', 'tracker', kind='cable_driven')

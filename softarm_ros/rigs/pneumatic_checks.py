@@ -7,9 +7,15 @@ from typing import Any
 
 from softarm_ros.rigs.checks import check, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem, listed
+from softarm_ros.rigs.model_choice import model_problems
 
 KIND = 'pneumatic'
 _WATER_KG_M3 = 998.0
+
+
+@check('default_model', kind=KIND)
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'air_chambers')
 
 
 @check('sections', kind=KIND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -15,7 +15,9 @@ from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.devices import Devices
-from softarm_ros.rigs.errors import RigError, did_you_mean, listed
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.model_choice import models_of, why_no_model
+from softarm_ros.rigs.part_registry import find_part, kinds_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.plant import Plant
 
@@ -62,9 +65,6 @@ class Rig(ConfigBlock):
     fixed end, z along the resting arm). Each kind of arm is a subclass that adds its mechanics
     and narrows `actuators` and `plant`.
     """
-
-    # Models of this kind of arm, by name.
-    MODELS: ClassVar[tuple[str, ...]] = ()
 
     kind: str = Field(description='of mechanics')
     name: Name = Field(description='namespace of the topics')
@@ -139,9 +139,22 @@ class Rig(ConfigBlock):
         return tuple(actuator.name for actuator in self.actuators)
 
     @property
+    @abstractmethod
+    def mechanics_name(self) -> str:
+        """What this arm provides for a model to be built on: a role of the family `model`."""
+
+    @abstractmethod
+    def mechanics(self) -> Any:
+        """Return what a model of this role is built on."""
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model: what this file says of it, else its defaults."""
+        return part.config()
+
+    @property
     def model_names(self) -> tuple[str, ...]:
-        """Names of the models of this arm."""
-        return self.MODELS
+        """Names of the models that can be built on the mechanics of this arm."""
+        return models_of(self.mechanics_name)
 
     def model_name(self, name: str | None = None) -> str:
         """
@@ -150,19 +163,24 @@ class Rig(ConfigBlock):
         Raises
         ------
         RigError
-            If there is no such model; lists those there are.
+            If there is none for the mechanics of this arm; lists those there are.
 
         """
         if name is None:
             return self.default_model
-        if name in self.model_names:
-            return name
-        hint = did_you_mean(name, self.model_names)
-        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(self.model_names)}')
+        wrong = why_no_model(name, self.mechanics_name)
+        if wrong is not None:
+            known = name in kinds_of('model')
+            raise RigError('', f'{"" if known else "unknown "}model {name!r}: {wrong}')
+        return name
 
-    @abstractmethod
     def model(self, name: str | None = None) -> ArmModel:
         """Return the rig's default model, or another one by name (see `model_name`)."""
+        part = find_part('model', self.model_name(name))
+        built: ArmModel = part.builder(self.mechanics_name)(
+            self.model_settings(part), self.mechanics()
+        )
+        return built
 
     @property
     @abstractmethod

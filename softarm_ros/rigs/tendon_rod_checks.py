@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.rigs.checks import check, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.model_choice import model_problems
 
 KIND = 'tendon_rod'
 MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
@@ -20,6 +21,11 @@ def _medium(rig: Any) -> Iterator[Problem]:
     if rig.medium != 'air':
         message = 'this kind of arm has no model of water; expected air'
         yield Problem(('medium',), message, repr(rig.medium))
+
+
+@check('default_model', kind=KIND)
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'rod_cables')
 
 
 @check('segments', kind=KIND)

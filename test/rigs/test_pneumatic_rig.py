@@ -155,7 +155,7 @@ def test_the_shipped_rig_loads_as_it_is(shipped):
 def sag(rig):
     """Return the largest difference the weight makes to a posture [m]."""
     e = np.array([0.015, 0.0, 0.005, 0.0, 0.012, 0.003])
-    tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.MODELS]
+    tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.model_names]
     return float(np.linalg.norm(tips[0] - tips[1]))
 
 

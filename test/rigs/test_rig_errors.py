@@ -147,7 +147,7 @@ SINGLE = [
         'default_model: cable_statics',
         'default_model: cable_static',
         'default_model',
-        "default_model = 'cable_static': expected one of 'constant_curvature', 'cable_statics' "
+        "default_model = 'cable_static': expected one of 'cable_statics', 'constant_curvature' "
         "(did you mean 'cable_statics'?)",
     ),
     (
