@@ -163,6 +163,7 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
         rig=rig.name,
         backend=options.backend,
         model=loop.model.name,
+        controller=loop.config.kind,
         trajectory='' if options.task else options.trajectory or rig.default_trajectory,
         open_loop=options.open_loop,
         seed=options.seed,

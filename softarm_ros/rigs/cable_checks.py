@@ -11,6 +11,7 @@ from softarm_ros.rigs.checks import (
     actuator_sections,
     check,
     duplicates,
+    feedback_gain_1_s,
     only_in_air,
     plant_sections,
 )
@@ -133,7 +134,7 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
 def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
     late = rig.plant.stepper.delay_s
     delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
-    gain, limit = rig.tracker.feedback_gain_1_s, STABLE_GAIN_TIMES_DELAY / (delay + late)
+    gain, limit = feedback_gain_1_s(rig.tracker), STABLE_GAIN_TIMES_DELAY / (delay + late)
     if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
         yield Problem(
             ('tracker', 'feedback_gain_1_s'),

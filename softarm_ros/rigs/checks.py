@@ -174,17 +174,31 @@ def _feedback_rate(rig: Any) -> Iterator[Problem]:
         )
 
 
+@check('tracker')
+def _controller(rig: Any) -> Iterator[Problem]:
+    from softarm_ros.rigs.controller_choice import controller_problems
+
+    yield from controller_problems(rig.tracker)
+
+
 @check('feedback', 'tracker', 'plant')
 def _loop_gain(rig: Any) -> Iterator[Problem]:
     delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
     limit = STABLE_GAIN_TIMES_DELAY / delay
-    if rig.tracker.feedback_gain_1_s >= limit:
+    gain = feedback_gain_1_s(rig.tracker)
+    if gain >= limit:
         yield Problem(
             ('tracker', 'feedback_gain_1_s'),
             f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
             '(both periods and plant.mocap.delay_s) the loop oscillates',
-            f'{rig.tracker.feedback_gain_1_s:g}',
+            f'{gain:g}',
         )
+
+
+def feedback_gain_1_s(tracker: Any) -> float:
+    """Return the gain of the controller, 0 where it has none or no number stands there."""
+    gain = tracker.of_controller.get('feedback_gain_1_s', 0.0)
+    return float(gain) if isinstance(gain, int | float) else 0.0
 
 
 def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Problem]:

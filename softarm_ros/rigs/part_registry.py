@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 
 from softarm_ros.geometry.parts import FAMILIES, Part
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 
 # Entry points of this group are parts of other packages: `family.kind = module:PART`.
 GROUP = 'softarm.parts'
+
+
+def _files_of(family: str, package: str) -> dict[str, str]:
+    """Return the parts of a family whose kind is the name of a file with a `PART`."""
+    spec = find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    names = [module.name for module in iter_modules(folders)]
+    return {f'{family}.{name}': f'{package}.{name}:PART' for name in names}
+
 
 # 'family.kind' -> 'module:PART'; a table, not entry points, so that a source tree needs no
 # installed metadata.
@@ -22,6 +33,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.cosserat': 'softarm_ros.models.parts:COSSERAT',
     'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
+    **_files_of('controller', 'softarm_ros.control.controllers'),
 }
 _OURS = 'softarm_ros'
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.control.command_gate import CommandGate
-from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
@@ -20,6 +19,7 @@ from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
+from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
@@ -101,9 +101,10 @@ def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
 
 def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Tracker:
     """Return what holds the command of an arm, with the controller that moves it."""
+    part, config = controller_part(rig.tracker)
     return Tracker(
         model,
-        ResolvedRate(rig.tracker, model),
+        part.builder('controller')(config, model),
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),

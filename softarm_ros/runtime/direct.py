@@ -92,6 +92,7 @@ def run_direct(
             rig=rig.name,
             backend='sim',
             model=loop.model.name,
+            controller=loop.config.kind,
             trajectory='' if task else trajectory or rig.default_trajectory,
             open_loop=open_loop,
             seed=seed,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, strip_trajectory_type
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
@@ -611,6 +612,7 @@ def changed(path, change):
 def optional_keys():
     """Return the paths whose removal leaves a valid rig, by the schema."""
     rig = load_rig(SHIPPED)
+    controller = controller_part(rig.tracker)[0].config.model_fields
     found = set()
     for path in PLACES:
         block = rig
@@ -623,7 +625,7 @@ def optional_keys():
         if isinstance(block, dict):
             if path[-1] != rig.default_trajectory:
                 found.add(path)
-        elif not type(block).model_fields[path[-1]].is_required():
+        elif not (type(block).model_fields | controller)[path[-1]].is_required():
             found.add(path)
     return found
 

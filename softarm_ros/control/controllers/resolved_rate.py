@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import daqp
 import numpy as np
+from pydantic import Field
 
-from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.controller import (
     Array,
     Controller,
@@ -15,10 +15,26 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
 _OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
 _SOFT = 8
+
+
+class ResolvedRateConfig(ConfigBlock):
+    """Gains of the resolved-rate controller."""
+
+    feedback_gain_1_s: NonNegative = Field(description='K of eq. 38')
+    integral_gain_1_s2: NonNegative = Field(
+        default=0.0, description='removes a standing error; stands still while a limit is active'
+    )
+    damping: Positive = Field(description='epsilon of eq. 35, relative to the arm length squared')
+    straightening_gain_1_s: NonNegative = Field(
+        default=0.0, description='null-space term of eq. 36: pull towards equal bending'
+    )
+    max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
 
 
 class ResolvedRate(Controller):
@@ -32,7 +48,7 @@ class ResolvedRate(Controller):
     or the pose is singular (no wind-up).
     """
 
-    def __init__(self, config: TrackerConfig, model: ArmModel) -> None:
+    def __init__(self, config: ResolvedRateConfig, model: ArmModel) -> None:
         self.config = config
         self._regulariser = config.damping * model.rest_length_m**2
         self.reset()
@@ -94,3 +110,17 @@ def _reached(x: Array, bounds: VelocityBounds) -> bool:
     # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
     held = (rates >= bounds.high - margin_up) | (rates <= bounds.low + margin_down)
     return bool(np.any(held & np.any(bounds.rows != 0.0, axis=1)))
+
+
+def build(config: ResolvedRateConfig, model: ArmModel) -> ResolvedRate:
+    """Return the controller of an arm."""
+    return ResolvedRate(config, model)
+
+
+PART = Part(
+    'controller',
+    'resolved_rate',
+    ResolvedRateConfig,
+    {'controller': f'{__name__}:build'},
+    'damped inverse under all limits, integral, null space; Qi et al. 2024, eq. 34-38',
+)
