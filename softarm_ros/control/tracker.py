@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6
+_ROUNDING = 1e-6  # of velocities
 _HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be worth a word
 _FOLLOWS = 0.2  # share of the wanted velocity that may be missing where it is still followed
 
@@ -150,11 +151,13 @@ class Tracker:
             state, TipReference(velocity, error), self._bounds(room, period_s), period_s
         )
         q_rate = self._checked(motion.velocity)
-        posture, share = self._advance(q_rate, room, period_s)
+        posture = self._advance(q_rate, room, period_s)
+        done = (posture.configuration - self._posture.configuration) / period_s
         wanted = float(np.linalg.norm(motion.wanted))
-        shortfall = float(np.linalg.norm(motion.wanted - state.jacobian @ q_rate * share))
+        shortfall = float(np.linalg.norm(motion.wanted - state.jacobian @ done))
         # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
-        limited = (motion.bounded or share < 1.0) and shortfall > _HELD_BACK * wanted
+        limited = motion.bounded or self._differ(done, q_rate)
+        limited = limited and shortfall > _HELD_BACK * wanted
         self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
         self._rate = (posture.actuation - self._posture.actuation) / period_s
         self._posture = posture
@@ -191,9 +194,13 @@ class Tracker:
             raise ValueError(f'controller {name} answered {answer}; expected {dof} finite numbers')
         return velocity
 
-    def _advance(
-        self, q_rate: Array, room: ActuatorLimits, period_s: float
-    ) -> tuple[Posture, float]:
+    def _differ(self, done: Array, asked: Array) -> bool:
+        """Return whether velocities (dof,) differ by more than rounding."""
+        asked_for = float(np.linalg.norm(asked / self._scale))
+        away = float(np.linalg.norm((done - asked) / self._scale))
+        return away > _ROUNDING * max(asked_for, 1e-3)
+
+    def _advance(self, q_rate: Array, room: ActuatorLimits, period_s: float) -> Posture:
         """Integrate (eq. 37); shorten the step until the command respects the limits."""
         reach = room.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * room.rounding
         present = self._posture
@@ -209,10 +216,10 @@ class Tracker:
             change = np.abs(posture.actuation - present.actuation)
             inside, excess = room.hold(posture.actuation), float(np.max(change / reach))
             if inside and excess <= 1.0:
-                return posture, share
+                return posture
             # Curvature makes a step a little too long; to halve it then would be a jolt.
             share *= max(0.5, _JUST_UNDER / excess) if inside else 0.5
-        return present, 0.0
+        return present
 
     def _pulled_inside(self, posture: Posture) -> Posture:
         """Return the nearest posture whose actuation is within range, to first order."""
