@@ -11,6 +11,7 @@ from softarm_ros.rigs.checks import (
     actuator_sections,
     check,
     duplicates,
+    latest_poses,
     only_in_air,
     plant_sections,
 )
@@ -132,7 +133,7 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
 @check('feedback', 'tracker', 'plant', kind='cable_driven')
 def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
     late = rig.plant.stepper.delay_s
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value
     gain, limit = rig.tracker.feedback_gain_1_s, STABLE_GAIN_TIMES_DELAY / (delay + late)
     if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
         yield Problem(

@@ -196,10 +196,13 @@ def _check_backend(backend: str) -> None:
 
 def _check_devices(rig: Rig, backend: str, rate: float, home: bool | None) -> None:
     if backend == 'sim':
+        rig.required_plant(backend)
         if home is not None:
             raise RigError('', "home: the simulated arm of backend 'sim' starts at rest")
         return
     rig.required_devices(backend)
+    if backend == 'emulated':
+        rig.required_plant(backend)
     if rate != 1.0:
         raise RigError('', f'rate = {rate:g}: devices of backend {backend!r} run in real time')
 

@@ -73,7 +73,9 @@ class HydraulicRig(Rig):
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: HydraulicPlantConfig
+    plant: HydraulicPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: HydraulicDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -174,17 +176,23 @@ class HydraulicRig(Rig):
                 break
         return np.array(found).reshape(len(found), -1)
 
+    def required_plant(self, backend: str = 'sim') -> HydraulicPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> HydraulicPlant:
         """Return the plant, with an axis per actuator."""
         from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
         return HydraulicPlant(
-            self.plant,
+            self.required_plant(),
             self.chambers(),
             [a.torque_per_pressure_N_m_Pa for a in self.actuators],
             self.pressure_loop,
             np.full(len(self.actuators), self.preload_Pa),
-            self.surroundings(self.plant.water.density_kg_m3),
+            self.surroundings(self.required_plant().water.density_kg_m3),
             seed,
         )
 
@@ -216,4 +224,4 @@ class HydraulicRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in (self.plant or self).sections)

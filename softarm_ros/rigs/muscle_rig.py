@@ -57,7 +57,9 @@ class MuscleRig(Rig):
         min_length=3, description='three per module, from base to tip'
     )
     valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
-    plant: PamPlantConfig
+    plant: PamPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: MuscleDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -129,13 +131,19 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
+    def required_plant(self, backend: str = 'sim') -> PamPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> MuscleArmPlant:
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
         model = self.muscle_model()
         return MuscleArmPlant(
-            self.plant,
+            self.required_plant(),
             self.valves,
             model.rest_configuration,
             self.actuator_names,

@@ -61,7 +61,9 @@ class PneumaticRig(Rig):
     play_compensation: PlayCompensationConfig = Field(
         default=PlayCompensationConfig(), description='of the regulators, by their driver'
     )
-    plant: PneumaticPlantConfig
+    plant: PneumaticPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: PneumaticDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -108,13 +110,19 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
+    def required_plant(self, backend: str = 'sim') -> PneumaticPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> PneumaticPlant:
         """Return the plant."""
         from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 
         in_water = self.medium == 'water'
         return PneumaticPlant(
-            self.plant,
+            self.required_plant(),
             self.gravity_m_s2,
             seed,
             in_water,
@@ -152,4 +160,6 @@ class PneumaticRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
+        if self.plant is None:
+            return tuple(section.chamber_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)
