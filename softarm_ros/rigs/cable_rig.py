@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,8 +13,9 @@ from softarm_ros.geometry.configs import Finite, Positive
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
+from softarm_ros.rigs import cable_checks, cable_devices, pair_checks
 from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.outline import JointedSection, Outline
 from softarm_ros.rigs.recording import RecordingConfig
@@ -49,6 +50,13 @@ class ActuatorConfig(ActuatorBase):
 
 class CableRig(Rig):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *cable_checks.CHECKS,
+        *pair_checks.CHECKS,
+        *cable_devices.CHECKS,
+    )
 
     kind: Literal['cable_driven'] = 'cable_driven'
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')

@@ -15,8 +15,6 @@ PERMIT_RATE_HZ = 50.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
 STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
 
-Check = Callable[[Any], Iterator[Problem]]
-
 
 class InconsistentRigError(ValueError):
     """Carries the problems of a rig whose fields are right one by one."""
@@ -27,33 +25,49 @@ class InconsistentRigError(ValueError):
 
 
 @dataclass(frozen=True)
-class _Registered:
-    needs: frozenset[str]
-    kind: str | None
-    run: Check
-
-
-_CHECKS: list[_Registered] = []
-
-
-def check(*needs: str, kind: str | None = None) -> Callable[[Check], Check]:
-    """Register a check that needs these top-level fields, of one kind of arm (None: of all)."""
-
-    def register(function: Check) -> Check:
-        _CHECKS.append(_Registered(frozenset(needs), kind, function))
-        return function
-
-    return register
-
-
-def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> list[Problem]:
+class Check:
     """
-    Run all checks whose top-level fields are available (None: all of them) and not left out.
+    A rule between top-level fields of a rig.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        Fields it looks at: it runs where they are valid by themselves and not left out.
+    run : callable
+        Takes the rig, or any object with these fields as attributes, and yields problems.
+
+    """
+
+    needs: frozenset[str]
+    run: Callable[[Any], Iterator[Problem]]
+
+
+def check(*needs: str) -> Callable[[Callable[[Any], Iterator[Problem]]], Check]:
+    """Make a check of a function, which needs these top-level fields."""
+    return lambda function: Check(frozenset(needs), function)
+
+
+def checks_in(module: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Return the checks that a module (its `globals()`) defines, in their order."""
+    return tuple(
+        value
+        for value in module.values()
+        if isinstance(value, Check) and value.run.__module__ == module['__name__']
+    )
+
+
+def find_inconsistencies(
+    rig: Any, checks: Iterable[Check], available: Iterable[str] | None = None
+) -> list[Problem]:
+    """
+    Run the checks whose fields are available (None: all of them) and not left out.
 
     Parameters
     ----------
     rig : Rig, or any object with the available fields as attributes
         What to look at.
+    checks : iterable of Check
+        Those of its class, `CHECKS`.
     available : iterable of str, optional
         Names of the fields that are valid by themselves.
 
@@ -61,11 +75,10 @@ def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> li
     have = None if available is None else frozenset(available)
     return [
         problem
-        for registered in _CHECKS
-        if registered.kind in (None, getattr(rig, 'kind', None))
-        if have is None or registered.needs <= have
-        if all(getattr(rig, field) is not None for field in registered.needs)
-        for problem in registered.run(rig)
+        for check in checks
+        if have is None or check.needs <= have
+        if all(getattr(rig, field) is not None for field in check.needs)
+        for problem in check.run(rig)
     ]
 
 
@@ -337,3 +350,7 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
                 'feedback.rate_hz, else the motion itself is taken for a jump',
                 f'{trajectory.speed:g}',
             )
+
+
+# Of every rig, whatever the arm.
+CHECKS = checks_in(globals())

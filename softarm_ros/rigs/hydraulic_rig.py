@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from softarm_ros.models.hydraulics.section_config import (
 )
 from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
-from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import hydraulic_checks, hydraulic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -52,6 +53,12 @@ class HydraulicActuatorConfig(ActuatorBase):
 
 class HydraulicRig(Rig):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *hydraulic_checks.CHECKS,
+        *hydraulic_devices.CHECKS,
+    )
 
     kind: Literal['hydraulic'] = 'hydraulic'
     sections: tuple[HydraulicSectionConfig, ...] = Field(

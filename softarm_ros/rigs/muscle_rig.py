@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelMod
 from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
 from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
-from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import muscle_checks, muscle_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.muscle_devices import MuscleDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -45,6 +46,12 @@ class MuscleConfig(ActuatorBase):
 
 class MuscleRig(Rig):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *muscle_checks.CHECKS,
+        *muscle_devices.CHECKS,
+    )
 
     kind: Literal['muscle'] = 'muscle'
     backbone: BackboneConfig

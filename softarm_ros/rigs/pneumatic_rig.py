@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,8 @@ from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
-from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import pneumatic_checks, pneumatic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
@@ -47,6 +48,12 @@ class PneumaticGripperConfig(GripperConfig):
 
 class PneumaticRig(Rig):
     """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *pneumatic_checks.CHECKS,
+        *pneumatic_devices.CHECKS,
+    )
 
     kind: Literal['pneumatic'] = 'pneumatic'
     sections: tuple[ChamberSectionConfig, ...] = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -14,6 +14,8 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
+from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
@@ -69,6 +71,9 @@ class Rig(ConfigBlock):
     and narrows `actuators` and `plant`.
     """
 
+    # What must hold between the fields; those of a kind of arm come after these.
+    CHECKS: ClassVar[tuple[Check, ...]] = COMMON_CHECKS
+
     kind: str = Field(description='of mechanics')
     name: Name = Field(description='namespace of the topics')
     description: str = Field(min_length=1)
@@ -99,9 +104,7 @@ class Rig(ConfigBlock):
 
     @model_validator(mode='after')
     def _consistent(self: RigT) -> RigT:
-        from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
-
-        problems = find_inconsistencies(self)
+        problems = find_inconsistencies(self, self.CHECKS)
         if problems:
             raise InconsistentRigError(problems)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,8 @@ from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSe
 from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
-from softarm_ros.rigs import tendon_rod_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import tendon_rod_checks
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class TendonConfig(ActuatorBase):
 
 class TendonRodRig(Rig):
     """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *tendon_rod_checks.CHECKS,
+    )
 
     kind: Literal['tendon_rod'] = 'tendon_rod'
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')

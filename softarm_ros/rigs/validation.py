@@ -181,5 +181,5 @@ def _cross_problems(kind: Any, error: ValidationError, document: YamlDocument) -
         annotation: Any = field.annotation
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         parts[name] = adapter.validate_python(document.data[name], strict=True)
-    found = find_inconsistencies(SimpleNamespace(**parts), parts)
+    found = find_inconsistencies(SimpleNamespace(**parts), getattr(kind, 'CHECKS', ()), parts)
     return [_placed(problem, document) for problem in found]
