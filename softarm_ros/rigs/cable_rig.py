@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,9 +13,11 @@ from softarm_ros.geometry.configs import Finite, Positive
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
+from softarm_ros.rigs import cable_checks, cable_devices, pair_checks
 from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.outline import JointedSection, Outline
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
@@ -49,13 +51,22 @@ class ActuatorConfig(ActuatorBase):
 class CableRig(Rig):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
 
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *cable_checks.CHECKS,
+        *pair_checks.CHECKS,
+        *cable_devices.CHECKS,
+    )
+
     kind: Literal['cable_driven'] = 'cable_driven'
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
     default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: PlantConfig
+    plant: PlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: CableDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -103,6 +114,12 @@ class CableRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         )
 
+    def required_plant(self, backend: str = 'sim') -> PlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> ArmPlant:
         """Return the plant, with a cable or a pair of cables per actuator."""
         from softarm_ros.plant.arm_plant import ArmPlant
@@ -114,7 +131,7 @@ class CableRig(Rig):
             if a.pair:
                 cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
         return ArmPlant(
-            self.plant,
+            self.required_plant(),
             cables,
             self.gravity_m_s2,
             seed,
@@ -136,9 +153,26 @@ class CableRig(Rig):
         devices = self.required_devices('emulated')
         assert isinstance(devices, CableDevices)
         return EmulatedCableArm(
-            self.simulated_arm(seed), self.plant.stepper.step_m, devices.steppers.motors
+            self.simulated_arm(seed),
+            self.required_plant('emulated').stepper.step_m,
+            devices.steppers.motors,
         )
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
+        if self.plant is None:
+            return tuple(section.cable_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)
+
+    def outline(self) -> Outline:
+        """Return the arcs, and links with mass where there is a plant that knows it."""
+        bodies = () if self.plant is None else self.plant.sections
+        jointed = tuple(
+            JointedSection(
+                config,
+                body,
+                min(a.max_speed_m_s for a in self.actuators if a.section == config.name),
+            )
+            for config, body in zip(self.sections, bodies)
+        )
+        return Outline(self.body_radii_m(), self.mechanics(), jointed)

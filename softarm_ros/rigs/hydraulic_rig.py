@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from softarm_ros.models.hydraulics.section_config import (
 )
 from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
-from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import hydraulic_checks, hydraulic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -53,6 +54,12 @@ class HydraulicActuatorConfig(ActuatorBase):
 class HydraulicRig(Rig):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
 
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *hydraulic_checks.CHECKS,
+        *hydraulic_devices.CHECKS,
+    )
+
     kind: Literal['hydraulic'] = 'hydraulic'
     sections: tuple[HydraulicSectionConfig, ...] = Field(
         min_length=1, description='from base to tip, as the controller knows them'
@@ -73,7 +80,9 @@ class HydraulicRig(Rig):
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: HydraulicPlantConfig
+    plant: HydraulicPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: HydraulicDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -174,17 +183,23 @@ class HydraulicRig(Rig):
                 break
         return np.array(found).reshape(len(found), -1)
 
+    def required_plant(self, backend: str = 'sim') -> HydraulicPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> HydraulicPlant:
         """Return the plant, with an axis per actuator."""
         from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
         return HydraulicPlant(
-            self.plant,
+            self.required_plant(),
             self.chambers(),
             [a.torque_per_pressure_N_m_Pa for a in self.actuators],
             self.pressure_loop,
             np.full(len(self.actuators), self.preload_Pa),
-            self.surroundings(self.plant.water.density_kg_m3),
+            self.surroundings(self.required_plant().water.density_kg_m3),
             seed,
         )
 
@@ -216,4 +231,4 @@ class HydraulicRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in (self.plant or self).sections)

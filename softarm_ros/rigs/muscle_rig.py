@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelMod
 from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
 from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
-from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import muscle_checks, muscle_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.muscle_devices import MuscleDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -46,6 +47,12 @@ class MuscleConfig(ActuatorBase):
 class MuscleRig(Rig):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
 
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *muscle_checks.CHECKS,
+        *muscle_devices.CHECKS,
+    )
+
     kind: Literal['muscle'] = 'muscle'
     backbone: BackboneConfig
     modules: ParallelModulesConfig
@@ -57,7 +64,9 @@ class MuscleRig(Rig):
         min_length=3, description='three per module, from base to tip'
     )
     valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
-    plant: PamPlantConfig
+    plant: PamPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: MuscleDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -129,13 +138,19 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
+    def required_plant(self, backend: str = 'sim') -> PamPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> MuscleArmPlant:
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
         model = self.muscle_model()
         return MuscleArmPlant(
-            self.plant,
+            self.required_plant(),
             self.valves,
             model.rest_configuration,
             self.actuator_names,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,8 @@ from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
-from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import pneumatic_checks, pneumatic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
@@ -48,6 +49,12 @@ class PneumaticGripperConfig(GripperConfig):
 class PneumaticRig(Rig):
     """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
 
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *pneumatic_checks.CHECKS,
+        *pneumatic_devices.CHECKS,
+    )
+
     kind: Literal['pneumatic'] = 'pneumatic'
     sections: tuple[ChamberSectionConfig, ...] = Field(
         min_length=1, description='from base to tip'
@@ -61,7 +68,9 @@ class PneumaticRig(Rig):
     play_compensation: PlayCompensationConfig = Field(
         default=PlayCompensationConfig(), description='of the regulators, by their driver'
     )
-    plant: PneumaticPlantConfig
+    plant: PneumaticPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: PneumaticDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -108,13 +117,19 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
+    def required_plant(self, backend: str = 'sim') -> PneumaticPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> PneumaticPlant:
         """Return the plant."""
         from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 
         in_water = self.medium == 'water'
         return PneumaticPlant(
-            self.plant,
+            self.required_plant(),
             self.gravity_m_s2,
             seed,
             in_water,
@@ -152,4 +167,6 @@ class PneumaticRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
+        if self.plant is None:
+            return tuple(section.chamber_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -14,9 +14,12 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
+from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
+from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_registry import find_part, kinds_of
 
 if TYPE_CHECKING:
@@ -45,11 +48,13 @@ class ActuatorBase(ConfigBlock):
 class FeedbackConfig(ConfigBlock):
     """Where the measured tip pose comes from."""
 
-    kind: Literal['mocap', 'stereo', 'em_tracker'] = Field(
-        default='mocap',
-        description='motion capture, two cameras, or an electromagnetic tracker at the tip',
-    )
     rate_hz: Positive = Field(description='how often poses arrive')
+    delay_s: NonNegative = Field(
+        default=0.01, description='from the exposure of a pose to its arrival'
+    )
+    position_noise_m: NonNegative = Field(
+        default=2.0e-4, description='standard deviation of each coordinate of a pose at rest'
+    )
     pose_topic: str = Field(
         default='tip/pose',
         pattern=r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$',
@@ -66,6 +71,9 @@ class Rig(ConfigBlock):
     and narrows `actuators` and `plant`.
     """
 
+    # What must hold between the fields; those of a kind of arm come after these.
+    CHECKS: ClassVar[tuple[Check, ...]] = COMMON_CHECKS
+
     kind: str = Field(description='of mechanics')
     name: Name = Field(description='namespace of the topics')
     description: str = Field(min_length=1)
@@ -81,7 +89,9 @@ class Rig(ConfigBlock):
     feedback: FeedbackConfig
     tracker: TrackerConfig
     supervisor: SupervisorConfig = SupervisorConfig()
-    plant: PlantBase
+    plant: PlantBase | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
     gripper: GripperConfig | None = Field(default=None, description='none without it')
@@ -94,9 +104,7 @@ class Rig(ConfigBlock):
 
     @model_validator(mode='after')
     def _consistent(self: RigT) -> RigT:
-        from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
-
-        problems = find_inconsistencies(self)
+        problems = find_inconsistencies(self, self.CHECKS)
         if problems:
             raise InconsistentRigError(problems)
         return self
@@ -207,7 +215,28 @@ class Rig(ConfigBlock):
 
     @abstractmethod
     def simulated_arm(self, seed: int) -> Plant:
-        """Return what stands in for the hardware; every random number follows from `seed`."""
+        """
+        Return what stands in for the hardware; every random number follows from `seed`.
+
+        Raises
+        ------
+        RigError
+            If the rig has no plant.
+
+        """
+
+    def required_plant(self, backend: str = 'sim') -> PlantBase:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
+    def _no_plant(self, backend: str) -> RigError:
+        return RigError(
+            '',
+            f'rig {self.name!r} has no plant, and backend {backend!r} simulates the arm: add '
+            "`plant:` to its file (docs/rigs.md), or run it with backend 'hardware'",
+        )
 
     def required_devices(self, backend: str) -> Devices:
         """Return the devices; raises RigError naming the backend if the rig has none."""
@@ -229,3 +258,7 @@ class Rig(ConfigBlock):
     @abstractmethod
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m], as drawn."""
+
+    def outline(self) -> Outline:
+        """Return what is drawn of this arm."""
+        return Outline(self.body_radii_m())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,8 @@ from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSe
 from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
-from softarm_ros.rigs import tendon_rod_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import tendon_rod_checks
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class TendonConfig(ActuatorBase):
 class TendonRodRig(Rig):
     """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
 
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *tendon_rod_checks.CHECKS,
+    )
+
     kind: Literal['tendon_rod'] = 'tendon_rod'
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
     model_steps: int = Field(
@@ -48,7 +54,9 @@ class TendonRodRig(Rig):
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: TendonRodPlantConfig
+    plant: TendonRodPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
@@ -92,6 +100,12 @@ class TendonRodRig(Rig):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
+    def required_plant(self, backend: str = 'sim') -> TendonRodPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> Plant:
         """Return the plant, with the pretension in every cable."""
         from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
@@ -103,7 +117,7 @@ class TendonRodRig(Rig):
             for a in self.actuators
         ]
         return TendonRodPlant(
-            self.plant,
+            self.required_plant(),
             tendons,
             self.gravity_m_s2,
             self.tip_load_kg,
@@ -113,4 +127,16 @@ class TendonRodRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each segment [m]."""
-        return (self.plant.outer_radius_m,) * len(self.segments)
+        if self.plant is not None:
+            return (self.plant.outer_radius_m,) * len(self.segments)
+        # As thick as its cables are apart, in segments without one as the thickest other.
+        widest = {
+            s.name: max((r.radius_m for r in self._routes(s.name)), default=None)
+            for s in self.segments
+        }
+        thickest = max(radius for radius in widest.values() if radius is not None)
+        return tuple(widest[s.name] or thickest for s in self.segments)
+
+    def _routes(self, segment: str) -> list[CableRoute]:
+        """Return how cables run through a segment."""
+        return [r for cable in self.actuators for r in cable.routes if r.segment == segment]

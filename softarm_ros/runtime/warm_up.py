@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None) -> None:
     """
-    Call models (all of them, if none are named) and the plant of a rig once.
+    Call models (all of them, if none are named) and the plant of a rig, if it has one, once.
 
     Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. When
     something has to be compiled, a second process compiles the plant meanwhile. With `backend`
     'emulated' its devices are started once as well, which builds their firmware.
     """
     matrix_from_quaternion(quaternion_from_matrix(np.eye(3)))
-    with _plant_beside(rig):
+    simulated = rig.plant is not None
+    with _plant_beside(rig) if simulated else contextlib.nullcontext():
         for name in rig.model_names if models is None else models:
             _warm_up_model(rig, rig.model(name))
-    _warm_up_plant(rig)
+    if simulated:
+        _warm_up_plant(rig)
     if backend == 'emulated':
         with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
             arm = build_emulated_arm(rig, seed=0)
