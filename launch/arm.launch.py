@@ -37,6 +37,7 @@ try:
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.rigs.schema import Rig
     from softarm_ros.rigs.urdf import build_urdf
+    from softarm_ros.runtime.run_files import devices_folder
 except ImportError as error:
     raise RuntimeError(missing_package(error)) from None
 
@@ -169,6 +170,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         autostart=switch('autostart', text['autostart']),
         exit_on_done=switch('exit_on_done', text['exit_on_done']),
         state_publisher=with_state_publisher,
+        devices_folder=devices_folder(rig.name),
     )
     require(devices=text['backend'] != 'sim', bag=bool(text['bag']))
     if with_rviz and not installed('rviz2'):

@@ -50,7 +50,7 @@ def _hydraulic(repeats: int) -> list[BenchRow]:
     target = np.full(len(rig.actuators), rig.preload_Pa)
     target[0] += 1e5
     plant.step(target, PERIOD_S)
-    body, h = plant.body, rig.plant.time_step_s
+    body, h = plant.body, rig.required_plant().time_step_s
     force = plant.piston_forces()
     count = round(PERIOD_S / h)
 

@@ -44,9 +44,9 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     single = load_rig_of(CableRig, 'cable_arm_single')
     progress('single section')
     result.append(_single_section(single, seed, 'without slack', 'single_section'))
-    stepper = single.plant.stepper.model_copy(update={'slack_m': DEAD_ZONE_M})
+    stepper = single.required_plant().stepper.model_copy(update={'slack_m': DEAD_ZONE_M})
     loose = single.model_copy(
-        update={'plant': single.plant.model_copy(update={'stepper': stepper})}
+        update={'plant': single.required_plant().model_copy(update={'stepper': stepper})}
     )
     progress('single section with slack')
     name = f'with a dead zone of {1e3 * DEAD_ZONE_M:g} mm'

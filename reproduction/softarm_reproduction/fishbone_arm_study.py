@@ -146,7 +146,7 @@ def unit_under_load(rig: TendonRodRig) -> list[UnitRow]:
 
     The unit lies and bends downwards: the rig's second, as the paper turns it for the test.
     """
-    segment, real = rig.segments[1], rig.plant.segments[1]
+    segment, real = rig.segments[1], rig.required_plant().segments[1]
     law, length, g = strip_stiffness(rig), segment.length_m, rig.gravity_m_s2
     weightless = segment.model_copy(update={'profile': _without_weight(segment.profile)})
     rows = []
@@ -155,7 +155,7 @@ def unit_under_load(rig: TendonRodRig) -> list[UnitRow]:
         _, drop = elastica(force, length, law)
         rod = _bare_rod(weightless, g).forward(np.zeros(0), (0.0, -force, 0.0))
         heavy = _bare_rod(segment, g).forward(np.zeros(0), (0.0, -force, 0.0))
-        config = rig.plant.model_copy(
+        config = rig.required_plant().model_copy(
             update={
                 'segments': (
                     real.model_copy(
@@ -243,7 +243,8 @@ def predicted_module(rig: TendonRodRig, tensions_N: tuple[float, float]) -> Shap
 
 
 def _module_plant(rig: TendonRodRig, seed: int) -> TendonRodPlant:
-    config = rig.plant.model_copy(update={'segments': rig.plant.segments[:2]})
+    arm = rig.required_plant()
+    config = arm.model_copy(update={'segments': arm.segments[:2]})
     cables = (_cable(rig, 0, 0), _cable(rig, 2, 1))
     return TendonRodPlant(config, cables, rig.gravity_m_s2, 0.0, np.zeros(2), seed)
 
@@ -268,7 +269,8 @@ def bending_loop(rig: TendonRodRig, seed: int) -> BendingLoop:
     cable = RodCableConfig(name='cable', routes=rig.actuators[0].routes)
     rod = CosseratArm(CosseratConfig(segments=(segment,), cables=(cable,), steps=8))
     by_rod = [_sideways(rod.forward(np.array([t])).tip) for t in SWEEP_N]
-    config = rig.plant.model_copy(update={'segments': rig.plant.segments[:1]})
+    arm = rig.required_plant()
+    config = arm.model_copy(update={'segments': arm.segments[:1]})
     plant = TendonRodPlant(config, (_cable(rig, 0, 0),), rig.gravity_m_s2, 0.0, np.zeros(1), seed)
     straight = _sideways(plant.true_section_tips()[-1])
     measured, before = [], 0.0
@@ -319,7 +321,7 @@ def around_ball(rig: TendonRodRig, seeds: Sequence[int], open_loop: bool) -> lis
         if error is None or not record.completed:
             raise RuntimeError('around_ball: the run has not been completed')
         lines = np.array(shapes)
-        room = clearance(lines, rig.plant)
+        room = clearance(lines, rig.required_plant())
         tracking = np.array([phase is Phase.TRACK for phase in phases])
         runs.append(
             BallRun(
@@ -357,9 +359,9 @@ def variants(rig: TendonRodRig, seed: int) -> list[Variant]:
     """Return the circle as the rig file has it and with other drives, friction and model."""
 
     def with_plant(**values: object) -> TendonRodRig:
-        return rig.model_copy(update={'plant': rig.plant.model_copy(update=values)})
+        return rig.model_copy(update={'plant': rig.required_plant().model_copy(update=values)})
 
-    sliding = rig.plant.winch.model_copy(update={'guide_loss': 0.19})
+    sliding = rig.required_plant().winch.model_copy(update={'guide_loss': 0.19})
     cases = (
         ('rig file', rig, None),
         ('no friction', with_plant(friction_coefficient=0.0), None),

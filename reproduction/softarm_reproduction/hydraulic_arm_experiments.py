@@ -212,7 +212,7 @@ def _motions(rig: HydraulicRig, seed: int) -> Experiment:
         'Errors by eq. 37 over the whole motion. They tell how far apart two arms '
         "of these tolerances are, not how well the model fits the authors' arm. With "
         'n = 1 the weight sits at the ends of the sections; the plant has '
-        f'{rig.plant.segments_per_section} segments.',
+        f'{rig.required_plant().segments_per_section} segments.',
         tuple(rows),
         None,
         (

@@ -191,7 +191,10 @@ def coarse_statics(rig: HydraulicRig) -> HydraulicStatics:
         )
         for section in rig.sections
     ]
-    return rig.model_copy(update={'sections': tuple(sections), 'segments_per_section': 1}).model()
+    coarse = rig.model_copy(update={'sections': tuple(sections), 'segments_per_section': 1})
+    model = coarse.model('hydraulic_statics')
+    assert isinstance(model, HydraulicStatics)
+    return model
 
 
 # -- 4.3: in motion ---------------------------------------------------------------------------

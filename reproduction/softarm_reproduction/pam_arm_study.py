@@ -95,7 +95,7 @@ def drive_points(
     give way.
     """
     loaded = with_load(rig, load_N)
-    model = loaded.model()
+    model = loaded.muscle_model()
     limits, period = loaded.actuator_limits(), 1.0 / loaded.tracker.rate_hz
     plant = loaded.simulated_arm(seed)
     if not isinstance(plant, MuscleArmPlant):
@@ -154,7 +154,7 @@ def pull_share(rig: MuscleRig, curve: str, load_N: float) -> float:
 
     A folded skeleton takes a part of what the vacuum can do: all of it in an empty muscle.
     """
-    model, valves = with_load(rig, load_N).model(), rig.valves
+    model, valves = with_load(rig, load_N).muscle_model(), rig.valves
     low, high = valves.range_m[0], valves.range_m[1]
     largest = 0.0
     for point in curve_points(curve):
@@ -226,7 +226,7 @@ def _stiffness() -> Experiment:
 
 
 def _example(rig: MuscleRig) -> Experiment:
-    model = rig.model()
+    model = rig.muscle_model()
     lengths, rod = model.lengths_of_held_tip(EXAMPLE)
     rows = tuple(
         (str(t + 1), *(f'{1e3 * v:.2f}' for v in lengths[3 * t : 3 * t + 3]))
@@ -432,7 +432,7 @@ def draw_table(figure: Figure, rig: MuscleRig) -> None:
 def draw_shapes(figure: Figure, rig: MuscleRig) -> None:
     """Draw the backbones of the three curves, without load, from the side."""
     axes = figure.subplots(1, len(CURVES), sharey=True)
-    model = rig.model()
+    model = rig.muscle_model()
     for ax, curve in zip(axes, CURVES):
         held = None
         points = curve_points(curve)

@@ -135,9 +135,9 @@ def with_stiffness(rig: PneumaticRig, bending_stiffness_N_m2: float) -> Pneumati
     """Return the rig with arcs of another stiffness in its plant."""
     sections = tuple(
         s.model_copy(update={'bending_stiffness_N_m2': bending_stiffness_N_m2})
-        for s in rig.plant.sections
+        for s in rig.required_plant().sections
     )
-    plant = rig.plant.model_copy(update={'sections': sections})
+    plant = rig.required_plant().model_copy(update={'sections': sections})
     return rig.model_copy(update={'plant': plant})
 
 
@@ -239,8 +239,9 @@ def strokes_in_water(
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
         rest = plant.true_base_wrench()
-        end = np.array([0.0, 0.0, 0.5 * rig.plant.gripper.length_m])
-        h = rig.plant.time_step_s  # every step is looked at: their mean has no integration noise
+        end = np.array([0.0, 0.0, 0.5 * rig.required_plant().gripper.length_m])
+        # Every step is looked at: their mean has no integration noise.
+        h = rig.required_plant().time_step_s
         cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)
         reach, felt = 0.0, np.empty((cycles, 6))
         for i in range(cycles):

@@ -13,7 +13,7 @@ from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_trajectory, describe_reach
+from softarm_ros.runtime.assembly import build_tracker, build_trajectory, describe_reach
 
 Array = NDArray[np.float64]
 _REACH_POSES = 4000
@@ -29,7 +29,7 @@ def summary(rig: Rig) -> Iterator[str]:
     yield from _actuators(rig)
     yield (
         f'rates         control {rig.tracker.rate_hz:g} Hz, feedback {rig.feedback.rate_hz:g} Hz '
-        f'({rig.feedback.kind}, {rig.feedback.pose_topic})'
+        f'({1e3 * rig.feedback.delay_s:g} ms late, on {rig.feedback.pose_topic})'
     )
     s = rig.supervisor
     yield (
@@ -38,10 +38,8 @@ def summary(rig: Rig) -> Iterator[str]:
         f'{1e3 * s.heartbeat_timeout_s:g} ms without a heartbeat'
     )
     load = f', {1e3 * rig.tip_load_kg:g} g at the tip' if rig.tip_load_kg else ''
-    yield (
-        f'plant         {rig.kind} in {rig.medium}, step {1e3 * rig.plant.time_step_s:g} ms, '
-        f'gravity {_vector(rig.gravity_m_s2)} m/s^2{load}'
-    )
+    yield f'arm in        {rig.medium}, gravity {_vector(rig.gravity_m_s2)} m/s^2{load}'
+    yield _backends(rig)
     yield f'model         {rig.default_model}'
     yield f'trajectories  {", ".join(rig.trajectories)} (default {rig.default_trajectory})'
 
@@ -53,6 +51,15 @@ def _reach(rig: Rig) -> str:
         f'reach         up to {1e3 * np.max(away):.1f} mm from the axis, '
         f'z {1e3 * np.min(tips[:, 2]):.1f} to {1e3 * np.max(tips[:, 2]):.1f} mm ({how})'
     )
+
+
+def _backends(rig: Rig) -> str:
+    if rig.plant is None:
+        known = 'hardware; without a plant nothing is simulated' if rig.devices else 'none'
+    else:
+        devices = ', emulated, hardware' if rig.devices else '; without devices no others'
+        known = f'sim (step {1e3 * rig.plant.time_step_s:g} ms){devices}'
+    return f'backends      {known}'
 
 
 def _actuators(rig: Rig) -> Iterator[str]:
@@ -69,9 +76,11 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 def warnings(rig: Rig) -> Iterator[str]:
     """Yield what is out of reach in the rig's own trajectories."""
-    model, limits = rig.model(), rig.actuator_limits()
+    tracker = build_tracker(rig, rig.model())
     for name in rig.trajectories:
-        line = describe_reach(check_reach(model, limits, build_trajectory(rig, name).path))
+        path = build_trajectory(rig, name).path
+        reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, path)
+        line = describe_reach(reach)
         if line is not None:
             yield f'trajectory {name!r}: {line}'
 

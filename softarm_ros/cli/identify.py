@@ -114,7 +114,8 @@ def identify(rig: CableRig, data: IdentificationData, *, section: int = 0) -> Id
 
 
 def _single_section_plant(rig: CableRig, section: int, seed: int) -> ArmPlant:
-    config = rig.plant.model_copy(update={'sections': (rig.plant.sections[section],)})
+    plant = rig.required_plant()
+    config = plant.model_copy(update={'sections': (plant.sections[section],)})
     name = rig.sections[section].name
     angles = [a.angle_deg for a in rig.actuators if a.section == name]
     # The base frame is turned so that the first cable lies on the x axis, as in the paper.

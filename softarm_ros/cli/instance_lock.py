@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from softarm_ros.rigs.devices import ros_domain, run_path
+from softarm_ros.runtime.run_files import ros_domain, run_path
 
 
 class AlreadyRunningError(ValueError):

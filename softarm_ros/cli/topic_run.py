@@ -16,11 +16,12 @@ from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.cli.run_view import RunView
 from softarm_ros.nodes.bag_writer import check_bag_folder
-from softarm_ros.rigs.devices import DEVICE_NAMES, run_path
+from softarm_ros.rigs.devices import DEVICE_NAMES
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.run_files import devices_folder
 from softarm_ros.runtime.run_record import RunInfo, RunRecord
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def run_topics(
     ):
         _refuse_second(monitor, rig.name, plan)
         # Drivers must not find the addresses of an emulation that did not end in order.
-        shutil.rmtree(run_path(rig.name, 'devices'), ignore_errors=True)
+        shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
         with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
             load = outcome.meter.result() if outcome.meter else None
@@ -132,6 +133,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         strict=options.strict,
         bag=options.bag,
         processes=options.processes,
+        devices_folder=devices_folder(rig.name),
         autostart=False,  # started from here, once this process hears everything
     )
     if options.bag is not None:
@@ -154,6 +156,7 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
         rig=rig.name,
         backend=options.backend,
         model=loop.model.name,
+        controller=loop.config.kind,
         trajectory='' if options.task else options.trajectory or rig.default_trajectory,
         open_loop=options.open_loop,
         seed=options.seed,

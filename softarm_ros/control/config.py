@@ -1,32 +1,35 @@
-"""Parameters of tracker and supervisor, as they stand in a rig file."""
+"""Parameters of cycle and supervisor, as they stand in a rig file."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import ConfigDict, Field
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 
 
 class TrackerConfig(ConfigBlock):
-    """Jacobian-pseudoinverse tracker (Qi et al. 2024, eq. 34-38)."""
+    """The control cycle, whichever its controller; beside these stand the controller's fields."""
 
+    model_config = ConfigDict(extra='allow')
+
+    kind: str = Field(default='resolved_rate', description='of controller')
     rate_hz: float = Field(ge=1.0, le=1000.0, default=100.0)
-    feedback_gain_1_s: NonNegative = Field(description='K of eq. 38')
-    integral_gain_1_s2: NonNegative = Field(default=0.0)
-    damping: Positive = Field(description='epsilon of eq. 35, relative to the arm length squared')
-    straightening_gain_1_s: NonNegative = Field(
-        default=0.0, description='null-space term of eq. 36: pull towards equal bending'
-    )
     pretension_m: NonNegative = Field(
         default=0.0, description='in closed loop, how much further all cables are wound'
     )
-    max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
     settle_tolerance_m: Positive = 0.002
     settle_timeout_s: NonNegative = 3.0
     max_acceleration_m_s2: Positive = Field(
         default=0.1, description='of the reference, tangential'
     )
     max_jerk_m_s3: Positive = 0.5
+
+    @property
+    def of_controller(self) -> dict[str, Any]:
+        """What the file says for the controller, as it stands there."""
+        return dict(self.model_extra or {})
 
 
 class FeedbackWatchConfig(ConfigBlock):

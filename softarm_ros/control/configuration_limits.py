@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 _STRAIGHT_RAD = 1e-6  # below this a bending vector has no direction to bound
+_ROUNDING = 1e-8  # of a coordinate's range, of a largest bending
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,41 @@ class ConfigurationLimits:
             np.zeros((0, 2), dtype=np.int64),
             np.zeros(0),
         )
+
+    def check(self, configuration: Array, names: Sequence[str]) -> None:
+        """
+        Refuse a configuration that is not one, or lies outside.
+
+        Raises
+        ------
+        ValueError
+            Naming the coordinate (of `names`), its value and its limit.
+
+        """
+        if configuration.shape != self.lower.shape:
+            raise ValueError(
+                f'configuration has shape {configuration.shape}; expected {self.lower.shape} '
+                f'for {", ".join(names)}'
+            )
+        for name, value in zip(names, configuration):
+            if not np.isfinite(value):
+                raise ValueError(f'{name} = {value}: expected a finite number')
+        reach = self.upper - self.lower
+        slack = _ROUNDING * np.where(np.isfinite(reach), reach, 0.0)
+        outside = (configuration < self.lower - slack) | (configuration > self.upper + slack)
+        for i in map(int, np.flatnonzero(outside)):
+            low, high = self.lower[i], self.upper[i]
+            raise ValueError(
+                f'{names[i]} = {configuration[i]:.6g} outside [{low:.6g}, {high:.6g}]'
+            )
+        for pair, limit in zip(self.bends, self.max_bending_rad):
+            size = float(np.hypot(*configuration[pair]))
+            if size > limit * (1.0 + _ROUNDING):
+                x, y = (names[i] for i in pair)
+                raise ValueError(
+                    f'({x}, {y}) bends by {np.degrees(size):.6g} deg; '
+                    f'expected at most {np.degrees(limit):.6g} deg'
+                )
 
     def velocity_bounds(self, configuration: Array, period_s: float) -> tuple[Array, Array, Array]:
         """

@@ -1,4 +1,4 @@
-"""Configuration command -> actuator command, checked against the actuators' limits."""
+"""Configuration command from anybody -> actuator command, where the configuration is allowed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.pretension import Pretension
 from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
@@ -15,63 +16,56 @@ Array = NDArray[np.float64]
 
 class InverseKinematics:
     """
-    Actuation that holds a configuration, by the arm's model, with all cables wound a little more.
+    Actuation that holds a configuration, by the arm's model and with its pretension.
 
-    The backbone of a real arm gives way under the cables' load, and what the model takes for an
-    idle, just touching cable is loose: it would not answer when its turn comes to carry the load.
-    The same extra contraction of all cables, the pretension, moves no section (their pulls
-    cancel) but keeps every cable taut.
+    Checks the configuration it is given, as it may come from anybody; what comes of it is checked
+    by those who receive that (docs/decisions/where_limits_are_checked.md).
 
     Parameters
     ----------
     model : ArmModel
         The controller's model.
-    limits : ActuatorLimits
-        Range of the commands.
-    pretension_m : float
-        Extra contraction of every cable.
-    pretension_step_m : float
-        How much of it is added with each command until it is reached: there is no jump.
+    configuration_limits : ConfigurationLimits
+        Where a configuration may be.
+    pretension : Pretension
+        Wound up with every command after which the arm may move.
+    period_s : float
+        Between two commands [s].
 
     """
 
     def __init__(
         self,
         model: ArmModel,
-        limits: ActuatorLimits,
-        pretension_m: float = 0.0,
-        pretension_step_m: float = np.inf,
+        configuration_limits: ConfigurationLimits,
+        pretension: Pretension,
+        period_s: float,
     ) -> None:
         self.model = model
-        self.limits = limits
+        self.configuration_limits = configuration_limits
+        self.pretension = pretension
+        self._period_s = period_s
         self._posture: Posture | None = None  # the last one: the next is near to it
-        self._pretension = 0.0
-        self._full_pretension = pretension_m
-        self._pretension_step = pretension_step_m
+        self._winding_s = 0.0
 
-    def actuation_of(self, configuration: Sequence[float] | Array) -> Array:
+    def actuation_of(
+        self, configuration: Sequence[float] | Array, *, moving: bool = True
+    ) -> Array:
         """
         Return the actuator command (m,) for a configuration (dof,).
+
+        Pretension is wound on only while `moving`: while nothing lets the arm move, the command
+        would run ahead of it.
 
         Raises
         ------
         ValueError
-            If the configuration has the wrong size, is not finite, or is outside the model.
-        LimitError
-            If an actuator would have to leave its range; pretension alone never makes it.
+            If the configuration has the wrong size, is not finite, lies outside its limits (names
+            the coordinate) or outside the model.
 
         """
         values = np.asarray(configuration, dtype=float)
-        names = self.model.configuration_names
-        if values.shape != (len(names),):
-            raise ValueError(
-                f'configuration has shape {values.shape}; expected ({len(names)},) '
-                f'for {", ".join(names)}'
-            )
-        for name, value in zip(names, values):
-            if not np.isfinite(value):
-                raise ValueError(f'{name} = {value}: expected a finite number')
+        self.configuration_limits.check(values, self.model.configuration_names)
         self._posture = self.model.posture_of(values, self._posture)
-        actuation = self.limits.check(self._posture.actuation)
-        self._pretension = min(self._pretension + self._pretension_step, self._full_pretension)
-        return np.minimum(actuation + self._pretension, self.limits.position_max)
+        self._winding_s += self._period_s if moving else 0.0
+        return self._posture.actuation + self.pretension.wound(self._winding_s)

@@ -76,6 +76,14 @@ class ActuatorLimits:
                 raise LimitError(name, float(value), float(low), float(high), self.unit)
         return command
 
+    def hold(self, command: Array) -> bool:
+        """Return whether a command (m,) lies within its range."""
+        slack = self.rounding
+        return bool(
+            np.all(command >= self.position_min - slack)
+            and np.all(command <= self.position_max + slack)
+        )
+
     def rate_bounds(self, command: Array, rate: Array, period_s: float) -> tuple[Array, Array]:
         """
         Return (m,) bounds on the next rate of change that keep every limit reachable.

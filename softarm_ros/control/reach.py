@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.path import Path
-from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.models.arm_model import ArmModel
 
 Array = NDArray[np.float64]
 REACH_TOLERANCE_M = 1e-3
@@ -29,7 +30,7 @@ class Reach:
     nearest : (n, 3)
         That position [m].
     start_configuration : (dof,)
-        Configuration for the first point.
+        Configuration for the first point that the limits allow.
 
     """
 
@@ -49,8 +50,18 @@ class Reach:
         return self.points[i], float(self.miss_m[i]), self.nearest[i]
 
 
-def check_reach(model: ArmModel, limits: ActuatorLimits, path: Path, n: int = 120) -> Reach:
-    """Solve the inverse problem along a path, each point started from the one before."""
+def check_reach(
+    model: ArmModel,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
+    path: Path,
+    n: int = 120,
+) -> Reach:
+    """
+    Solve the inverse problem along a path, each point started from the one before.
+
+    `limits` are those of what the model asks for: the actuators' without pretension.
+    """
     points = path.sample(n)
     miss, nearest = np.empty(n), np.empty((n, 3))
     start: Array | None = None
@@ -60,14 +71,15 @@ def check_reach(model: ArmModel, limits: ActuatorLimits, path: Path, n: int = 12
         tip = solution.shape.tip[:3, 3]
         miss[i] = float(np.linalg.norm(tip - point))
         nearest[i] = tip
+        guess = solution.actuation
         try:
             limits.check(solution.actuation)
+            configuration_limits.check(solution.shape.configuration, model.configuration_names)
         except ValueError:
-            # Outside the actuators' range: bending that far is not available on this rig.
+            # Outside the range: bending that far is not available on this rig.
             miss[i] = max(miss[i], 2.0 * REACH_TOLERANCE_M)
-        if start is None:
-            start = solution.shape.configuration
-        guess = solution.actuation
-    if start is None:
-        raise ModelError('the path has no points')
+        else:
+            start = solution.shape.configuration if start is None else start
+    if start is None:  # nowhere to go
+        start = model.rest_configuration
     return Reach(points, miss, nearest, start)

@@ -1,25 +1,31 @@
-"""Jacobian-pseudoinverse tracker with the actuators' limits inside the solution."""
+"""The tracker: what a controller asks for becomes the next command, within every limit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.controller import (
+    Controller,
+    ControlState,
+    Outcome,
+    TipReference,
+    VelocityBounds,
+)
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.pretension import Pretension
 from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
 
-_OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
-_SOFT = 8
-_MAX_HALVINGS = 12
+_MAX_SHORTENINGS = 12
+_JUST_UNDER = 1.0 - 1e-6
+_ROUNDING = 1e-6  # of velocities
 _HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be worth a word
-_FOLLOWS = 0.2  # share of the wanted velocity that may be missing before the integral stands still
+_FOLLOWS = 0.2  # share of the wanted velocity that may be missing where it is still followed
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class TrackerStep:
     configuration : (dof,)
         New configuration command.
     actuation : (m,)
-        Actuator command that belongs to it.
+        Actuator command that belongs to it, pretension included.
     velocity_shortfall : float
         |v_wanted - J qdot| [m/s]: what limits or a singular pose took away.
     limited : bool
@@ -48,42 +54,57 @@ class TrackerStep:
 
 class Tracker:
     """
-    Tracks a tip velocity and position (Qi et al. 2024, eq. 34-38).
+    Holds the configuration command and moves it as a controller asks, whichever that is.
 
-    The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
-    |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under bounds on the
-    actuators' position, speed and acceleration and on the configuration (bending of every section,
-    say); without active bounds it equals the paper's formula. The feedback of eq. 38,
-    v = v_d + K e, may carry an integral part; it stands still while limits are active, the
-    correction is saturated or the pose is singular (no wind-up).
+    Parameters
+    ----------
+    model : ArmModel
+        The controller's model.
+    controller : Controller
+        From state and reference to a configuration velocity.
+    limits : ActuatorLimits
+        Of the actuator command, pretension included.
+    configuration_limits : ConfigurationLimits
+        Of the configuration command.
+    pretension : Pretension
+        Wound up while the command moves; the controller has what it leaves of the limits.
+
     """
 
     def __init__(
         self,
         model: ArmModel,
-        config: TrackerConfig,
+        controller: Controller,
         limits: ActuatorLimits,
         configuration_limits: ConfigurationLimits,
+        pretension: Pretension | None = None,
     ) -> None:
         self.model = model
-        self.config = config
+        self.controller = controller
         self.limits = limits
         self.configuration_limits = configuration_limits
-        self._dof = len(model.configuration_names)
+        self.pretension = Pretension() if pretension is None else pretension
+        self.room = self.pretension.room(limits)  # of what the model asks for
+        self._winding_room = self.pretension.room(limits, winding=True)
+        self._winding_s = 0.0
         self._scale = np.asarray(model.configuration_scale, dtype=float)
-        self._regulariser = config.damping * model.rest_length_m**2
         self.reset(model.rest_configuration)
 
     def reset(self, configuration: Array) -> None:
-        """Start at rest from a configuration (dof,), without integral memory."""
+        """Start at rest from a configuration (dof,), the controller without memory."""
         posture = self.model.posture_of(configuration)
         self._rate = np.zeros(len(posture.actuation))  # a configuration out of reach is refused
         self._posture = posture
         self._seen: Posture | None = None  # where the arm was measured last
-        self._integral = np.zeros(3)
+        self.controller.reset()
+
+    def move_to(self, configuration: Array, period_s: float) -> None:
+        """Follow a planned move for one period: as `reset`, with pretension wound on."""
+        self.reset(configuration)
+        self._winding_s += period_s
 
     def halt(self) -> None:
-        """Forget velocity, keep position and integral: the arm has been stopped elsewhere."""
+        """Forget velocity, keep position and memory: the arm has been stopped elsewhere."""
         self._rate = np.zeros(len(self.limits.names))
 
     def tip(self) -> Array:
@@ -97,8 +118,8 @@ class Tracker:
 
     @property
     def actuation(self) -> Array:
-        """Actuator command (m,) that belongs to the present configuration."""
-        return self._posture.actuation
+        """Actuator command (m,) for the present configuration, pretension included."""
+        return self._posture.actuation + self.pretension.wound(self._winding_s)
 
     def step(
         self, velocity: Array, error: Array, period_s: float, measured: Array | None = None
@@ -117,22 +138,30 @@ class Tracker:
         measured : (dof,), optional
             Measured configuration, where the Jacobian is taken; the commanded one without it.
 
+        Raises
+        ------
+        ValueError
+            If the controller answers with something else than (dof,) finite numbers.
+
         """
-        J = self._jacobian(measured)
-        correction, saturated = self._correction(error)
-        wanted = velocity + correction
-        q_rate, bounded = self._solve(J, wanted, self._posture.actuation_jacobian, period_s)
-        posture, scale = self._advance(q_rate, period_s)
-        shortfall = float(np.linalg.norm(wanted - J @ q_rate * scale))
-        follows = shortfall <= _FOLLOWS * float(np.linalg.norm(wanted))
-        # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
-        limited = (bounded or scale < 1.0) and shortfall > _HELD_BACK * float(
-            np.linalg.norm(wanted)
+        winding = self._winding_s < self.pretension.duration_s
+        room = self._winding_room if winding else self.room
+        state = ControlState(self._posture, self._jacobian(measured), self._scale)
+        motion = self.controller.velocity(
+            state, TipReference(velocity, error), self._bounds(room, period_s), period_s
         )
-        if follows and not limited and not saturated:
-            self._integral += error * period_s
-        self._rate = (posture.actuation - self.actuation) / period_s
+        q_rate = self._checked(motion.velocity)
+        posture = self._advance(q_rate, room, period_s)
+        done = (posture.configuration - self._posture.configuration) / period_s
+        wanted = float(np.linalg.norm(motion.wanted))
+        shortfall = float(np.linalg.norm(motion.wanted - state.jacobian @ done))
+        # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
+        limited = motion.bounded or self._differ(done, q_rate)
+        limited = limited and shortfall > _HELD_BACK * wanted
+        self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
+        self._rate = (posture.actuation - self._posture.actuation) / period_s
         self._posture = posture
+        self._winding_s += period_s
         return TrackerStep(self.configuration, self.actuation, shortfall, limited)
 
     def _jacobian(self, measured: Array | None) -> Array:
@@ -142,77 +171,60 @@ class Tracker:
         self._seen = self.model.posture_of(measured, self._seen or self._posture)
         return self._seen.tip_jacobian
 
-    def _correction(self, error: Array) -> tuple[Array, bool]:
-        correction = (
-            self.config.feedback_gain_1_s * error + self.config.integral_gain_1_s2 * self._integral
-        )
-        speed = float(np.linalg.norm(correction))
-        bound = self.config.max_correction_speed_m_s
-        return (correction, False) if speed <= bound else (correction * (bound / speed), True)
-
-    def _null_space_velocity(self) -> Array:
-        """Return w (dof,) of eq. 36: pull towards the configuration that is easiest to hold."""
-        gain = self.config.straightening_gain_1_s
-        if gain == 0.0:
-            return np.zeros(self._dof)
-        return np.asarray(gain * (self._posture.preferred - self.configuration))
-
-    def _solve(self, J: Array, wanted: Array, A: Array, period_s: float) -> tuple[Array, bool]:
-        """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
-        scale = self._scale
-        J, A = J * scale, A * scale
-        eps = self._regulariser
-        H = J.T @ J + eps * np.eye(self._dof)
-        f = -(J.T @ wanted + eps * self._null_space_velocity() / scale)
-        low, high = self.limits.rate_bounds(self.actuation, self._rate, period_s)
-        limit_rows, limit_low, limit_high = self.configuration_limits.velocity_bounds(
-            self.configuration, period_s
+    def _bounds(self, room: ActuatorLimits, period_s: float) -> VelocityBounds:
+        """Return all limits as bounds on the configuration velocity of this period."""
+        posture = self._posture
+        low, high = room.rate_bounds(posture.actuation, self._rate, period_s)
+        rows, row_low, row_high = self.configuration_limits.velocity_bounds(
+            posture.configuration, period_s
         )
         # Rows in units of each actuator's speed: units as different as m and Pa become alike.
-        unit = 1.0 / self.limits.max_speed
-        rows = np.ascontiguousarray(np.vstack([A * unit[:, None], limit_rows * scale]))
-        upper = np.concatenate([high * unit, limit_high])
-        lower = np.concatenate([low * unit, limit_low])
-        weight = 1.0 / np.trace(H)
-        sense = np.full(len(upper), _SOFT, dtype=np.int32)
-        x, _, flag, _ = daqp.solve(H * weight, f * weight, rows, upper, lower, sense)
-        if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
-            return np.zeros(self._dof), True
-        rates = rows @ x
-        margin_up = 1e-9 + 1e-6 * np.abs(upper)
-        margin_down = 1e-9 + 1e-6 * np.abs(lower)
-        # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
-        held = (rates >= upper - margin_up) | (rates <= lower + margin_down)
-        bounded = bool(np.any(held & np.any(rows != 0.0, axis=1)))
-        return np.asarray(x) * scale, bounded
+        unit = 1.0 / room.max_speed
+        A = posture.actuation_jacobian * self._scale
+        return VelocityBounds(
+            np.ascontiguousarray(np.vstack([A * unit[:, None], rows * self._scale])),
+            np.concatenate([low * unit, row_low]),
+            np.concatenate([high * unit, row_high]),
+        )
 
-    def _advance(self, q_rate: Array, period_s: float) -> tuple[Posture, float]:
+    def _checked(self, velocity: Array) -> Array:
+        name, dof = type(self.controller).__name__, len(self._scale)
+        if np.shape(velocity) != (dof,) or not np.all(np.isfinite(velocity)):
+            answer = np.asarray(velocity).tolist()
+            raise ValueError(f'controller {name} answered {answer}; expected {dof} finite numbers')
+        return velocity
+
+    def _differ(self, done: Array, asked: Array) -> bool:
+        """Return whether velocities (dof,) differ by more than rounding."""
+        asked_for = float(np.linalg.norm(asked / self._scale))
+        away = float(np.linalg.norm((done - asked) / self._scale))
+        return away > _ROUNDING * max(asked_for, 1e-3)
+
+    def _advance(self, q_rate: Array, room: ActuatorLimits, period_s: float) -> Posture:
         """Integrate (eq. 37); shorten the step until the command respects the limits."""
-        limits = self.limits
-        reach = limits.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * limits.rounding
-        scale = 1.0
-        for _ in range(_MAX_HALVINGS):
+        reach = room.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * room.rounding
+        present = self._posture
+        share = 1.0
+        for _ in range(_MAX_SHORTENINGS):
             configuration = self.configuration_limits.clipped(
-                self.configuration + scale * period_s * q_rate
+                present.configuration + share * period_s * q_rate
             )
-            posture = self.model.posture_of(configuration, self._posture)
-            if not self._inside(posture.actuation):
+            posture = self.model.posture_of(configuration, present)
+            if not room.hold(posture.actuation):
                 # Tangential to a limit: curvature alone leads outside. Slide along it.
                 posture = self._pulled_inside(posture)
-            change = np.abs(posture.actuation - self.actuation)
-            if self._inside(posture.actuation) and np.all(change <= reach):
-                return posture, scale
-            scale *= 0.5
-        return self._posture, 0.0
-
-    def _inside(self, actuation: Array) -> bool:
-        low, high, slack = self.limits.position_min, self.limits.position_max, self.limits.rounding
-        return bool(np.all(actuation >= low - slack) and np.all(actuation <= high + slack))
+            change = np.abs(posture.actuation - present.actuation)
+            inside, excess = room.hold(posture.actuation), float(np.max(change / reach))
+            if inside and excess <= 1.0:
+                return posture
+            # Curvature makes a step a little too long; to halve it then would be a jolt.
+            share *= max(0.5, _JUST_UNDER / excess) if inside else 0.5
+        return present
 
     def _pulled_inside(self, posture: Posture) -> Posture:
         """Return the nearest posture whose actuation is within range, to first order."""
-        actuation = posture.actuation
-        excess = actuation - np.clip(actuation, self.limits.position_min, self.limits.position_max)
+        low, high = self.room.position_min, self.room.position_max
+        excess = posture.actuation - np.clip(posture.actuation, low, high)
         A = posture.actuation_jacobian * self._scale
         change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
         pulled = self.configuration_limits.clipped(posture.configuration - change)

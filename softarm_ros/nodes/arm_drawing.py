@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
-from softarm_ros.rigs.cable_rig import CableRig
 
 if TYPE_CHECKING:
+    from softarm_ros.models.cable_driven.mechanics import CableMechanics
     from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
@@ -41,7 +42,10 @@ class ArmDrawing(Protocol):
 
 def drawing_of(rig: Rig) -> ArmDrawing:
     """Return what draws a rig."""
-    return CableArmDrawing(rig) if isinstance(rig, CableRig) else CentrelineDrawing(rig)
+    outline = rig.outline()
+    if outline.arcs is None:
+        return CentrelineDrawing(rig)
+    return CableArmDrawing(outline.arcs, outline.radii_m)
 
 
 class CentrelineDrawing:
@@ -67,12 +71,14 @@ class CentrelineDrawing:
 class CableArmDrawing:
     """Cylinders of the body and lines of the cables of a cable-driven arm."""
 
-    def __init__(self, rig: CableRig, pieces_per_section: int = 10) -> None:
-        self._rig = rig
+    def __init__(
+        self, arm: CableMechanics, radii_m: Sequence[float], pieces_per_section: int = 10
+    ) -> None:
+        self._sections, self._radii = arm.sections, tuple(radii_m)
         self._pieces = pieces_per_section
-        names = [section.name for section in rig.sections]
+        names = [section.name for section in arm.sections]
         self._cables = [
-            (names.index(cable.section), np.deg2rad(cable.angle_deg)) for cable in rig.actuators
+            (names.index(cable.section), np.deg2rad(cable.angle_deg)) for cable in arm.cables
         ]
 
     def frames(self, configuration: Array) -> list[Array]:
@@ -84,7 +90,7 @@ class CableArmDrawing:
         """
         start = np.eye(4)
         sections = []
-        for k, section in enumerate(self._rig.sections):
+        for k, section in enumerate(self._sections):
             bx, by = (float(b) for b in configuration[2 * k : 2 * k + 2])
             local = np.empty((self._pieces + 3, 4, 4))
             local[0] = np.eye(4)
@@ -104,8 +110,7 @@ class CableArmDrawing:
     def cylinders(self, configuration: Array) -> list[Cylinder]:
         """Return the body piece by piece; always the same number, in the same order."""
         parts = []
-        for k, frames in enumerate(self.frames(configuration)):
-            radius = self._rig.plant.sections[k].outer_radius_m
+        for radius, frames in zip(self._radii, self.frames(configuration)):
             points = frames[:, :3, 3]
             last = len(points) - 2
             for i in range(last + 1):
@@ -118,7 +123,7 @@ class CableArmDrawing:
         lines = []
         for section, angle in self._cables:
             through = [frames[:, :3, 3] for frames in sections[:section]]
-            radius = self._rig.sections[section].cable_radius_m
+            radius = self._sections[section].cable_radius_m
             offset = radius * np.array([np.cos(angle), np.sin(angle), 0.0])
             frames = sections[section][1:-1]
             along = frames[:, :3, 3] + frames[:, :3, :3] @ offset

@@ -20,6 +20,7 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
+from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.runtime.assembly import build_inverse_kinematics
@@ -39,6 +40,8 @@ class InverseKinematicsNode(Node):
         )
         self._stage = build_inverse_kinematics(rig, model or None, pretension=pretension)
         self._names = self._stage.model.configuration_names
+        self._actuators = rig.actuator_names
+        self._moving = False
         # Compiled code is loaded now.
         self._stage.model.actuation_of(self._stage.model.rest_configuration)
         deadline = command_deadline_s(rig, declare_time_scale(self))
@@ -55,19 +58,23 @@ class InverseKinematicsNode(Node):
             newest(command_qos(deadline)),
             event_callbacks=SubscriptionEventCallbacks(deadline=self._on_deadline),
         )
+        listen_to_permit(self, self._on_permit)
         self._heartbeat.ok(f'solving with {self._stage.model.name}')
+
+    def _on_permit(self, allowed: bool) -> None:
+        self._moving = allowed
 
     def _on_command(self, message: JointState) -> None:
         began = time.perf_counter()
         try:
             configuration = conversions.positions_of(message, self._names)
-            actuation = self._stage.actuation_of(configuration)
+            actuation = self._stage.actuation_of(configuration, moving=self._moving)
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {error}')
             return
         self._publisher.publish(
-            conversions.joint_message(self._stage.limits.names, actuation, message.header.stamp)
+            conversions.joint_message(self._actuators, actuation, message.header.stamp)
         )
         self._compute.add(1e3 * (time.perf_counter() - began))
         self._answered += 1

@@ -11,7 +11,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseArray, PoseStamped
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
@@ -42,6 +41,7 @@ from softarm_ros.runtime.assembly import (
 )
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+from softarm_ros.runtime.permitted_loop import PermittedLoop
 
 PATH_POINTS = 400
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
@@ -50,10 +50,6 @@ EARLY, LATE, MISSED = 0.75, 1.3, 1.5
 # Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
 # second, it is thinned out.
 PACING_RATE, FASTER = 0.8, 1.25
-# Share of an actuator's range within which it stands where it was.
-STANDING = 0.05
-# Share of it by which an actuator that is held never lags behind its command.
-LET_GO = 0.2
 
 
 class TrackerNode(Node):
@@ -66,6 +62,7 @@ class TrackerNode(Node):
         self._time_scale = declare_time_scale(self)
         declare_priority(self)
         self.loop = self._build_loop()
+        self._motion = PermittedLoop(self.loop)
         self._period = self.loop.period_s
         self._pose_paced = (
             not self.loop.open_loop
@@ -82,11 +79,8 @@ class TrackerNode(Node):
         self._base = BaseFrame(self, self.rig.base_frames)
         self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
         self._refused, self._tell_refusal_s = 0, -np.inf
-        self._actuators: NDArray[np.float64] | None = None
-        self._jumped = False
         self._last_cycle: int | None = None
         self._permit_time = -np.inf
-        self._allowed = False
         self._cycles = self._missed = 0
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
         self._output: CycleOutput | None = None
@@ -217,20 +211,17 @@ class TrackerNode(Node):
     def _on_actuators(self, message: JointState) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
             position = conversions.positions_of(message, self.loop.limits.names)
-            if np.all(np.isfinite(position)):
-                # No actuator moves that far between two messages: its driver was restarted.
-                self._jumped = self._jumped or self._far_from(position)
-                self._actuators = position
+            self._motion.on_actuators(position)
 
     def _on_permit(self, allowed: bool) -> None:
         self._permit_time = time.monotonic()
-        if allowed != self._allowed:
-            self._follow(allowed)
+        if allowed != self._motion.allowed:
+            self._motion.follow(allowed, self._now_s())
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
         limit = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
-        if self._allowed and silent > limit:
+        if self._motion.allowed and silent > limit:
             self._tell(
                 Event(
                     self._now_s(),
@@ -239,53 +230,7 @@ class TrackerNode(Node):
                     f'supervisor silent for {1e3 * silent:.0f} ms; standing still',
                 )
             )
-            self._follow(allowed=False)
-
-    def _follow(self, allowed: bool) -> None:
-        """
-        Start, hold or go on as the supervisor allows.
-
-        A start after the end of the trajectory, or where the actuators stand far from the command
-        (their driver was restarted, or let them go while the arm was held), drives it from its
-        beginning.
-        """
-        rising, self._allowed = allowed and not self._allowed, allowed
-        self._jumped = self._jumped or (
-            rising and self._far_from(self.loop.tracker.actuation, LET_GO)
-        )
-        if rising and (self._jumped or self.loop.phase in (Phase.IDLE, Phase.DONE)):
-            self._take_over()
-            self.loop.start(self._now_s())
-        elif rising:
-            self.loop.resume(self._now_s())
-        elif not allowed:
-            self.loop.hold(self._now_s())
-
-    def _far_from(self, position: NDArray[np.float64], share: float = STANDING) -> bool:
-        """Return whether an actuator stands a share of its range from a position (m,)."""
-        limits = self.loop.limits
-        tolerance = share * (limits.position_max - limits.position_min)
-        return self._actuators is not None and bool(
-            np.any(np.abs(self._actuators - position) > tolerance)
-        )
-
-    def _take_over(self) -> None:
-        """Begin where the actuators stand: after a restart not where this node believes."""
-        restarted = self._jumped or self.loop.phase is Phase.IDLE
-        self._jumped = False
-        if self._actuators is None or not restarted:
-            return
-        if not self._far_from(self.loop.tracker.actuation):
-            return
-        pretension = 0.0 if self.loop.open_loop else self.rig.tracker.pretension_m
-        limits = self.loop.limits
-        # A sensor of an empty chamber reads a little less than nothing.
-        stand = np.clip(self._actuators - pretension, limits.position_min, limits.position_max)
-        try:
-            posture = self.loop.model.configuration_of(stand)
-            self.loop.tracker.reset(posture)
-        except ValueError as error:
-            self._tell(Event(self._now_s(), 'warning', 'tracker', f'start posture: {error}'))
+            self._motion.follow(allowed=False, now_s=self._now_s())
 
     # -- the cycle
 
@@ -375,7 +320,7 @@ class TrackerNode(Node):
 
     def _not_ready(self) -> str:
         """Return what has not come yet: whoever sends it may be there, and not know this node."""
-        if self._actuators is None:
+        if self._motion.actuators is None:
             return 'no actuator state yet'
         if not self.loop.open_loop and self._intake.frames.counts.handed_out == 0:
             return 'no pose yet'

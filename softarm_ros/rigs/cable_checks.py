@@ -10,7 +10,10 @@ from softarm_ros.rigs.checks import (
     STABLE_GAIN_TIMES_DELAY,
     actuator_sections,
     check,
+    checks_in,
     duplicates,
+    feedback_gain_1_s,
+    latest_poses,
     only_in_air,
     plant_sections,
 )
@@ -19,12 +22,12 @@ from softarm_ros.rigs.errors import Problem
 MIN_CABLE_SEPARATION_DEG = 1.0
 
 
-@check('sections', kind='cable_driven')
+@check('sections')
 def _unique_sections(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.sections, 'sections')
 
 
-@check('sections', kind='cable_driven')
+@check('sections')
 def _section_geometry(rig: Any) -> Iterator[Problem]:
     for i, s in enumerate(rig.sections):
         bend = math.radians(s.max_bending_angle_deg)
@@ -43,12 +46,12 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
                 yield Problem(('sections', i, field), message, f'{value:g}')
 
 
-@check('sections', 'actuators', kind='cable_driven')
+@check('sections', 'actuators')
 def _actuator_sections(rig: Any) -> Iterator[Problem]:
     yield from actuator_sections(rig)
 
 
-@check('actuators', kind='cable_driven')
+@check('actuators')
 def _actuator_ranges(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if a.position_min_m >= 0.0:
@@ -65,7 +68,7 @@ def _actuator_ranges(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('sections', 'actuators', kind='cable_driven')
+@check('sections', 'actuators')
 def _cable_angles(rig: Any) -> Iterator[Problem]:
     if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
         return  # cables would seem to be missing where only the name is wrong
@@ -106,7 +109,7 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
                 )
 
 
-@check('sections', 'plant', kind='cable_driven')
+@check('sections', 'plant')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
     factors = {
         'length_m': 2.0,
@@ -117,7 +120,7 @@ def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, factors)
 
 
-@check('plant', kind='cable_driven')
+@check('plant')
 def _plant_geometry(rig: Any) -> Iterator[Problem]:
     for i, s in enumerate(rig.plant.sections):
         if s.cable_radius_m >= s.outer_radius_m:
@@ -129,11 +132,11 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('feedback', 'tracker', 'plant', kind='cable_driven')
+@check('feedback', 'tracker', 'plant')
 def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
     late = rig.plant.stepper.delay_s
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
-    gain, limit = rig.tracker.feedback_gain_1_s, STABLE_GAIN_TIMES_DELAY / (delay + late)
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value
+    gain, limit = feedback_gain_1_s(rig.tracker), STABLE_GAIN_TIMES_DELAY / (delay + late)
     if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
         yield Problem(
             ('tracker', 'feedback_gain_1_s'),
@@ -143,6 +146,9 @@ def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('medium', kind='cable_driven')
+@check('medium')
 def _medium(rig: Any) -> Iterator[Problem]:
     yield from only_in_air(rig, 'cable-driven arms')
+
+
+CHECKS = checks_in(globals())

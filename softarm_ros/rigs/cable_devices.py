@@ -14,7 +14,7 @@ from softarm_ros.drivers.stepper_config import (
     SteppersConfig,
     board_limits,
 )
-from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem, listed
 
@@ -37,10 +37,8 @@ def cable_limits(limits: ActuatorLimits) -> CableLimits:
     )
 
 
-@check('actuators', 'devices', kind='cable_driven')
+@check('actuators', 'devices')
 def _motors_of_the_actuators(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     motors = [motor.name for motor in rig.devices.steppers.motors]
     names = [a.name for a in rig.actuators]
     if motors != names:
@@ -51,9 +49,9 @@ def _motors_of_the_actuators(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('actuators', 'devices', kind='cable_driven')
+@check('actuators', 'devices')
 def _limits_of_the_board(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None or len(rig.devices.steppers.motors) != len(rig.actuators):
+    if len(rig.devices.steppers.motors) != len(rig.actuators):
         return
     columns = ('position_min_m', 'position_max_m', 'max_speed_m_s', 'max_acceleration_m_s2')
     limits = CableLimits(*(np.array([getattr(a, c) for a in rig.actuators]) for c in columns))
@@ -64,3 +62,6 @@ def _limits_of_the_board(rig: Any) -> Iterator[Problem]:
         if error.field == 'acceleration_m_s2':
             path = ('devices', 'steppers', error.field)
         yield Problem(path, error.text)
+
+
+CHECKS = checks_in(globals())

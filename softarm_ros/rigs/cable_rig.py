@@ -10,25 +10,20 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.configs import Finite, Positive
-from softarm_ros.models.config import (
-    MODEL_NAMES,
-    PAIRED_MODEL_NAMES,
-    BendConfig,
-    CableConfig,
-    ModelName,
-    SectionConfig,
-)
+from softarm_ros.models.cable_driven.mechanics import CableMechanics
+from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.rigs import cable_checks, pair_checks  # noqa: F401 (register the checks)
+from softarm_ros.rigs import cable_checks, cable_devices, pair_checks
 from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.outline import JointedSection, Outline
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.arm_plant import ArmPlant
 
 
@@ -56,15 +51,22 @@ class ActuatorConfig(ActuatorBase):
 class CableRig(Rig):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = MODEL_NAMES
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *cable_checks.CHECKS,
+        *pair_checks.CHECKS,
+        *cable_devices.CHECKS,
+    )
 
     kind: Literal['cable_driven'] = 'cable_driven'
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
-    default_model: ModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: PlantConfig
+    plant: PlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: CableDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -78,9 +80,13 @@ class CableRig(Rig):
         return tuple(section.name for section in self.sections)
 
     @property
-    def model_names(self) -> tuple[str, ...]:
-        """Names of the models; pairs of cables have one."""
-        return PAIRED_MODEL_NAMES if pair_checks.is_paired(self) else MODEL_NAMES
+    def mechanics_name(self) -> str:
+        """Single cables or pairs of them."""
+        return pair_checks.mechanics_name(self)
+
+    def mechanics(self) -> CableMechanics:
+        """Return sections and cables."""
+        return CableMechanics(self.sections, self.cables())
 
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""
@@ -90,12 +96,6 @@ class CableRig(Rig):
             )
             for a in self.actuators
         )
-
-    def model(self, name: str | None = None) -> ArmModel:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.factory import build_model
-
-        return build_model(self.model_name(name), self.sections, self.cables())
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""
@@ -114,6 +114,12 @@ class CableRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         )
 
+    def required_plant(self, backend: str = 'sim') -> PlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> ArmPlant:
         """Return the plant, with a cable or a pair of cables per actuator."""
         from softarm_ros.plant.arm_plant import ArmPlant
@@ -125,7 +131,7 @@ class CableRig(Rig):
             if a.pair:
                 cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
         return ArmPlant(
-            self.plant,
+            self.required_plant(),
             cables,
             self.gravity_m_s2,
             seed,
@@ -147,9 +153,26 @@ class CableRig(Rig):
         devices = self.required_devices('emulated')
         assert isinstance(devices, CableDevices)
         return EmulatedCableArm(
-            self.simulated_arm(seed), self.plant.stepper.step_m, devices.steppers.motors
+            self.simulated_arm(seed),
+            self.required_plant('emulated').stepper.step_m,
+            devices.steppers.motors,
         )
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
+        if self.plant is None:
+            return tuple(section.cable_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)
+
+    def outline(self) -> Outline:
+        """Return the arcs, and links with mass where there is a plant that knows it."""
+        bodies = () if self.plant is None else self.plant.sections
+        jointed = tuple(
+            JointedSection(
+                config,
+                body,
+                min(a.max_speed_m_s for a in self.actuators if a.section == config.name),
+            )
+            for config, body in zip(self.sections, bodies)
+        )
+        return Outline(self.body_radii_m(), self.mechanics(), jointed)

@@ -15,8 +15,6 @@ PERMIT_RATE_HZ = 50.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
 STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
 
-Check = Callable[[Any], Iterator[Problem]]
-
 
 class InconsistentRigError(ValueError):
     """Carries the problems of a rig whose fields are right one by one."""
@@ -27,33 +25,49 @@ class InconsistentRigError(ValueError):
 
 
 @dataclass(frozen=True)
-class _Registered:
-    needs: frozenset[str]
-    kind: str | None
-    run: Check
-
-
-_CHECKS: list[_Registered] = []
-
-
-def check(*needs: str, kind: str | None = None) -> Callable[[Check], Check]:
-    """Register a check that needs these top-level fields, of one kind of arm (None: of all)."""
-
-    def register(function: Check) -> Check:
-        _CHECKS.append(_Registered(frozenset(needs), kind, function))
-        return function
-
-    return register
-
-
-def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> list[Problem]:
+class Check:
     """
-    Run all checks whose top-level fields are available (None: all of them).
+    A rule between top-level fields of a rig.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        Fields it looks at: it runs where they are valid by themselves and not left out.
+    run : callable
+        Takes the rig, or any object with these fields as attributes, and yields problems.
+
+    """
+
+    needs: frozenset[str]
+    run: Callable[[Any], Iterator[Problem]]
+
+
+def check(*needs: str) -> Callable[[Callable[[Any], Iterator[Problem]]], Check]:
+    """Make a check of a function, which needs these top-level fields."""
+    return lambda function: Check(frozenset(needs), function)
+
+
+def checks_in(module: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Return the checks that a module (its `globals()`) defines, in their order."""
+    return tuple(
+        value
+        for value in module.values()
+        if isinstance(value, Check) and value.run.__module__ == module['__name__']
+    )
+
+
+def find_inconsistencies(
+    rig: Any, checks: Iterable[Check], available: Iterable[str] | None = None
+) -> list[Problem]:
+    """
+    Run the checks whose fields are available (None: all of them) and not left out.
 
     Parameters
     ----------
     rig : Rig, or any object with the available fields as attributes
         What to look at.
+    checks : iterable of Check
+        Those of its class, `CHECKS`.
     available : iterable of str, optional
         Names of the fields that are valid by themselves.
 
@@ -61,10 +75,10 @@ def find_inconsistencies(rig: Any, available: Iterable[str] | None = None) -> li
     have = None if available is None else frozenset(available)
     return [
         problem
-        for registered in _CHECKS
-        if registered.kind in (None, getattr(rig, 'kind', None))
-        if have is None or registered.needs <= have
-        for problem in registered.run(rig)
+        for check in checks
+        if have is None or check.needs <= have
+        if all(getattr(rig, field) is not None for field in check.needs)
+        for problem in check.run(rig)
     ]
 
 
@@ -162,6 +176,31 @@ def _plant_time_step(rig: Any) -> Iterator[Problem]:
 # -- timing -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Stated:
+    """A value, and the field that states it."""
+
+    field: str
+    value: float
+
+
+def pose_sensors(rig: Any) -> list[tuple[str, Any]]:
+    """Return the sensor as the controller takes it, and as simulated where there is a plant."""
+    plant = getattr(rig, 'plant', None)
+    sensors = [('feedback', rig.feedback)]
+    return sensors if plant is None else [*sensors, ('plant.mocap', plant.mocap)]
+
+
+def latest_poses(rig: Any) -> Stated:
+    """Return the longest delay of measured poses [s]."""
+    return _largest(rig, 'delay_s')
+
+
+def _largest(rig: Any, field: str) -> Stated:
+    stated = [Stated(f'{name}.{field}', getattr(s, field)) for name, s in pose_sensors(rig)]
+    return max(stated, key=lambda one: one.value)  # of equals the first: the controller's
+
+
 @check('feedback', 'tracker')
 def _feedback_rate(rig: Any) -> Iterator[Problem]:
     feedback, tracker = rig.feedback.rate_hz, rig.tracker.rate_hz
@@ -174,17 +213,32 @@ def _feedback_rate(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('feedback', 'tracker', 'plant')
+@check('tracker')
+def _controller(rig: Any) -> Iterator[Problem]:
+    from softarm_ros.rigs.controller_choice import controller_problems
+
+    yield from controller_problems(rig.tracker)
+
+
+@check('feedback', 'tracker')
 def _loop_gain(rig: Any) -> Iterator[Problem]:
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + rig.plant.mocap.delay_s
+    latest = latest_poses(rig)
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest.value
     limit = STABLE_GAIN_TIMES_DELAY / delay
-    if rig.tracker.feedback_gain_1_s >= limit:
+    gain = feedback_gain_1_s(rig.tracker)
+    if gain >= limit:
         yield Problem(
             ('tracker', 'feedback_gain_1_s'),
             f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
-            '(both periods and plant.mocap.delay_s) the loop oscillates',
-            f'{rig.tracker.feedback_gain_1_s:g}',
+            f'(both periods and {latest.field}) the loop oscillates',
+            f'{gain:g}',
         )
+
+
+def feedback_gain_1_s(tracker: Any) -> float:
+    """Return the gain of the controller, 0 where it has none or no number stands there."""
+    gain = tracker.of_controller.get('feedback_gain_1_s', 0.0)
+    return float(gain) if isinstance(gain, int | float) else 0.0
 
 
 def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Problem]:
@@ -196,41 +250,51 @@ def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Pr
         )
 
 
-@check('supervisor', 'feedback', 'plant')
+@check('supervisor', 'feedback')
 def _feedback_timeout(rig: Any) -> Iterator[Problem]:
     timeout, rate = rig.supervisor.feedback_timeout_s, rig.feedback.rate_hz
-    why = f'two periods of feedback.rate_hz = {rate:g}, else one lost pose stops the arm'
-    yield from _timeout('feedback_timeout_s', timeout, 2.0 / rate, why)
-    mocap = rig.plant.mocap
-    simulated = mocap.delay_s + 2.0 / mocap.rate_hz
-    why = 'plant.mocap.delay_s and two periods of plant.mocap.rate_hz'
-    if timeout > 2.0 / rate:
-        yield from _timeout('feedback_timeout_s', timeout, simulated, why)
-    if mocap.dropout_probability > 0.0 and timeout > simulated:
+    if timeout <= 2.0 / rate:
+        why = f'two periods of feedback.rate_hz = {rate:g}, else one lost pose stops the arm'
+        yield from _timeout('feedback_timeout_s', timeout, 2.0 / rate, why)
+        return
+    for source, sensor in pose_sensors(rig):
+        why = f'{source}.delay_s and two periods of {source}.rate_hz'
+        shortest = sensor.delay_s + 2.0 / sensor.rate_hz
+        if timeout <= shortest:
+            yield from _timeout('feedback_timeout_s', timeout, shortest, why)
+            return
+
+
+@check('supervisor', 'plant')
+def _drop_outs(rig: Any) -> Iterator[Problem]:
+    timeout, mocap = rig.supervisor.feedback_timeout_s, rig.plant.mocap
+    if mocap.dropout_probability > 0.0 and timeout > mocap.delay_s + 2.0 / mocap.rate_hz:
         why = 'five times plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm'
         yield from _timeout('feedback_timeout_s', timeout, 5.0 * mocap.dropout_duration_s, why)
 
 
-@check('supervisor', 'feedback', 'plant')
+@check('supervisor', 'feedback')
 def _feedback_age(rig: Any) -> Iterator[Problem]:
-    delay, rate = rig.plant.mocap.delay_s, rig.feedback.rate_hz
-    why = f'plant.mocap.delay_s = {delay:g} and two periods of feedback.rate_hz = {rate:g}'
-    age, shortest = rig.supervisor.feedback_watch.max_age_s, delay + 2.0 / rate
+    latest, rate = latest_poses(rig), rig.feedback.rate_hz
+    why = f'{latest.field} = {latest.value:g} and two periods of feedback.rate_hz = {rate:g}'
+    age, shortest = rig.supervisor.feedback_watch.max_age_s, latest.value + 2.0 / rate
     if rig.supervisor.feedback_timeout_s > shortest:  # else that is the mistake
         yield from _timeout('feedback_watch.max_age_s', age, shortest, why)
 
 
-@check('supervisor', 'plant')
+@check('supervisor', 'feedback')
 def _frozen_resolution(rig: Any) -> Iterator[Problem]:
-    noise = rig.plant.mocap.position_noise_m
     resolution = rig.supervisor.feedback_watch.frozen_resolution_m
-    if noise > 0.0 and resolution >= 0.1 * noise:
-        yield Problem(
-            ('supervisor', 'feedback_watch', 'frozen_resolution_m'),
-            f'expected less than {0.1 * noise:g}: a tenth of plant.mocap.position_noise_m, '
-            'else a sound sensor seems frozen',
-            f'{resolution:g}',
-        )
+    for source, sensor in pose_sensors(rig):
+        noise = sensor.position_noise_m
+        if noise > 0.0 and resolution >= 0.1 * noise:
+            yield Problem(
+                ('supervisor', 'feedback_watch', 'frozen_resolution_m'),
+                f'expected less than {0.1 * noise:g}: a tenth of {source}.position_noise_m, '
+                'else a sound sensor seems frozen',
+                f'{resolution:g}',
+            )
+            return
 
 
 @check('supervisor', 'actuators')
@@ -267,12 +331,12 @@ def _state_timeout(rig: Any) -> Iterator[Problem]:
     yield from _timeout('state_timeout_s', rig.supervisor.state_timeout_s, 2.0 / rate, why)
 
 
-@check('supervisor', 'plant')
+@check('supervisor', 'feedback')
 def _pose_jump(rig: Any) -> Iterator[Problem]:
-    noise = rig.plant.mocap.position_noise_m
-    why = f'ten times plant.mocap.position_noise_m = {noise:g}, else noise stops the arm'
+    noisiest = _largest(rig, 'position_noise_m')
+    why = f'ten times {noisiest.field} = {noisiest.value:g}, else noise stops the arm'
     jump = rig.supervisor.max_pose_jump_m
-    yield from _timeout('max_pose_jump_m', jump, 10.0 * noise, why)
+    yield from _timeout('max_pose_jump_m', jump, 10.0 * noisiest.value, why)
 
 
 # -- trajectories -----------------------------------------------------------------------------
@@ -300,3 +364,7 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
                 'feedback.rate_hz, else the motion itself is taken for a jump',
                 f'{trajectory.speed:g}',
             )
+
+
+# Of every rig, whatever the arm.
+CHECKS = checks_in(globals())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from softarm_ros.geometry.configs import ConfigBlock
@@ -27,15 +24,3 @@ class Devices(ConfigBlock):
     def names(self) -> tuple[DeviceName, ...]:
         """Devices that this rig has, in the order to start their nodes."""
         return tuple(name for name in DEVICE_NAMES if getattr(self, name, None) is not None)
-
-
-def ros_domain() -> int:
-    """Return the ROS domain of this process."""
-    text = os.environ.get('ROS_DOMAIN_ID', '').strip()
-    return int(text) if text.isdigit() else 0
-
-
-def run_path(rig: str, suffix: str) -> Path:
-    """Return a path of one user's runs of a rig in this ROS domain."""
-    name = f'softarm-{os.getuid()}-domain{ros_domain()}-{rig}.{suffix}'
-    return Path(tempfile.gettempdir()) / name

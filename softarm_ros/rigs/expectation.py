@@ -25,9 +25,14 @@ class SchemaTree:
         self._root = root
         self._definitions: dict[str, Schema] = root.get('$defs', {})
 
+    @property
+    def root(self) -> Schema:
+        """The schema of the whole document."""
+        return self.resolve(self._root)
+
     def expected(self, path: FieldPath, document: YamlDocument) -> str:
         """Return what is expected at a path, such as 'a number > 0'."""
-        return self._words(self._at(path, document))
+        return self.words(self._at(path, document))
 
     def description(self, path: FieldPath, document: YamlDocument) -> str:
         """Return the description of the field at a path, or ''."""
@@ -43,7 +48,8 @@ class SchemaTree:
         schema = self._at(path, document)
         return [str(c) for c in self._choices(schema)]
 
-    def _resolve(self, schema: Schema) -> Schema:
+    def resolve(self, schema: Schema) -> Schema:
+        """Return a schema without references, and without the nothing that it may be."""
         while True:
             # What may be left out is, where it is given, the other member of the union.
             given = [s for s in schema.get('anyOf', []) if s.get('type') != 'null']
@@ -55,7 +61,7 @@ class SchemaTree:
                 return schema
 
     def _at(self, path: FieldPath, document: YamlDocument) -> Schema:
-        schema = self._resolve(self._root)
+        schema = self.root
         for depth, part in enumerate(path):
             schema = self._member(schema, path[:depth], part, document)
             schema = self._child(schema, part)
@@ -71,7 +77,7 @@ class SchemaTree:
                 child = schema.get('additionalProperties') or schema.get('patternProperties', {})
                 if 'patternProperties' in schema:
                     child = next(iter(schema['patternProperties'].values()))
-        return self._resolve(child) if isinstance(child, dict) else {}
+        return self.resolve(child) if isinstance(child, dict) else {}
 
     def _member(
         self, schema: Schema, path: FieldPath, part: str | int | None, document: YamlDocument
@@ -84,14 +90,15 @@ class SchemaTree:
             return {'properties': {'type': {'enum': list(mapping)}}}
         block = document.value_at(path)
         tag = block.get('type') if isinstance(block, dict) else None
-        return self._resolve({'$ref': mapping[tag]}) if tag in mapping else schema
+        return self.resolve({'$ref': mapping[tag]}) if tag in mapping else schema
 
     @staticmethod
     def _choices(schema: Schema) -> list[Any]:
         return [schema['const']] if 'const' in schema else list(schema.get('enum', []))
 
-    def _words(self, schema: Schema) -> str:
-        schema = self._resolve(schema)
+    def words(self, schema: Schema) -> str:
+        """Return what a schema allows, such as 'a number > 0'."""
+        schema = self.resolve(schema)
         choices = self._choices(schema)
         if choices:
             words = listed(map(str, choices)) if isinstance(choices[0], str) else str(choices[0])
@@ -131,13 +138,13 @@ class SchemaTree:
     def _list(self, schema: Schema) -> str:
         if 'prefixItems' in schema:
             items = schema['prefixItems']
-            return f'a list of {len(items)}: each {self._words(items[0])}'
+            return f'a list of {len(items)}: each {self.words(items[0])}'
         least = schema.get('minItems', 0)
         count = f' with at least {least} item{"s" if least != 1 else ""}' if least else ''
-        return f'a list{count}: each {self._words(schema.get("items", {}))}'
+        return f'a list{count}: each {self.words(schema.get("items", {}))}'
 
     def _mapping(self, schema: Schema) -> str:
         fields = list(schema.get('properties', {}))
         if fields:
             return f'a mapping of the fields {", ".join(fields)}'
-        return 'a mapping of names to ' + self._words(self._child(schema, ''))
+        return 'a mapping of names to ' + self.words(self._child(schema, ''))

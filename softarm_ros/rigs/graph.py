@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.rig_files import is_path
 from softarm_ros.rigs.schema import Rig
@@ -81,6 +80,7 @@ def graph_plan(
     state_publisher: bool = False,
     processes: str = 'one',
     rig_source: str | Path | None = None,
+    devices_folder: str | Path | None = None,
 ) -> list[NodeSpec]:
     """
     Return the nodes that drive a rig, in the order to start them.
@@ -122,6 +122,8 @@ def graph_plan(
         Whether the nodes of the loop share a process, or each node has its own.
     rig_source : str or Path, optional
         What nodes pass to `load_rig`; the rig's own file for None.
+    devices_folder : str or Path, optional
+        Where emulated devices put their addresses; for that backend alone.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def graph_plan(
     _check_choice('backend', backend, BACKENDS)
     _check_choice('processes', processes, PROCESSES)
     _check_numbers(laps, rate, seed)
-    _check_devices(rig, backend, rate, home)
+    _check_devices(rig, backend, rate, home, devices_folder)
     located = locate_trajectory(rig, trajectory)
     config = (
         load_trajectory_file(located) if isinstance(located, Path) else rig.trajectories[located]
@@ -165,7 +167,7 @@ def graph_plan(
     if backend == 'sim':
         arm = [node('plant', seed=seed, real_time_priority=priority)]
     else:
-        folder = str(run_path(rig.name, 'devices')) if backend == 'emulated' else ''
+        folder = str(devices_folder) if backend == 'emulated' else ''
         if folder:
             arm = [node('emulator', seed=seed, devices_folder=folder, real_time_priority=priority)]
         arm += [
@@ -247,14 +249,21 @@ def _check_choice(what: str, choice: str, known: tuple[str, ...]) -> None:
         raise RigError('', f'unknown {what} {choice!r}{hint}; known: {listed(known)}')
 
 
-def _check_devices(rig: Rig, backend: str, rate: float, home: bool | None) -> None:
+def _check_devices(
+    rig: Rig, backend: str, rate: float, home: bool | None, devices_folder: str | Path | None
+) -> None:
     if backend == 'sim':
+        rig.required_plant(backend)
         if home is not None:
             raise RigError('', "home: the simulated arm of backend 'sim' starts at rest")
         return
     rig.required_devices(backend)
+    if backend == 'emulated':
+        rig.required_plant(backend)
     if rate != 1.0:
         raise RigError('', f'rate = {rate:g}: devices of backend {backend!r} run in real time')
+    if backend == 'emulated' and devices_folder is None:
+        raise RigError('', "backend 'emulated': devices_folder: expected a folder")
 
 
 def _check_numbers(laps: int | None, rate: float, seed: int) -> None:

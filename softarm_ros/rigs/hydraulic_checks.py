@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import actuator_sections, check, duplicates, plant_sections
+from softarm_ros.rigs.checks import actuator_sections, check, checks_in, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem
+from softarm_ros.rigs.model_choice import model_problems
 
 CHAMBERS_PER_SECTION = 3
 MIN_SEPARATION_DEG = 10.0
-KIND = 'hydraulic'
 
 
-@check('sections', kind=KIND)
+@check('default_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'water_chambers')
+
+
+@check('sections')
 def _unique_sections(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.sections, 'sections')
 
 
-@check('sections', kind=KIND)
+@check('sections')
 def _section_geometry(rig: Any) -> Iterator[Problem]:
     for i, section in enumerate(rig.sections):
         for field, limit in (('length_m', 5.0), ('outer_radius_m', 1.0)):
@@ -34,12 +39,12 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('sections', 'actuators', kind=KIND)
+@check('sections', 'actuators')
 def _actuator_sections(rig: Any) -> Iterator[Problem]:
     yield from actuator_sections(rig)
 
 
-@check('sections', 'actuators', kind=KIND)
+@check('sections', 'actuators')
 def _chambers(rig: Any) -> Iterator[Problem]:
     if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
         return  # chambers would seem to be missing where only the name is wrong
@@ -66,7 +71,7 @@ def _chambers(rig: Any) -> Iterator[Problem]:
                 )
 
 
-@check('actuators', 'preload_Pa', kind=KIND)
+@check('actuators', 'preload_Pa')
 def _pressures(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if a.pressure_max_Pa <= a.pressure_min_Pa:
@@ -84,7 +89,7 @@ def _pressures(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'plant', kind=KIND)
+@check('actuators', 'plant')
 def _torques(rig: Any) -> Iterator[Problem]:
     most = rig.plant.drive.max_torque_N_m
     for i, a in enumerate(rig.actuators):
@@ -98,7 +103,7 @@ def _torques(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'plant', kind=KIND)
+@check('actuators', 'plant')
 def _plant_axes(rig: Any) -> Iterator[Problem]:
     count, expected = len(rig.plant.efficiency_factors), len(rig.actuators)
     if count != expected:
@@ -117,7 +122,7 @@ def _plant_axes(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('sections', 'plant', kind=KIND)
+@check('sections', 'plant')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
     compared = (
         'length_m',
@@ -131,7 +136,7 @@ def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, dict.fromkeys(compared, 2.0))
 
 
-@check('tracker', kind=KIND)
+@check('tracker')
 def _no_cables(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
@@ -139,3 +144,6 @@ def _no_cables(rig: Any) -> Iterator[Problem]:
             'expected 0: there are no cables; preload_Pa keeps the chambers filled',
             f'{rig.tracker.pretension_m:g}',
         )
+
+
+CHECKS = checks_in(globals())

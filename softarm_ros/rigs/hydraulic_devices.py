@@ -9,11 +9,10 @@ from pydantic import Field
 
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
-from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
-KIND = 'hydraulic'
 _ROUNDING = 1e-9
 # From the block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
 LOOP_DELAY_S = 0.012
@@ -29,10 +28,8 @@ class HydraulicDevices(Devices):
     daq: DaqConfig = Field(description='a pressure sensor for each actuator, of its name')
 
 
-@check('actuators', 'devices', kind=KIND)
+@check('actuators', 'devices')
 def _axes(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     names = [actuator.name for actuator in rig.actuators]
     servo = rig.devices.servo
     if list(servo.names) != names:
@@ -64,10 +61,8 @@ def _axes(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'devices', kind=KIND)
+@check('actuators', 'devices')
 def _sensors(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     actuators = {actuator.name: actuator for actuator in rig.actuators}
     inputs = rig.devices.daq.inputs
     found = [part.name for part in inputs if part.unit == 'Pa' and part.name in actuators]
@@ -101,10 +96,8 @@ def _sensors(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'plant', 'devices', kind=KIND)
+@check('actuators', 'plant', 'devices')
 def _same_drives(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     most = rig.plant.drive.max_torque_N_m
     for i, axis in enumerate(rig.devices.servo.axes):
         if axis.torque_limit_N_m > most * (1.0 + _ROUNDING):
@@ -115,10 +108,8 @@ def _same_drives(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('pressure_loop', 'devices', kind=KIND)
+@check('pressure_loop', 'devices')
 def _stable(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     loop = rig.pressure_loop
     # A block's mean is half a block old, and stands until the next.
     delay_s = rig.devices.daq.block_s + LOOP_DELAY_S
@@ -131,3 +122,6 @@ def _stable(rig: Any) -> Iterator[Problem]:
             f'{LEAST_MARGIN_DEG:g} deg, by a longer filter or less gain',
             f'{loop.filter_s:g}',
         )
+
+
+CHECKS = checks_in(globals())

@@ -11,15 +11,18 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
-from softarm_ros.geometry.configs import Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
     WATER_DENSITY_KG_M3,
     ChamberConfig,
     HydraulicSectionConfig,
     Surroundings,
 )
+from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
-from softarm_ros.rigs import hydraulic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import hydraulic_checks, hydraulic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -27,12 +30,8 @@ from softarm_ros.rigs.schema import ActuatorBase, Rig
 if TYPE_CHECKING:
     from softarm_ros.drivers.pressure_servo import PressureServo
     from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
-    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
-
-HydraulicModelName = Literal['hydraulic_statics', 'constant_curvature']
-HYDRAULIC_MODELS: tuple[HydraulicModelName, ...] = ('hydraulic_statics', 'constant_curvature')
-
 
 _TRIES_PER_SAMPLE = 20
 
@@ -55,7 +54,11 @@ class HydraulicActuatorConfig(ActuatorBase):
 class HydraulicRig(Rig):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = HYDRAULIC_MODELS
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *hydraulic_checks.CHECKS,
+        *hydraulic_devices.CHECKS,
+    )
 
     kind: Literal['hydraulic'] = 'hydraulic'
     sections: tuple[HydraulicSectionConfig, ...] = Field(
@@ -73,11 +76,13 @@ class HydraulicRig(Rig):
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
     )
-    default_model: HydraulicModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: HydraulicPlantConfig
+    plant: HydraulicPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: HydraulicDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -105,25 +110,28 @@ class HydraulicRig(Rig):
             tip_load_density_kg_m3=self.tip_load_density_kg_m3,
         )
 
-    def model(self, name: str | None = None) -> HydraulicStatics:
-        """Return the default model, or another one; `constant_curvature` knows no weight."""
-        from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    @property
+    def mechanics_name(self) -> str:
+        """Chambers of water."""
+        return 'water_chambers'
 
-        chosen = self.model_name(name)
-        surroundings = self.surroundings(WATER_DENSITY_KG_M3)
-        if chosen == 'constant_curvature':
-            surroundings = Surroundings(gravity_m_s2=(0.0, 0.0, 0.0))
+    def mechanics(self) -> WaterChambers:
+        """Return sections, chambers, what surrounds them and the pressures they take."""
         limits = self.actuator_limits()
-        return HydraulicStatics(
+        return WaterChambers(
             self.sections,
             self.chambers(),
-            surroundings,
+            self.surroundings(WATER_DENSITY_KG_M3),
             limits.position_min,
             limits.position_max,
             self.preload_Pa,
-            1 if chosen == 'constant_curvature' else self.segments_per_section,
-            chosen,
         )
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model, those of the statics from this file."""
+        if part.config is HydraulicStaticsSettings:
+            return HydraulicStaticsSettings(segments_per_section=self.segments_per_section)
+        return super().model_settings(part)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
@@ -175,17 +183,23 @@ class HydraulicRig(Rig):
                 break
         return np.array(found).reshape(len(found), -1)
 
+    def required_plant(self, backend: str = 'sim') -> HydraulicPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> HydraulicPlant:
         """Return the plant, with an axis per actuator."""
         from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
         return HydraulicPlant(
-            self.plant,
+            self.required_plant(),
             self.chambers(),
             [a.torque_per_pressure_N_m_Pa for a in self.actuators],
             self.pressure_loop,
             np.full(len(self.actuators), self.preload_Pa),
-            self.surroundings(self.plant.water.density_kg_m3),
+            self.surroundings(self.required_plant().water.density_kg_m3),
             seed,
         )
 
@@ -217,4 +231,4 @@ class HydraulicRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in (self.plant or self).sections)

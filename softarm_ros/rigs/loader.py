@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from softarm_ros.rigs.controller_choice import fitting
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError
 from softarm_ros.rigs.kinds import kind_of
 from softarm_ros.rigs.rig_files import RigInfo, find_rig, find_share_folder, list_rigs
@@ -34,7 +35,8 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
 
     """
     path = find_rig(name_or_path)
-    document = apply_settings(read_yaml(path), settings)
+    file = read_yaml(path)
+    document = fitting(apply_settings(file, settings), file)
     rig: Rig = validate_document(kind_of(document), document, strip_trajectory_type)
     return rig.with_source(path.resolve(), settings)
 

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from softarm_ros.models.minimum_energy.muscles import muscle_names
-from softarm_ros.rigs.checks import check, only_in_air, same_arm
+from softarm_ros.rigs.checks import check, checks_in, only_in_air, same_arm
 from softarm_ros.rigs.errors import Problem
+from softarm_ros.rigs.model_choice import model_problems
 
 
-@check('modules', 'actuators', kind='muscle')
+@check('default_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'muscles')
+
+
+@check('modules', 'actuators')
 def _muscles(rig: Any) -> Iterator[Problem]:
     names = muscle_names(rig.modules.modules)
     count = len(rig.actuators)
@@ -27,7 +33,7 @@ def _muscles(rig: Any) -> Iterator[Problem]:
             yield Problem(('actuators', i, 'name'), message, repr(actuator.name))
 
 
-@check('modules', 'actuators', 'valves', kind='muscle')
+@check('modules', 'actuators', 'valves')
 def _ranges(rig: Any) -> Iterator[Problem]:
     table_low, table_high = rig.valves.range_m
     low = max(rig.modules.min_length_m, table_low)
@@ -47,7 +53,7 @@ def _ranges(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('modules', 'backbone', 'actuators', kind='muscle')
+@check('modules', 'backbone', 'actuators')
 def _room(rig: Any) -> Iterator[Problem]:
     neutral = rig.backbone.length_m / rig.modules.modules
     for i, a in enumerate(rig.actuators):
@@ -61,13 +67,13 @@ def _room(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('modules', 'intervals', kind='muscle')
+@check('modules', 'intervals')
 def _intervals(rig: Any) -> Iterator[Problem]:
     if rig.intervals % rig.modules.modules:
         yield Problem(('intervals',), _multiple(rig), f'{rig.intervals}')
 
 
-@check('modules', 'plant', kind='muscle')
+@check('modules', 'plant')
 def _plant_intervals(rig: Any) -> Iterator[Problem]:
     if rig.plant.intervals % rig.modules.modules:
         yield Problem(('plant', 'intervals'), _multiple(rig), f'{rig.plant.intervals}')
@@ -77,7 +83,7 @@ def _multiple(rig: Any) -> str:
     return f'expected a multiple of modules.modules = {rig.modules.modules}: disks lie on nodes'
 
 
-@check('valves', 'plant', kind='muscle')
+@check('valves', 'plant')
 def _guard(rig: Any) -> Iterator[Problem]:
     relays = rig.plant.relays
     needed = relays.longest_delay_s - relays.shortest_delay_s
@@ -91,7 +97,7 @@ def _guard(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('valves', 'actuators', kind='muscle')
+@check('valves', 'actuators')
 def _valve_speed(rig: Any) -> Iterator[Problem]:
     table = rig.valves.table()
     for i, a in enumerate(rig.actuators):
@@ -110,7 +116,7 @@ def _valve_speed(rig: Any) -> Iterator[Problem]:
                 )
 
 
-@check('backbone', 'modules', 'plant', kind='muscle')
+@check('backbone', 'modules', 'plant')
 def _same_arm(rig: Any) -> Iterator[Problem]:
     known, real = rig.backbone, rig.plant.backbone
     pairs: list[tuple[tuple[str, ...], float, float, float]] = [
@@ -128,12 +134,22 @@ def _same_arm(rig: Any) -> Iterator[Problem]:
         yield from same_arm(path, value, reference, factor)
 
 
-@check('medium', kind='muscle')
+@check('tracker')
+def _no_cables(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'expected 0: commands are lengths of muscles, which a longer one loosens',
+            f'{rig.tracker.pretension_m:g}',
+        )
+
+
+@check('medium')
 def _medium(rig: Any) -> Iterator[Problem]:
     yield from only_in_air(rig, 'muscle arms')
 
 
-@check('backbone', 'modules', 'trajectories', kind='muscle')
+@check('backbone', 'modules', 'trajectories')
 def _within_length(rig: Any) -> Iterator[Problem]:
     # Farther points are refused by the model; told here with the field.
     for name, trajectory in rig.trajectories.items():
@@ -145,3 +161,6 @@ def _within_length(rig: Any) -> Iterator[Problem]:
                     f'expected within backbone.length_m = {rig.backbone.length_m:g} of the base',
                     '[' + ', '.join(f'{v:g}' for v in point) + ']',
                 )
+
+
+CHECKS = checks_in(globals())

@@ -10,7 +10,7 @@ from pydantic import Field
 from softarm_ros.drivers.messages import WATCHDOG_S
 from softarm_ros.drivers.muscle_lengths import TICK_S
 from softarm_ros.drivers.valve_config import ValveBoardConfig
-from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
@@ -25,10 +25,8 @@ class MuscleDevices(Devices):
     valves: ValveBoardConfig = Field(description='the board that times the valves')
 
 
-@check('actuators', 'devices', kind='muscle')
+@check('actuators', 'devices')
 def _outputs(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     pairs, muscles = len(rig.devices.valves.pairs), len(rig.actuators)
     if pairs != muscles:
         yield Problem(
@@ -38,10 +36,8 @@ def _outputs(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('valves', 'devices', kind='muscle')
+@check('valves', 'devices')
 def _times_of_the_board(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     if rig.valves.longest_pulse_s > WATCHDOG_S:
         yield Problem(
             ('valves', 'longest_pulse_s'),
@@ -63,3 +59,6 @@ def _times_of_the_board(rig: Any) -> Iterator[Problem]:
                 'expected whole milliseconds, the ticks of the board',
                 f'{TICK_S * ticks:g}',
             )
+
+
+CHECKS = checks_in(globals())

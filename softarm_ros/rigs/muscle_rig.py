@@ -11,10 +11,13 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.geometry.configs import Positive
+from softarm_ros.geometry.configs import ConfigBlock, Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
+from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
-from softarm_ros.rigs import muscle_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import muscle_checks, muscle_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.muscle_devices import MuscleDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
@@ -22,10 +25,10 @@ from softarm_ros.rigs.schema import ActuatorBase, Rig
 if TYPE_CHECKING:
     from softarm_ros.drivers.muscle_valves import MuscleValves
     from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
     from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
-MuscleModelName = Literal['minimum_energy']
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
 # would curl the arm into itself, and weight adds to it.
 _DRAWN_SHARE = 0.25
@@ -44,7 +47,11 @@ class MuscleConfig(ActuatorBase):
 class MuscleRig(Rig):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = ('minimum_energy',)
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *muscle_checks.CHECKS,
+        *muscle_devices.CHECKS,
+    )
 
     kind: Literal['muscle'] = 'muscle'
     backbone: BackboneConfig
@@ -52,12 +59,14 @@ class MuscleRig(Rig):
     intervals: int = Field(
         default=40, ge=4, le=200, description='of the backbone in the model, a multiple of modules'
     )
-    default_model: MuscleModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[MuscleConfig, ...] = Field(
         min_length=3, description='three per module, from base to tip'
     )
     valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
-    plant: PamPlantConfig
+    plant: PamPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: MuscleDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -67,14 +76,27 @@ class MuscleRig(Rig):
         """Names of the modules from base to tip."""
         return tuple(f'module_{t + 1}' for t in range(self.modules.modules))
 
-    def model(self, name: str | None = None) -> MinimumEnergyArm:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    @property
+    def mechanics_name(self) -> str:
+        """Muscles along a backbone."""
+        return 'muscles'
 
-        self.model_name(name)
-        return MinimumEnergyArm(
-            self.backbone, self.modules, self.intervals, self.gravity_m_s2, self.tip_load_kg
-        )
+    def mechanics(self) -> MuscleModules:
+        """Return backbone, modules and what weighs."""
+        return MuscleModules(self.backbone, self.modules, self.gravity_m_s2, self.tip_load_kg)
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model, those of minimum energy from this file."""
+        if part.config is MinimumEnergySettings:
+            return self._settings_of_muscles()
+        return super().model_settings(part)
+
+    def _settings_of_muscles(self) -> MinimumEnergySettings:
+        return MinimumEnergySettings(intervals=self.intervals)
+
+    def muscle_model(self) -> MinimumEnergyArm:
+        """Return what knows the tensions of the muscles, by which valves are timed."""
+        return minimum_energy(self._settings_of_muscles(), self.mechanics())
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all muscles, arrays (m,) in m, m/s, m/s^2."""
@@ -116,13 +138,19 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
+    def required_plant(self, backend: str = 'sim') -> PamPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> MuscleArmPlant:
         """Return the plant, homed: vented, hanging straight."""
         from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
-        model = self.model()
+        model = self.muscle_model()
         return MuscleArmPlant(
-            self.plant,
+            self.required_plant(),
             self.valves,
             model.rest_configuration,
             self.actuator_names,
@@ -137,7 +165,7 @@ class MuscleRig(Rig):
         from softarm_ros.drivers.muscle_valves import MuscleValves
 
         assert isinstance(devices, MuscleDevices)
-        model = self.model()
+        model = self.muscle_model()
         return MuscleValves(
             devices.valves,
             self.valves,

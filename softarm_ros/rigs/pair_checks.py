@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.models.config import PAIRED_MODEL_NAMES, CableConfig
-from softarm_ros.rigs.checks import check
+from softarm_ros.models.config import CableConfig
+from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.model_choice import model_problems
 
 ANGULAR_UNITS = ('deg', 'rad')
 
@@ -15,6 +16,11 @@ ANGULAR_UNITS = ('deg', 'rad')
 def is_paired(rig: Any) -> bool:
     """Return whether the motors of a cable-driven rig wind pairs."""
     return any(actuator.pair for actuator in rig.actuators)
+
+
+def mechanics_name(rig: Any) -> str:
+    """Return what the models of a cable-driven rig are built on."""
+    return 'cable_pairs' if is_paired(rig) else 'cables'
 
 
 def _cables(rig: Any) -> tuple[CableConfig, ...]:
@@ -26,7 +32,7 @@ def _cables(rig: Any) -> tuple[CableConfig, ...]:
     )
 
 
-@check('actuators', kind='cable_driven')
+@check('actuators')
 def _all_or_none(rig: Any) -> Iterator[Problem]:
     if not is_paired(rig):
         return
@@ -45,7 +51,7 @@ def _all_or_none(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('sections', 'actuators', kind='cable_driven')
+@check('sections', 'actuators')
 def _bends(rig: Any) -> Iterator[Problem]:
     names = [s.name for s in rig.sections]
     for i, a in enumerate(rig.actuators):
@@ -62,7 +68,7 @@ def _bends(rig: Any) -> Iterator[Problem]:
             seen.add(bend.section)
 
 
-@check('sections', 'actuators', kind='cable_driven')
+@check('sections', 'actuators')
 def _bends_are_independent(rig: Any) -> Iterator[Problem]:
     names = {s.name for s in rig.sections}
     whole = all(a.section in names for a in rig.actuators) and all(
@@ -81,17 +87,12 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
         yield Problem(('actuators',), str(error))
 
 
-@check('actuators', 'default_model', kind='cable_driven')
+@check('actuators', 'default_model')
 def _model(rig: Any) -> Iterator[Problem]:
-    if is_paired(rig) and rig.default_model not in PAIRED_MODEL_NAMES:
-        yield Problem(
-            ('default_model',),
-            f'expected {listed(PAIRED_MODEL_NAMES)}: no other model knows pairs of cables',
-            repr(rig.default_model),
-        )
+    yield from model_problems(rig.default_model, mechanics_name(rig))
 
 
-@check('actuators', 'tracker', kind='cable_driven')
+@check('actuators', 'tracker')
 def _pretension(rig: Any) -> Iterator[Problem]:
     if is_paired(rig) and rig.tracker.pretension_m != 0.0:
         yield Problem(
@@ -101,7 +102,7 @@ def _pretension(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('sections', 'actuators', kind='cable_driven')
+@check('sections', 'actuators')
 def _only_pairs(rig: Any) -> Iterator[Problem]:
     if is_paired(rig):
         return
@@ -123,7 +124,7 @@ def _only_pairs(rig: Any) -> Iterator[Problem]:
             yield Problem(('actuators', i, 'bends'), 'expected none: only pairs have them')
 
 
-@check('actuators', 'plant', kind='cable_driven')
+@check('actuators', 'plant')
 def _plant_of_pairs(rig: Any) -> Iterator[Problem]:
     plant, count = rig.plant, len(rig.actuators)
     if plant.zero_offset_m and len(plant.zero_offset_m) != count:
@@ -155,7 +156,7 @@ def _plant_of_pairs(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('plant', kind='cable_driven')
+@check('plant')
 def _passing_inside(rig: Any) -> Iterator[Problem]:
     for i, s in enumerate(rig.plant.sections):
         if s.passing_radius_m >= s.outer_radius_m:
@@ -167,7 +168,7 @@ def _passing_inside(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('recording', 'actuators', 'sections', kind='cable_driven')
+@check('recording', 'actuators', 'sections')
 def _recording(rig: Any) -> Iterator[Problem]:
     recording = rig.recording
     if recording is None:
@@ -196,3 +197,6 @@ def _recording(rig: Any) -> Iterator[Problem]:
                     ('actuators', i, 'pulley_radius_m'),
                     f'missing; recording.command_unit is {recording.command_unit!r}',
                 )
+
+
+CHECKS = checks_in(globals())

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import check, duplicates, plant_sections
+from softarm_ros.rigs.checks import check, checks_in, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem, listed
+from softarm_ros.rigs.model_choice import model_problems
 
-KIND = 'pneumatic'
 _WATER_KG_M3 = 998.0
 
 
-@check('sections', kind=KIND)
+@check('default_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'air_chambers')
+
+
+@check('sections')
 def _unique_sections(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.sections, 'sections')
 
 
-@check('sections', 'actuators', kind=KIND)
+@check('sections', 'actuators')
 def _chambers(rig: Any) -> Iterator[Problem]:
     names = [f'{s.name}_chamber_{j}' for s in rig.sections for j in (1, 2, 3)]
     found = [a.name for a in rig.actuators]
@@ -31,7 +36,7 @@ def _chambers(rig: Any) -> Iterator[Problem]:
             yield Problem(('actuators', i, 'name'), f'expected {wanted!r}', repr(name))
 
 
-@check('sections', 'actuators', kind=KIND)
+@check('sections', 'actuators')
 def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
     curves = [
         curve for s in rig.sections for curve in (s.curves * 3 if len(s.curves) == 1 else s.curves)
@@ -45,7 +50,17 @@ def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'plant', kind=KIND)
+@check('tracker')
+def _no_cables(rig: Any) -> Iterator[Problem]:
+    if rig.tracker.pretension_m != 0.0:
+        yield Problem(
+            ('tracker', 'pretension_m'),
+            'expected 0: there are no cables, commands are pressures',
+            f'{rig.tracker.pretension_m:g}',
+        )
+
+
+@check('actuators', 'plant')
 def _regulators(rig: Any) -> Iterator[Problem]:
     regulators = rig.plant.regulators
     for field in ('gain', 'offset_Pa'):
@@ -65,12 +80,12 @@ def _regulators(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('sections', 'plant', kind=KIND)
+@check('sections', 'plant')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, {'bending_length_m': 2.0, 'chamber_radius_m': 2.0})
 
 
-@check('gripper', kind=KIND)
+@check('gripper')
 def _gripper(rig: Any) -> Iterator[Problem]:
     if rig.gripper.open_pressure_Pa >= rig.gripper.close_pressure_Pa:
         yield Problem(
@@ -81,7 +96,7 @@ def _gripper(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('gripper', 'medium', 'tip_load_kg', kind=KIND)
+@check('gripper', 'medium', 'tip_load_kg')
 def _floating(rig: Any) -> Iterator[Problem]:
     heavy = rig.gripper.mass_kg + rig.tip_load_kg - _WATER_KG_M3 * rig.gripper.volume_m3
     if rig.medium == 'water' and heavy < 0.0:
@@ -93,7 +108,7 @@ def _floating(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('default_model', 'tip_load_kg', kind=KIND)
+@check('default_model', 'tip_load_kg')
 def _load_known(rig: Any) -> Iterator[Problem]:
     if rig.default_model == 'constant_curvature' and rig.tip_load_kg > 0.0:
         yield Problem(
@@ -101,3 +116,6 @@ def _load_known(rig: Any) -> Iterator[Problem]:
             "expected 0 with default_model 'constant_curvature', which knows no weight",
             f'{rig.tip_load_kg:g}',
         )
+
+
+CHECKS = checks_in(globals())

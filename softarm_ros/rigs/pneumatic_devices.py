@@ -11,11 +11,10 @@ from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper import require_channels as require_gripper_channels
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
 from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX, require_channels
-from softarm_ros.rigs.checks import check
+from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
-KIND = 'pneumatic'
 UNIT = 'Pa'
 
 
@@ -30,10 +29,8 @@ class PneumaticDevices(Devices):
     gripper: GripperDriveConfig | None = Field(default=None, description='none without it')
 
 
-@check('actuators', 'devices', kind=KIND)
+@check('actuators', 'devices')
 def _channels(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     daq, names = rig.devices.daq, [actuator.name for actuator in rig.actuators]
     streamed = [part.name for part in daq.streamed]
     try:
@@ -49,10 +46,8 @@ def _channels(rig: Any) -> Iterator[Problem]:
                 )
 
 
-@check('actuators', 'play_compensation', 'devices', kind=KIND)
+@check('actuators', 'play_compensation', 'devices')
 def _ranges(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None:
-        return
     daq = rig.devices.daq
     most = {actuator.name: actuator.pressure_max_Pa for actuator in rig.actuators}
     for i, part in enumerate(daq.outputs):
@@ -91,9 +86,9 @@ def _ranges(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('gripper', 'devices', kind=KIND)
+@check('gripper', 'devices')
 def _gripper(rig: Any) -> Iterator[Problem]:
-    if rig.devices is None or rig.devices.gripper is None:
+    if rig.devices.gripper is None:
         return
     gripper = rig.devices.gripper
     try:
@@ -111,3 +106,6 @@ def _gripper(rig: Any) -> Iterator[Problem]:
                 f'expected {wanted:g} as in gripper.{field}, which tasks use',
                 f'{found:g}',
             )
+
+
+CHECKS = checks_in(globals())

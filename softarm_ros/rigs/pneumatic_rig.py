@@ -13,19 +13,19 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
-from softarm_ros.rigs import pneumatic_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import pneumatic_checks, pneumatic_devices
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
     from softarm_ros.rigs.devices import Devices
 
-MODEL_NAMES = ('angle_correction', 'constant_curvature')
 WATER_KG_M3 = 998.0
 
 
@@ -49,7 +49,11 @@ class PneumaticGripperConfig(GripperConfig):
 class PneumaticRig(Rig):
     """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = MODEL_NAMES
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *pneumatic_checks.CHECKS,
+        *pneumatic_devices.CHECKS,
+    )
 
     kind: Literal['pneumatic'] = 'pneumatic'
     sections: tuple[ChamberSectionConfig, ...] = Field(
@@ -57,14 +61,16 @@ class PneumaticRig(Rig):
     )
     mount: MountConfig = Field(description='soft part at the base of every section, which sags')
     gripper: PneumaticGripperConfig
-    default_model: Literal['angle_correction', 'constant_curvature']
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ChamberConfig, ...] = Field(
         min_length=3, description='three a section, in the order of every actuation vector'
     )
     play_compensation: PlayCompensationConfig = Field(
         default=PlayCompensationConfig(), description='of the regulators, by their driver'
     )
-    plant: PneumaticPlantConfig
+    plant: PneumaticPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     devices: PneumaticDevices | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
@@ -74,17 +80,15 @@ class PneumaticRig(Rig):
         """Names of the sections from base to tip."""
         return tuple(section.name for section in self.sections)
 
-    def model(self, name: str | None = None) -> ArmModel:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-        from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+    @property
+    def mechanics_name(self) -> str:
+        """Chambers of air."""
+        return 'air_chambers'
 
-        wanted = self.model_name(name)
-        if wanted == 'constant_curvature':
-            rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in self.sections]
-            return ChamberArm(PneumaticArm(rigid), wanted)
+    def mechanics(self) -> AirChambers:
+        """Return sections, mounts and what weighs at the tip."""
         density = WATER_KG_M3 if self.medium == 'water' else 0.0
-        arm = PneumaticArm(
+        return AirChambers(
             self.sections,
             self.mount,
             self.gravity_m_s2,
@@ -92,7 +96,6 @@ class PneumaticRig(Rig):
             tip_mass_kg=self.gripper.mass_kg + self.tip_load_kg - density * self.gripper.volume_m3,
             tip_offset_m=self.gripper.centre_m,
         )
-        return ChamberArm(arm, wanted)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
@@ -114,13 +117,19 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
+    def required_plant(self, backend: str = 'sim') -> PneumaticPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> PneumaticPlant:
         """Return the plant."""
         from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 
         in_water = self.medium == 'water'
         return PneumaticPlant(
-            self.plant,
+            self.required_plant(),
             self.gravity_m_s2,
             seed,
             in_water,
@@ -158,4 +167,6 @@ class PneumaticRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
+        if self.plant is None:
+            return tuple(section.chamber_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)

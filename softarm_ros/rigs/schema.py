@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -14,8 +14,13 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
+from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
-from softarm_ros.rigs.errors import RigError, did_you_mean, listed
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.model_choice import models_of, why_no_model
+from softarm_ros.rigs.outline import Outline
+from softarm_ros.rigs.part_registry import find_part, kinds_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.plant import Plant
 
@@ -42,11 +48,13 @@ class ActuatorBase(ConfigBlock):
 class FeedbackConfig(ConfigBlock):
     """Where the measured tip pose comes from."""
 
-    kind: Literal['mocap', 'stereo', 'em_tracker'] = Field(
-        default='mocap',
-        description='motion capture, two cameras, or an electromagnetic tracker at the tip',
-    )
     rate_hz: Positive = Field(description='how often poses arrive')
+    delay_s: NonNegative = Field(
+        default=0.01, description='from the exposure of a pose to its arrival'
+    )
+    position_noise_m: NonNegative = Field(
+        default=2.0e-4, description='standard deviation of each coordinate of a pose at rest'
+    )
     pose_topic: str = Field(
         default='tip/pose',
         pattern=r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$',
@@ -63,8 +71,8 @@ class Rig(ConfigBlock):
     and narrows `actuators` and `plant`.
     """
 
-    # Models of this kind of arm, by name.
-    MODELS: ClassVar[tuple[str, ...]] = ()
+    # What must hold between the fields; those of a kind of arm come after these.
+    CHECKS: ClassVar[tuple[Check, ...]] = COMMON_CHECKS
 
     kind: str = Field(description='of mechanics')
     name: Name = Field(description='namespace of the topics')
@@ -81,7 +89,9 @@ class Rig(ConfigBlock):
     feedback: FeedbackConfig
     tracker: TrackerConfig
     supervisor: SupervisorConfig = SupervisorConfig()
-    plant: PlantBase
+    plant: PlantBase | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
     gripper: GripperConfig | None = Field(default=None, description='none without it')
@@ -94,9 +104,7 @@ class Rig(ConfigBlock):
 
     @model_validator(mode='after')
     def _consistent(self: RigT) -> RigT:
-        from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
-
-        problems = find_inconsistencies(self)
+        problems = find_inconsistencies(self, self.CHECKS)
         if problems:
             raise InconsistentRigError(problems)
         return self
@@ -139,9 +147,22 @@ class Rig(ConfigBlock):
         return tuple(actuator.name for actuator in self.actuators)
 
     @property
+    @abstractmethod
+    def mechanics_name(self) -> str:
+        """What this arm provides for a model to be built on: a role of the family `model`."""
+
+    @abstractmethod
+    def mechanics(self) -> Any:
+        """Return what a model of this role is built on."""
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model: what this file says of it, else its defaults."""
+        return part.config()
+
+    @property
     def model_names(self) -> tuple[str, ...]:
-        """Names of the models of this arm."""
-        return self.MODELS
+        """Names of the models that can be built on the mechanics of this arm."""
+        return models_of(self.mechanics_name)
 
     def model_name(self, name: str | None = None) -> str:
         """
@@ -150,19 +171,24 @@ class Rig(ConfigBlock):
         Raises
         ------
         RigError
-            If there is no such model; lists those there are.
+            If there is none for the mechanics of this arm; lists those there are.
 
         """
         if name is None:
             return self.default_model
-        if name in self.model_names:
-            return name
-        hint = did_you_mean(name, self.model_names)
-        raise RigError('', f'unknown model {name!r}{hint}; known: {listed(self.model_names)}')
+        wrong = why_no_model(name, self.mechanics_name)
+        if wrong is not None:
+            known = name in kinds_of('model')
+            raise RigError('', f'{"" if known else "unknown "}model {name!r}: {wrong}')
+        return name
 
-    @abstractmethod
     def model(self, name: str | None = None) -> ArmModel:
         """Return the rig's default model, or another one by name (see `model_name`)."""
+        part = find_part('model', self.model_name(name))
+        built: ArmModel = part.builder(self.mechanics_name)(
+            self.model_settings(part), self.mechanics()
+        )
+        return built
 
     @property
     @abstractmethod
@@ -189,7 +215,28 @@ class Rig(ConfigBlock):
 
     @abstractmethod
     def simulated_arm(self, seed: int) -> Plant:
-        """Return what stands in for the hardware; every random number follows from `seed`."""
+        """
+        Return what stands in for the hardware; every random number follows from `seed`.
+
+        Raises
+        ------
+        RigError
+            If the rig has no plant.
+
+        """
+
+    def required_plant(self, backend: str = 'sim') -> PlantBase:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
+    def _no_plant(self, backend: str) -> RigError:
+        return RigError(
+            '',
+            f'rig {self.name!r} has no plant, and backend {backend!r} simulates the arm: add '
+            "`plant:` to its file (docs/rigs.md), or run it with backend 'hardware'",
+        )
 
     def required_devices(self, backend: str) -> Devices:
         """Return the devices; raises RigError naming the backend if the rig has none."""
@@ -211,3 +258,7 @@ class Rig(ConfigBlock):
     @abstractmethod
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m], as drawn."""
+
+    def outline(self) -> Outline:
+        """Return what is drawn of this arm."""
+        return Outline(self.body_radii_m())

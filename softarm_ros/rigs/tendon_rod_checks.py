@@ -7,22 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.rigs.checks import check, duplicates
+from softarm_ros.rigs.checks import check, checks_in, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
+from softarm_ros.rigs.model_choice import model_problems
 
-KIND = 'tendon_rod'
 MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
 MAX_LENGTH_M = 5.0
 
 
-@check('medium', kind=KIND)
+@check('medium')
 def _medium(rig: Any) -> Iterator[Problem]:
     if rig.medium != 'air':
         message = 'this kind of arm has no model of water; expected air'
         yield Problem(('medium',), message, repr(rig.medium))
 
 
-@check('segments', kind=KIND)
+@check('default_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    yield from model_problems(rig.default_model, 'rod_cables')
+
+
+@check('segments')
 def _segments(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.segments, 'segments')
     for i, segment in enumerate(rig.segments):
@@ -31,7 +36,7 @@ def _segments(rig: Any) -> Iterator[Problem]:
             yield Problem(('segments', i, 'length_m'), message, f'{segment.length_m:g}')
 
 
-@check('segments', 'actuators', kind=KIND)
+@check('segments', 'actuators')
 def _routes(rig: Any) -> Iterator[Problem]:
     names = [segment.name for segment in rig.segments]
     for i, cable in enumerate(rig.actuators):
@@ -56,7 +61,7 @@ def _routes(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('actuators', 'plant', kind=KIND)
+@check('actuators', 'plant')
 def _straight_in_plant(rig: Any) -> Iterator[Problem]:
     for i, cable in enumerate(rig.actuators):
         for j, route in enumerate(cable.routes):
@@ -73,7 +78,7 @@ def _straight_in_plant(rig: Any) -> Iterator[Problem]:
                 )
 
 
-@check('actuators', 'pretension_N', kind=KIND)
+@check('actuators', 'pretension_N')
 def _pretension(rig: Any) -> Iterator[Problem]:
     lowest = min(cable.tension_max_N for cable in rig.actuators)
     if rig.pretension_N >= lowest:
@@ -84,7 +89,7 @@ def _pretension(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('tracker', kind=KIND)
+@check('tracker')
 def _no_winding(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
@@ -94,7 +99,7 @@ def _no_winding(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('segments', 'plant', kind=KIND)
+@check('segments', 'plant')
 def _plant_segments(rig: Any) -> Iterator[Problem]:
     count, expected = len(rig.plant.segments), len(rig.segments)
     if count != expected:
@@ -134,7 +139,7 @@ def _near(path: tuple[Any, ...], value: float, reference: float) -> Iterator[Pro
         )
 
 
-@check('actuators', 'plant', kind=KIND)
+@check('actuators', 'plant')
 def _winch_is_fast_enough(rig: Any) -> Iterator[Problem]:
     fastest = max(cable.max_rate_N_s for cable in rig.actuators)
     if rig.plant.winch.max_tension_rate_N_s < fastest:
@@ -143,3 +148,6 @@ def _winch_is_fast_enough(rig: Any) -> Iterator[Problem]:
             f'expected at least the largest max_rate_N_s of the actuators, {fastest:g}',
             f'{rig.plant.winch.max_tension_rate_N_s:g}',
         )
+
+
+CHECKS = checks_in(globals())

@@ -9,22 +9,18 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.geometry.configs import NonNegative, Positive
-from softarm_ros.models.cosserat.config import (
-    CableRoute,
-    CosseratConfig,
-    RodCableConfig,
-    RodSegmentConfig,
-)
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSegmentConfig
+from softarm_ros.models.parts import CosseratSettings
+from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
-from softarm_ros.rigs import tendon_rod_checks  # noqa: F401 (registers the checks)
+from softarm_ros.rigs import tendon_rod_checks
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
-    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.geometry.parts import Part
     from softarm_ros.plant.plant import Plant
-
-TendonModelName = Literal['cosserat', 'constant_curvature']
 
 
 class TendonConfig(ActuatorBase):
@@ -42,7 +38,10 @@ class TendonConfig(ActuatorBase):
 class TendonRodRig(Rig):
     """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
 
-    MODELS: ClassVar[tuple[str, ...]] = ('cosserat', 'constant_curvature')
+    CHECKS: ClassVar[tuple[Check, ...]] = (
+        *Rig.CHECKS,
+        *tendon_rod_checks.CHECKS,
+    )
 
     kind: Literal['tendon_rod'] = 'tendon_rod'
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
@@ -51,39 +50,39 @@ class TendonRodRig(Rig):
     )
     extensible: bool = Field(default=False, description='whether the rod stretches and shears')
     pretension_N: NonNegative = Field(description='least tension that the controller asks for')
-    default_model: TendonModelName
+    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
-    plant: TendonRodPlantConfig
+    plant: TendonRodPlantConfig | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
+    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
         """Names of the segments from base to tip."""
         return tuple(segment.name for segment in self.segments)
 
-    def rod(self) -> CosseratConfig:
-        """Return what the controller knows of the rod and its cables."""
-        return CosseratConfig(
-            segments=self.segments,
-            cables=tuple(
-                RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
-                for a in self.actuators
-            ),
-            gravity_m_s2=self.gravity_m_s2,
-            extensible=self.extensible,
-            steps=self.model_steps,
+    @property
+    def mechanics_name(self) -> str:
+        """Cables through a rod."""
+        return 'rod_cables'
+
+    def mechanics(self) -> RodCables:
+        """Return rod and cables, and the least tension that is asked for."""
+        cables = tuple(
+            RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
+            for a in self.actuators
+        )
+        return RodCables(
+            self.segments, cables, self.gravity_m_s2, self.pretension_N, self.tip_load_kg
         )
 
-    def model(self, name: str | None = None) -> ArmModel:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
-        if self.model_name(name) == 'cosserat':
-            from softarm_ros.models.tendon_rod.cosserat import CosseratTendonRod
-
-            return CosseratTendonRod(self.rod(), self.pretension_N, self.tip_load_kg)
-        from softarm_ros.models.tendon_rod.constant_curvature import ConstantCurvatureTendonRod
-
-        return ConstantCurvatureTendonRod(self.rod(), self.pretension_N)
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model, those of the Cosserat rod from this file."""
+        if part.config is CosseratSettings:
+            return CosseratSettings(steps=self.model_steps, extensible=self.extensible)
+        return super().model_settings(part)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in N, N/s, N/s^2."""
@@ -101,6 +100,12 @@ class TendonRodRig(Rig):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
+    def required_plant(self, backend: str = 'sim') -> TendonRodPlantConfig:
+        """Return what describes the simulated arm; RigError that says what to add without it."""
+        if self.plant is None:
+            raise self._no_plant(backend)
+        return self.plant
+
     def simulated_arm(self, seed: int) -> Plant:
         """Return the plant, with the pretension in every cable."""
         from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
@@ -112,7 +117,7 @@ class TendonRodRig(Rig):
             for a in self.actuators
         ]
         return TendonRodPlant(
-            self.plant,
+            self.required_plant(),
             tendons,
             self.gravity_m_s2,
             self.tip_load_kg,
@@ -122,4 +127,16 @@ class TendonRodRig(Rig):
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each segment [m]."""
-        return (self.plant.outer_radius_m,) * len(self.segments)
+        if self.plant is not None:
+            return (self.plant.outer_radius_m,) * len(self.segments)
+        # As thick as its cables are apart, in segments without one as the thickest other.
+        widest = {
+            s.name: max((r.radius_m for r in self._routes(s.name)), default=None)
+            for s in self.segments
+        }
+        thickest = max(radius for radius in widest.values() if radius is not None)
+        return tuple(widest[s.name] or thickest for s in self.segments)
+
+    def _routes(self, segment: str) -> list[CableRoute]:
+        """Return how cables run through a segment."""
+        return [r for cable in self.actuators for r in cable.routes if r.segment == segment]

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.rigs import cable_urdf, centreline_urdf
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs import centreline_urdf, jointed_urdf
 from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
@@ -19,15 +18,17 @@ DEFAULT_LINKS_PER_SECTION = 8
 
 def build_urdf(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> str:
     """Return the URDF text of an arm, with links `base`, `<section>_tip` and `tip`."""
-    if isinstance(rig, CableRig):
-        return cable_urdf.build_urdf(rig, links_per_section)
+    jointed = rig.outline().jointed
+    if jointed:
+        return jointed_urdf.build_urdf(rig.name, jointed, links_per_section)
     return centreline_urdf.build_urdf(rig, links_per_section)
 
 
 def joint_names(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> list[str]:
     """Return the names of all movable joints, from base to tip."""
-    if isinstance(rig, CableRig):
-        return cable_urdf.joint_names(rig, links_per_section)
+    jointed = rig.outline().jointed
+    if jointed:
+        return jointed_urdf.joint_names(jointed, links_per_section)
     return centreline_urdf.joint_names(rig, links_per_section)
 
 
@@ -37,8 +38,9 @@ def joint_map(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> J
 
     It raises ValueError if the configuration has the wrong size or is not finite.
     """
-    if isinstance(rig, CableRig):
-        return partial(cable_urdf.joint_positions, rig, links_per_section=links_per_section)
+    jointed = rig.outline().jointed
+    if jointed:
+        return partial(jointed_urdf.joint_positions, jointed, links_per_section)
     return centreline_urdf.CentrelineJoints(rig, links_per_section).positions
 
 

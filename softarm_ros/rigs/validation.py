@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, closest, did_you_mean, listed
 from softarm_ros.rigs.expectation import SchemaTree
+from softarm_ros.rigs.replaced_fields import instead_of
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 StripTag = Callable[[FieldPath], FieldPath]
@@ -118,8 +119,11 @@ def _one(
 ) -> Problem:
     if kind == 'extra_forbidden':
         known = tree.fields(path[:-1], document)
-        hint = did_you_mean(path[-1], known) or f'; known: {listed(known)}'
         value = _value_text(document.value_at(path))
+        instead = instead_of(path)
+        if instead is not None:
+            return Problem(path, f'no longer a field: {instead}', value)
+        hint = did_you_mean(path[-1], known) or f'; known: {listed(known)}'
         return Problem(path, f'unknown field {str(path[-1])!r}{hint}', value)
     if kind in ('union_tag_invalid', 'union_tag_not_found'):
         path, kind = (*path, 'type'), 'missing' if kind == 'union_tag_not_found' else 'literal'
@@ -177,5 +181,5 @@ def _cross_problems(kind: Any, error: ValidationError, document: YamlDocument) -
         annotation: Any = field.annotation
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         parts[name] = adapter.validate_python(document.data[name], strict=True)
-    found = find_inconsistencies(SimpleNamespace(**parts), parts)
+    found = find_inconsistencies(SimpleNamespace(**parts), getattr(kind, 'CHECKS', ()), parts)
     return [_placed(problem, document) for problem in found]

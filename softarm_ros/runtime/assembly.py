@@ -13,10 +13,13 @@ from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
 from softarm_ros.control.pressure_watch import PressureWatch
+from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
+from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
+from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
 
 _SECTIONS_WAIT = 0.3  # share of a control period that a tip waits for the sections of its frame
-_PRETENSION_USE = 0.2  # share of the actuators' speed with which pretension is wound up
 
 
 class TrajectoryError(ValueError):
@@ -91,6 +93,24 @@ def describe_reach(reach: Reach) -> str | None:
     )
 
 
+def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
+    """Return by how much cables are wound further; not at all in open loop, as in the paper."""
+    wanted = 0.0 if open_loop else rig.tracker.pretension_m
+    return Pretension.of_length(wanted, rig.actuator_limits())
+
+
+def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Tracker:
+    """Return what holds the command of an arm, with the controller that moves it."""
+    part, config = controller_part(rig.tracker)
+    return Tracker(
+        model,
+        part.builder('controller')(config, model),
+        rig.actuator_limits(),
+        rig.configuration_limits(),
+        build_pretension(rig, open_loop=open_loop),
+    )
+
+
 def build_control_loop(
     rig: Rig,
     trajectory: str | None,
@@ -108,24 +128,15 @@ def build_control_loop(
         If no point of the trajectory is within reach.
 
     """
-    arm = rig.model(model)
+    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
     reference = build_trajectory(rig, trajectory, laps)
-    limits = rig.actuator_limits()
-    reach = check_reach(arm, limits, reference.path)
+    reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, reference.path)
     if not np.any(reach.reachable):
         raise TrajectoryError(
             f'trajectory {trajectory or rig.default_trajectory!r} lies outside the workspace: '
             f'{describe_reach(reach)}'
         )
-    return ControlLoop(
-        arm,
-        reference,
-        reach,
-        rig.tracker,
-        limits,
-        rig.configuration_limits(),
-        open_loop=open_loop,
-    )
+    return ControlLoop(tracker, reference, reach, rig.tracker, open_loop=open_loop)
 
 
 def build_task_loop(
@@ -142,16 +153,10 @@ def build_task_loop(
         If a step cannot be done by this arm, naming the step.
 
     """
-    arm, limits = rig.model(model), rig.actuator_limits()
     config = load_task(task)
-    return TaskLoop(
-        arm,
-        plan_stages(rig, arm, config),
-        rig.tracker,
-        limits,
-        rig.configuration_limits(),
-        open_loop=open_loop,
-    )
+    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    stages = plan_stages(rig, tracker.model, config, tracker.room)
+    return TaskLoop(tracker, stages, rig.tracker, open_loop=open_loop)
 
 
 def build_loop(
@@ -173,13 +178,11 @@ def build_inverse_kinematics(
     rig: Rig, model: str | None = None, *, pretension: bool = True
 ) -> InverseKinematics:
     """Return the configuration -> actuator command stage of a rig, with or without pretension."""
-    limits = rig.actuator_limits()
-    winding_speed = _PRETENSION_USE * float(np.min(limits.max_speed))
     return InverseKinematics(
         rig.model(model),
-        limits,
-        rig.tracker.pretension_m if pretension else 0.0,
-        winding_speed / rig.tracker.rate_hz,
+        rig.configuration_limits(),
+        build_pretension(rig, open_loop=not pretension),
+        1.0 / rig.tracker.rate_hz,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.minimum_jerk import blend
 from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
@@ -25,8 +26,8 @@ class ConfigurationMove:
 
     def at(self, time_s: float) -> Array:
         """Return the configuration (dof,) at a time [s] since the start; at rest outside."""
-        r = min(max(time_s / self.duration_s, 0.0), 1.0) if self.duration_s > 0.0 else 1.0
-        return np.asarray(self.start + (self.goal - self.start) * _blend(r))
+        share = time_s / self.duration_s if self.duration_s > 0.0 else 1.0
+        return np.asarray(self.start + (self.goal - self.start) * blend(share))
 
 
 def plan_move(
@@ -37,7 +38,7 @@ def plan_move(
     posture: Posture | None = None
     commands = np.empty((_SAMPLES, len(limits.names)))
     for command, x in zip(commands, r):
-        posture = model.posture_of(start + (goal - start) * _blend(x), posture)
+        posture = model.posture_of(start + (goal - start) * blend(float(x)), posture)
         command[:] = posture.actuation
     step = r[1] - r[0]
     first = np.max(np.abs(np.diff(commands, axis=0)), axis=0) / step
@@ -45,7 +46,3 @@ def plan_move(
     by_speed = np.max(first / (_USE * limits.max_speed))
     by_acceleration = np.sqrt(np.max(second / (_USE * limits.max_acceleration)))
     return ConfigurationMove(start, goal, float(max(by_speed, by_acceleration, least_s)))
-
-
-def _blend(r: float) -> float:
-    return r**3 * (10.0 - 15.0 * r + 6.0 * r * r)

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
-from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
+from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
-from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
@@ -26,14 +24,14 @@ class ControlLoop(Loop):
 
     Parameters
     ----------
-    model : ArmModel
-        The controller's model.
+    tracker : Tracker
+        Holds the command, with the controller that moves it.
     trajectory : Trajectory
         Timed reference.
     reach : Reach
         Result of the reachability check of the trajectory's path.
-    config, limits, configuration_limits
-        Tracker parameters, limits of the actuators and of the configuration.
+    config : TrackerConfig
+        Rate of the cycle, settling, limits of the reference.
     open_loop : bool
         Measured poses are reported but not used.
 
@@ -41,16 +39,14 @@ class ControlLoop(Loop):
 
     def __init__(
         self,
-        model: ArmModel,
+        tracker: Tracker,
         trajectory: Trajectory,
         reach: Reach,
         config: TrackerConfig,
-        limits: ActuatorLimits,
-        configuration_limits: ConfigurationLimits,
         *,
         open_loop: bool,
     ) -> None:
-        super().__init__(model, reach, config, limits, configuration_limits, open_loop=open_loop)
+        super().__init__(tracker, reach, config, open_loop=open_loop)
         self.trajectory = trajectory
         self._approach: ConfigurationMove | None = None
         self._error_history: list[float] = []
@@ -75,7 +71,7 @@ class ControlLoop(Loop):
         matched = self._matched_reference(now_s)
         error = self._error_vector(matched)
         if self.phase is Phase.APPROACH:
-            self._update_approach()
+            self._update_approach(period)
         elif self.phase is Phase.SETTLE:
             self._update_settle(error, period)
         elif self.phase is Phase.TRACK:
@@ -128,11 +124,11 @@ class ControlLoop(Loop):
         self._phase_time = 0.0
         self._error_history = []
 
-    def _update_approach(self) -> None:
+    def _update_approach(self, period: float) -> None:
         approach = self._approach
         if approach is None:
             raise RuntimeError('approach without a goal: call start first')
-        self.tracker.reset(approach.at(self._phase_time))
+        self.tracker.move_to(approach.at(self._phase_time), period)
         if self._phase_time >= approach.duration_s:
             self._enter(Phase.TRACK if self.open_loop else Phase.SETTLE)
 

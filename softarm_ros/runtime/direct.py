@@ -11,7 +11,6 @@ import numpy as np
 from softarm_ros.plant.plant import Gripping
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
-    build_inverse_kinematics,
     build_loop,
     build_plant,
     build_pose_intake,
@@ -48,7 +47,6 @@ def run_direct(
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
-    stage = build_inverse_kinematics(rig, model, pretension=not open_loop)
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
     events = _reach_events(loop)
     compute_ms: list[float] = []
@@ -63,8 +61,8 @@ def run_direct(
         pose = None if taken is None else taken[0]
         began = time.perf_counter()
         output = loop.cycle(now, pose)
-        command = stage.actuation_of(output.configuration)
         compute_ms.append(1e3 * (time.perf_counter() - began))
+        command = loop.limits.check(output.actuation)  # nobody else stands before the plant
         events.extend(output.events)
         state = body.actuator_state()
         log.add(
@@ -94,6 +92,7 @@ def run_direct(
             rig=rig.name,
             backend='sim',
             model=loop.model.name,
+            controller=loop.config.kind,
             trajectory='' if task else trajectory or rig.default_trajectory,
             open_loop=open_loop,
             seed=seed,

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
-from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
-from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.runtime.events import Event
 
 Array = NDArray[np.float64]
 _MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
+_NOISE = 0.02  # share of an actuator's range by which its measurement may be wrong
 
 
 class Phase(str, Enum):
@@ -57,6 +55,7 @@ class CycleOutput:
 
     `reference_position` is the reference now; `matched_reference` the one at the time of the
     measurement; `error_m` the distance between that measurement and it (NaN without one);
+    `actuation` (m,) the actuator command for `configuration` (dof,), pretension included;
     `gripper_pressure_Pa` what the gripper is to do (None: no gripper, or as it is).
     """
 
@@ -79,12 +78,12 @@ class Loop(ABC):
 
     Parameters
     ----------
-    model : ArmModel
-        The controller's model.
+    tracker : Tracker
+        Holds the command, with the controller that moves it.
     reach : Reach
         Result of the reachability check of the reference's path.
-    config, limits, configuration_limits
-        Tracker parameters, limits of the actuators and of the configuration.
+    config : TrackerConfig
+        Rate of the cycle, settling, limits of the reference.
     open_loop : bool
         Measured poses are reported but not used.
 
@@ -92,20 +91,18 @@ class Loop(ABC):
 
     def __init__(
         self,
-        model: ArmModel,
+        tracker: Tracker,
         reach: Reach,
         config: TrackerConfig,
-        limits: ActuatorLimits,
-        configuration_limits: ConfigurationLimits,
         *,
         open_loop: bool,
     ) -> None:
-        self.model = model
+        self.tracker = tracker
+        self.model = tracker.model
+        self.limits = tracker.limits
         self.reach = reach
         self.config = config
-        self.limits = limits
         self.open_loop = open_loop
-        self.tracker = Tracker(model, config, limits, configuration_limits)
         self.phase = Phase.IDLE
         self.period_s = 1.0 / config.rate_hz
         self._resume_phase = Phase.IDLE
@@ -130,6 +127,25 @@ class Loop(ABC):
 
         Pure computation: it never sleeps. A pose that is not finite is reported and not used.
         """
+
+    def take_over(self, position: Array) -> None:
+        """Begin where the actuators (m,) stand: after a restart not where the loop believes."""
+        room = self.tracker.room
+        # A sensor of an empty chamber reads a little less than nothing.
+        stand = position - self.tracker.pretension.amount
+        inside = np.clip(stand, room.position_min, room.position_max)
+        tolerance = _NOISE * (room.position_max - room.position_min)
+        for i in np.flatnonzero(np.abs(stand - inside) > tolerance):
+            self._tell(
+                'warning',
+                f'{room.names[i]} stands at {position[i]:.6g} {room.unit}, beyond what the '
+                f'controller may ask for; starting from {inside[i]:.6g} {room.unit}',
+            )
+        try:
+            configuration = self.model.configuration_of(inside)
+            self.tracker.reset(self.tracker.configuration_limits.clipped(configuration))
+        except ValueError as error:
+            self._tell('warning', f'start posture: {error}')
 
     def hold(self, now_s: float) -> None:
         """Stand still: the reference and the command stop where they are."""

@@ -22,6 +22,7 @@ class RunInfo:
     rig: str
     backend: str
     model: str
+    controller: str
     trajectory: str
     open_loop: bool
     seed: int
@@ -169,6 +170,7 @@ class RunRecord:
             'rig': self.info.rig,
             'backend': self.info.backend,
             'model': self.info.model,
+            'controller': self.info.controller,
             'trajectory': self.info.trajectory,
             'task': self.info.task,
             'open_loop': self.info.open_loop,

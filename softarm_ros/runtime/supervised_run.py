@@ -16,7 +16,6 @@ from softarm_ros.plant.plant import Gripping
 from softarm_ros.runtime.assembly import (
     build_command_gate,
     build_feedback_watch,
-    build_inverse_kinematics,
     build_loop,
     build_plant,
     build_pose_intake,
@@ -24,6 +23,7 @@ from softarm_ros.runtime.assembly import (
     build_supervisor,
 )
 from softarm_ros.runtime.loop import CycleOutput, Phase
+from softarm_ros.runtime.permitted_loop import PermittedLoop
 from softarm_ros.runtime.pose_intake import measure
 
 if TYPE_CHECKING:
@@ -102,10 +102,9 @@ class SupervisedArm:
         self.watch = build_feedback_watch(rig)
         self.pressure_watch = build_pressure_watch(rig)
         self._intake = build_pose_intake(rig, self.loop.model)
-        self._stage = build_inverse_kinematics(rig)
         self._gate = build_command_gate(rig)
         self.looks = max(1, math.ceil(self.loop.period_s / _LOOK_S - 1e-6))
-        self._allowed = False
+        self._motion = PermittedLoop(self.loop)
         self.status = self.supervisor.update(self.plant.time_s)
         self.output: CycleOutput | None = None
 
@@ -124,7 +123,7 @@ class SupervisedArm:
         taken = self._intake.take(now)
         output = self.loop.cycle(now, None if taken is None else taken[0])
         self.output = output
-        command = self._stage.actuation_of(output.configuration)
+        command = output.actuation
         self.watch.on_configuration(output.configuration)
         tracking = output.phase is Phase.TRACK
         self.watch.on_tracking_error(output.error_m if tracking else None)
@@ -146,6 +145,7 @@ class SupervisedArm:
             if self.watch.admit(now, frame.stamp_s, frame.frame_id or 'base', tip) is None:
                 self.supervisor.on_feedback(now, tip)
         state = self.plant.actuator_state()
+        self._motion.on_actuators(state.position)
         self.supervisor.on_actuator_state(now, state.position, state.effort)
         self.supervisor.on_heartbeat(_TRACKER, now)
         running = self.status.state is SafetyState.RUNNING
@@ -157,16 +157,7 @@ class SupervisedArm:
         self.supervisor.on_problem('sections', self._intake.frames.problem(now))
         self.status = self.supervisor.update(now)
         self._gate.on_permit(now, self.status.motion_allowed)
-        self._follow(self.status.motion_allowed)
-
-    def _follow(self, allowed: bool) -> None:
-        rising, self._allowed = allowed and not self._allowed, allowed
-        if rising and self.loop.phase is Phase.IDLE:
-            self.loop.start(self.now_s)
-        elif rising:
-            self.loop.resume(self.now_s)
-        elif not allowed:
-            self.loop.hold(self.now_s)
+        self._motion.follow(self.status.motion_allowed, self.now_s)
 
 
 def run_supervised(

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
-from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import Reach
+from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.control.trajectory_config import LineConfig
-from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
@@ -61,18 +59,16 @@ class TaskLoop(Loop):
 
     def __init__(
         self,
-        model: ArmModel,
+        tracker: Tracker,
         stages: tuple[Stage, ...],
         config: TrackerConfig,
-        limits: ActuatorLimits,
-        configuration_limits: ConfigurationLimits,
         *,
         open_loop: bool,
     ) -> None:
         waypoints = [s.position for s in stages if s.position is not None]
         points = np.array(waypoints).reshape(-1, 3)
-        reach = Reach(points, np.zeros(len(points)), points, model.rest_configuration)
-        super().__init__(model, reach, config, limits, configuration_limits, open_loop=open_loop)
+        reach = Reach(points, np.zeros(len(points)), points, tracker.model.rest_configuration)
+        super().__init__(tracker, reach, config, open_loop=open_loop)
         self.stages = stages
         self._index = 0
         self._move: ConfigurationMove | None = None
@@ -171,7 +167,7 @@ class TaskLoop(Loop):
 
     def _update(self, period: float, age: float) -> None:
         if self._move is not None:
-            self.tracker.reset(self._move.at(self._phase_time))
+            self.tracker.move_to(self._move.at(self._phase_time), period)
             if self._phase_time >= self._move.duration_s:
                 self._begin(self._index + 1)
             return

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.control.task_config import TaskConfig, TaskStep
 from softarm_ros.models.arm_model import ArmModel, SetByBends
@@ -21,9 +22,11 @@ class TaskError(ValueError):
     """A step of a task that this arm cannot do; nothing has moved."""
 
 
-def plan_stages(rig: Rig, model: ArmModel, task: TaskConfig) -> tuple[Stage, ...]:
+def plan_stages(
+    rig: Rig, model: ArmModel, task: TaskConfig, limits: ActuatorLimits
+) -> tuple[Stage, ...]:
     """
-    Return the stages of a task.
+    Return the stages of a task, every one within `limits` of what the model asks for.
 
     Raises
     ------
@@ -35,7 +38,7 @@ def plan_stages(rig: Rig, model: ArmModel, task: TaskConfig) -> tuple[Stage, ...
     guess: Array | None = None
     for i, step in enumerate(task.steps):
         try:
-            stage, guess = _stage(rig, model, task, step, guess)
+            stage, guess = _stage(rig, model, task, step, guess, limits)
         except ValueError as error:
             problems.append(f'steps[{i}]: {error}')
         else:
@@ -46,20 +49,25 @@ def plan_stages(rig: Rig, model: ArmModel, task: TaskConfig) -> tuple[Stage, ...
 
 
 def _stage(
-    rig: Rig, model: ArmModel, task: TaskConfig, step: TaskStep, guess: Array | None
+    rig: Rig,
+    model: ArmModel,
+    task: TaskConfig,
+    step: TaskStep,
+    guess: Array | None,
+    limits: ActuatorLimits,
 ) -> tuple[Stage, Array | None]:
     if step.position_m is not None:
         position = np.array(step.position_m)
-        actuation = _reaching(rig, model, position, guess)
+        actuation = _reaching(model, position, guess, limits)
         label = 'tip to (' + ', '.join(f'{1e3 * x:.1f}' for x in position) + ') mm'
         speed = step.speed_m_s or task.speed_m_s
         return Stage(label, position=position, speed=speed), actuation
     if step.attitude_deg is not None:
         configuration = attitude_configuration(rig, model, step.attitude_deg)
-        rig.actuator_limits().check(model.actuation_of(configuration))
+        actuation = limits.check(model.actuation_of(configuration))
         label = 'attitude (' + ', '.join(f'{a:g}' for a in step.attitude_deg) + ') deg'
         stage = Stage(label, step.duration_s or 0.0, configuration=configuration)
-        return stage, model.actuation_of(configuration)
+        return stage, actuation
     if step.gripper is not None:
         if rig.gripper is None:
             raise ValueError(f'gripper = {step.gripper!r}: rig {rig.name!r} has no gripper')
@@ -74,7 +82,9 @@ def _stage(
     return Stage(f'dwell for {dwell:g} s', dwell), guess
 
 
-def _reaching(rig: Rig, model: ArmModel, position: Array, guess: Array | None) -> Array:
+def _reaching(
+    model: ArmModel, position: Array, guess: Array | None, limits: ActuatorLimits
+) -> Array:
     solution = model.inverse(position, guess=guess)
     miss = float(np.linalg.norm(solution.shape.tip[:3, 3] - position))
     if miss > REACH_TOLERANCE_M:
@@ -83,7 +93,7 @@ def _reaching(rig: Rig, model: ArmModel, position: Array, guess: Array | None) -
             f'position_m = {position.tolist()}: out of reach by {1e3 * miss:.1f} mm '
             f'(tolerance {1e3 * REACH_TOLERANCE_M:g} mm); nearest {nearest}'
         )
-    return rig.actuator_limits().check(solution.actuation)
+    return limits.check(solution.actuation)
 
 
 def attitude_configuration(rig: Rig, model: ArmModel, attitude_deg: tuple[float, ...]) -> Array:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import event
 
-from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
-from softarm_ros.runtime.assembly import build_emulated_arm, build_plant
+from softarm_ros.runtime.assembly import build_emulated_arm, build_plant, build_tracker
 
 _AWAY = 0.3
 
@@ -28,17 +27,19 @@ if TYPE_CHECKING:
 
 def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None) -> None:
     """
-    Call models (all of them, if none are named) and the plant of a rig once.
+    Call models (all of them, if none are named) and the plant of a rig, if it has one, once.
 
     Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. When
     something has to be compiled, a second process compiles the plant meanwhile. With `backend`
     'emulated' its devices are started once as well, which builds their firmware.
     """
     transforms_from_rows(rows_from_transforms(np.eye(4)))
-    with _plant_beside(rig):
+    simulated = rig.plant is not None
+    with _plant_beside(rig) if simulated else contextlib.nullcontext():
         for name in rig.model_names if models is None else models:
             _warm_up_model(rig, rig.model(name))
-    _warm_up_plant(rig)
+    if simulated:
+        _warm_up_plant(rig)
     if backend == 'emulated':
         with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
             arm = build_emulated_arm(rig, seed=0)
@@ -114,7 +115,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.forward(actuation)
             model.jacobian(actuation)
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
-    tracker = Tracker(model, rig.tracker, rig.actuator_limits(), rig.configuration_limits())
+    tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
 
 

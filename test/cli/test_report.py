@@ -77,6 +77,7 @@ def circle_record(lap_errors_m=(0.003, 0.001), seed=0, trajectory='circle', **ch
         rig='cable_arm',
         backend='sim',
         model='cable_statics',
+        controller='resolved_rate',
         trajectory=trajectory,
         open_loop=False,
         seed=seed,

@@ -23,7 +23,8 @@ WITHIN_M = 1e-5
 # refuses what leaves their range.
 RANGE_UNKNOWN_TO_THE_MODEL = {'trunk'}
 SUMMARY = {
-    *('rig', 'backend', 'model', 'trajectory', 'task', 'open_loop', 'direct', 'rate', 'seed'),
+    *('rig', 'backend', 'model', 'controller', 'trajectory', 'task'),
+    *('open_loop', 'direct', 'rate', 'seed'),
     *('tracking_error_m', 'tracking_error_after_first_lap_m', 'laps', 'duration_s'),
     *('normalised_error_percent', 'loop', 'completed', 'events', 'devices'),
 }

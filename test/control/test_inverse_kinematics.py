@@ -3,47 +3,45 @@ import pytest
 
 from softarm_ros import load_rig
 from softarm_ros.control.inverse_kinematics import InverseKinematics
-from softarm_ros.control.limits import LimitError
+from softarm_ros.control.pretension import Pretension
+from softarm_ros.rigs.rig_files import list_rigs
+from softarm_ros.runtime.assembly import build_inverse_kinematics
 
 RIG = load_rig('cable_arm')
 MODEL = RIG.model()
 LIMITS = RIG.actuator_limits()
 BEND = np.array([0.9, 0.4, -0.3, 1.1])
+PERIOD = 0.01
+
+
+def stage(pretension_m=0.0):
+    pretension = Pretension.of_length(pretension_m, LIMITS)
+    return InverseKinematics(MODEL, RIG.configuration_limits(), pretension, PERIOD)
 
 
 def test_without_pretension_it_is_the_model():
-    stage = InverseKinematics(MODEL, LIMITS)
-    assert np.array_equal(stage.actuation_of(BEND), MODEL.actuation_of(BEND))
+    assert np.array_equal(stage().actuation_of(BEND), MODEL.actuation_of(BEND))
 
 
 def test_pretension_winds_all_cables_alike_and_without_a_jump():
-    stage = InverseKinematics(MODEL, LIMITS, 2.0e-3, 0.6e-3)
-    extra = np.array([stage.actuation_of(BEND) - MODEL.actuation_of(BEND) for _ in range(6)])
+    winding = stage(2.0e-3)
+    count = round(winding.pretension.duration_s / PERIOD) + 2
+    extra = np.array([winding.actuation_of(BEND) - MODEL.actuation_of(BEND) for _ in range(count)])
     assert np.allclose(extra, extra[:, :1])
-    assert np.allclose(extra[:, 0], [0.6e-3, 1.2e-3, 1.8e-3, 2e-3, 2e-3, 2e-3])
+    assert extra[0, 0] < 1e-5
+    assert np.all(np.diff(extra[:, 0]) >= 0.0)
+    assert np.diff(extra[:, 0]).max() <= 0.2 * LIMITS.max_speed[0] * PERIOD * (1 + 1e-9)
+    assert extra[-1] == pytest.approx(2.0e-3)
 
 
-def test_pretension_never_leaves_the_range():
-    low = MODEL.actuation_of(BEND) - 1e-3
-    high = MODEL.actuation_of(BEND) + 0.5e-3
-    limits = type(LIMITS)(
-        LIMITS.names, LIMITS.unit, low, high, LIMITS.max_speed, LIMITS.max_acceleration
-    )
-    stage = InverseKinematics(MODEL, limits, 2.0e-3)
-    assert np.allclose(stage.actuation_of(BEND), high)
-
-
-def test_a_configuration_beyond_the_range_is_refused_with_the_cables_name():
-    limits = type(LIMITS)(
-        LIMITS.names,
-        LIMITS.unit,
-        np.full(6, -0.1),
-        np.full(6, 0.01),
-        LIMITS.max_speed,
-        LIMITS.max_acceleration,
-    )
-    with pytest.raises(LimitError, match=r'proximal_1 = .* outside'):
-        InverseKinematics(MODEL, limits, 2.0e-3).actuation_of([1.5, 0.0, 0.0, 0.0])
+def test_pretension_waits_until_the_arm_may_move():
+    """Else the arm would start with a jump to what was wound while it stood."""
+    winding = stage(2.0e-3)
+    for _ in range(300):
+        standing = winding.actuation_of(BEND, moving=False)
+    assert np.array_equal(standing, MODEL.actuation_of(BEND))
+    moving = winding.actuation_of(BEND)
+    assert 0.0 < np.max(moving - standing) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -51,8 +49,31 @@ def test_a_configuration_beyond_the_range_is_refused_with_the_cables_name():
     [
         ([0.1, 0.2], r'shape \(2,\); expected \(4,\)'),
         ([0.1, np.nan, 0.0, 0.0], 'expected a finite number'),
+        (
+            [0.0, 0.0, 2.0, 2.0],
+            r'distal_bend_x, distal_bend_y\) bends by 162.* at most 1[0-9]+ deg',
+        ),
     ],
 )
 def test_bad_configurations_are_refused(configuration, message):
     with pytest.raises(ValueError, match=message):
-        InverseKinematics(MODEL, LIMITS).actuation_of(configuration)
+        stage().actuation_of(configuration)
+
+
+def test_a_coordinate_beyond_its_range_is_refused_by_name():
+    rig = load_rig('pneumatic_arm')
+    answer = build_inverse_kinematics(rig)
+    beyond = answer.model.rest_configuration.copy()
+    beyond[1] = -0.01
+    with pytest.raises(
+        ValueError, match=rf'{answer.model.configuration_names[1]} = -0\.01 outside'
+    ):
+        answer.actuation_of(beyond)
+
+
+@pytest.mark.parametrize('name', [info.name for info in list_rigs()])
+def test_every_arm_may_rest(name):
+    rig = load_rig(name)
+    for model in rig.model_names:
+        answer = build_inverse_kinematics(rig, model)
+        rig.actuator_limits().check(answer.actuation_of(answer.model.rest_configuration))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.controllers.resolved_rate import ResolvedRate, ResolvedRateConfig
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.models.config import CableConfig, SectionConfig
@@ -41,7 +41,7 @@ def limits(speed=0.02, acceleration=0.5, low=-0.045, high=0.055):
 
 
 def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
-    config = TrackerConfig(
+    config = ResolvedRateConfig(
         **{
             'feedback_gain_1_s': 3.0,
             'damping': 1e-4,
@@ -49,9 +49,10 @@ def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
             **gains,
         }
     )
+    arm = build_model(model, SECTIONS, CABLES)
     tracker = Tracker(
-        build_model(model, SECTIONS, CABLES),
-        config,
+        arm,
+        ResolvedRate(config, arm),
         bounds or limits(),
         ConfigurationLimits.of_bending(max_bending),
     )

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.control.tracker import Tracker
+from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.loader import load_rig
 
 PERIOD_S, SPEED_M_S, CYCLES = 0.02, 0.03, 80
@@ -11,8 +13,9 @@ PERIOD_S, SPEED_M_S, CYCLES = 0.02, 0.03, 80
 def test_idle_actuators_at_their_limit_do_not_stop_the_others():
     rig = load_rig('hydraulic_arm')
     model, limits = rig.model(), rig.actuator_limits()
-    config = rig.tracker.model_copy(update={'straightening_gain_1_s': 0.0})
-    tracker = Tracker(model, config, limits, rig.configuration_limits())
+    _, config = controller_part(rig.tracker)
+    config = config.model_copy(update={'straightening_gain_1_s': 0.0})
+    tracker = Tracker(model, ResolvedRate(config, model), limits, rig.configuration_limits())
     rng = np.random.default_rng(0)
     shares = []
     for _ in range(6):

@@ -197,10 +197,16 @@ class Bench:
 def emulated_plan(rig, trajectory):
     """Return the nodes of a rig with emulated devices; they are alone and need not look."""
     from softarm_ros.rigs.graph import graph_plan
+    from softarm_ros.runtime.run_files import devices_folder
 
     return [
         replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
-        for spec in graph_plan(rig, 'emulated', trajectory=str(trajectory))
+        for spec in graph_plan(
+            rig,
+            'emulated',
+            trajectory=str(trajectory),
+            devices_folder=devices_folder(rig.name),
+        )
     ]
 
 

@@ -139,7 +139,7 @@ def test_path_round_trip():
 def test_markers_draw_the_body_where_the_model_has_it():
     rig = load_rig('cable_arm')
     bending = np.array([0.8, -0.3, -0.4, 0.6])
-    drawing = CableArmDrawing(rig, pieces_per_section=6)
+    drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=6)
     body, cables = drawing.cylinders(bending), drawing.cables(bending)
     tip = rig.model('constant_curvature').shape_of(bending).tip[:3, 3]
     np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
@@ -171,7 +171,7 @@ def test_cylinders_may_point_anywhere(end):
 
 def test_cables_lie_at_their_radius_around_the_backbone():
     rig = load_rig('cable_arm')
-    drawing = CableArmDrawing(rig, pieces_per_section=5)
+    drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=5)
     bending = np.array([0.5, 0.5, -0.7, 0.2])
     frames = drawing.frames(bending)
     for actuator, line in zip(rig.actuators, drawing.cables(bending)):

@@ -6,7 +6,6 @@ import pytest
 
 from softarm_ros.nodes import executables
 from softarm_ros.nodes.sharing import SHARING
-from softarm_ros.rigs.devices import run_path
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import (
     REAL_TIME_PRIORITY,
@@ -122,17 +121,16 @@ def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
 )
 def test_devices_stand_in_place_of_the_plant(backend, arm):
     rig = load_rig('hydraulic_arm')
-    plan = by_name(graph_plan(rig, backend))
+    plan = by_name(graph_plan(rig, backend, devices_folder='links'))
     assert set(plan) == {*arm, 'inverse_kinematics', 'tracker', 'markers', 'supervisor'}
     watched = plan['supervisor'].parameters['required_nodes']
     assert watched == ['tracker', 'inverse_kinematics', *arm]
     folders = {plan[name].parameters['devices_folder'] for name in arm}
-    assert len(folders) == 1 and folders.pop() == (
-        str(run_path(rig.name, 'devices')) if backend == 'emulated' else ''
-    )
+    assert folders == {'links' if backend == 'emulated' else ''}
     for name in ('daq', 'servo'):
         assert plan[name].parameters['home'] is (backend == 'emulated')
-        assert by_name(graph_plan(rig, backend, home=True))[name].parameters['home'] is True
+        at_rest = by_name(graph_plan(rig, backend, home=True, devices_folder='links'))
+        assert at_rest[name].parameters['home'] is True
     with pytest.raises(RigError, match='real time'):
         graph_plan(rig, backend, rate=2.0)
     with pytest.raises(RigError, match='home'):

@@ -155,7 +155,7 @@ def test_the_shipped_rig_loads_as_it_is(shipped):
 def sag(rig):
     """Return the largest difference the weight makes to a posture [m]."""
     e = np.array([0.015, 0.0, 0.005, 0.0, 0.012, 0.003])
-    tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.MODELS]
+    tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.model_names]
     return float(np.linalg.norm(tips[0] - tips[1]))
 
 
@@ -215,7 +215,8 @@ def test_attitudes_of_the_task_lie_within_the_limits():
 
     rig = load_rig('pneumatic_arm')
     task = load_task('pick_and_place')
-    stages = plan_stages(rig, rig.model(), task)
+    limits = rig.actuator_limits()
+    stages = plan_stages(rig, rig.model(), task, limits)
     groups = [s for s in stages if s.configuration is not None]
     assert len(groups) == 6
     for stage in groups:
@@ -227,7 +228,7 @@ def test_attitudes_of_the_task_lie_within_the_limits():
     )
     step = task.steps[1].model_copy(update={'attitude_deg': (270.0, 50.0)})
     with pytest.raises(TaskError, match='has 2 angles; expected 4'):
-        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}))
+        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}), limits)
     step = task.steps[1].model_copy(update={'attitude_deg': (0.0, 70.0, 0.0, 0.0)})
     with pytest.raises(TaskError, match='proximal_chamber'):
-        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}))
+        plan_stages(rig, rig.model(), task.model_copy(update={'steps': (step,)}), limits)

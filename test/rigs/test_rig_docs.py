@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.control.config import FeedbackWatchConfig, SupervisorConfig, TrackerConfig
+from softarm_ros.control.controllers.resolved_rate import ResolvedRateConfig
 from softarm_ros.control.trajectory_config import (
     CardioidConfig,
     CircleConfig,
@@ -31,6 +32,7 @@ BLOCKS = {
     'actuators.bends': BendConfig,
     'feedback': FeedbackConfig,
     'tracker': TrackerConfig,
+    'tracker, kind resolved_rate': ResolvedRateConfig,
     'supervisor': SupervisorConfig,
     'supervisor.feedback_watch': FeedbackWatchConfig,
     'devices': CableDevices,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, strip_trajectory_type
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
@@ -147,7 +148,7 @@ SINGLE = [
         'default_model: cable_statics',
         'default_model: cable_static',
         'default_model',
-        "default_model = 'cable_static': expected one of 'constant_curvature', 'cable_statics' "
+        "default_model = 'cable_static': expected one of 'cable_statics', 'constant_curvature' "
         "(did you mean 'cable_statics'?)",
     ),
     (
@@ -160,7 +161,7 @@ SINGLE = [
     (
         'missing field',
         'rate_hz: 100.0                        # [A]',
-        '# ',
+        'delay_s: 0.01 # ',
         'feedback:',
         'feedback.rate_hz: missing; expected a number > 0 (how often poses arrive)',
     ),
@@ -236,9 +237,9 @@ SINGLE = [
     (
         'feedback much slower than control',
         'rate_hz: 100.0                        # [A]',
-        'rate_hz: 18 # ',
-        'rate_hz: 18',
-        'feedback.rate_hz = 18: expected 20 to 1000: a fifth of, up to ten times '
+        'rate_hz: 19 # ',
+        'rate_hz: 19',
+        'feedback.rate_hz = 19: expected 20 to 1000: a fifth of, up to ten times '
         'tracker.rate_hz = 100',
     ),
     (
@@ -271,7 +272,7 @@ SINGLE = [
         'max_pose_jump_m: 0.05\n  feedback_watch:\n    max_age_s: 0.025',
         'max_age_s',
         'supervisor.feedback_watch.max_age_s = 0.025: expected more than 0.03: '
-        'plant.mocap.delay_s = 0.01 and two periods of feedback.rate_hz = 100',
+        'feedback.delay_s = 0.01 and two periods of feedback.rate_hz = 100',
     ),
     (
         'repetition within the noise',
@@ -279,7 +280,7 @@ SINGLE = [
         'max_pose_jump_m: 0.05\n  feedback_watch:\n    frozen_resolution_m: 2.0e-4',
         'frozen_resolution_m',
         'supervisor.feedback_watch.frozen_resolution_m = 0.0002: expected less than 2e-05: a '
-        'tenth of plant.mocap.position_noise_m, else a sound sensor seems frozen',
+        'tenth of feedback.position_noise_m, else a sound sensor seems frozen',
     ),
     (
         'command time-out below the control period',
@@ -303,7 +304,7 @@ SINGLE = [
         'max_pose_jump_m: 0.0015',
         'max_pose_jump_m: 0.0015',
         'supervisor.max_pose_jump_m = 0.0015: expected more than 0.002: ten times '
-        'plant.mocap.position_noise_m = 0.0002, else noise stops the arm',
+        'feedback.position_noise_m = 0.0002, else noise stops the arm',
     ),
     (
         'feedback gain that cannot be stable',
@@ -311,7 +312,7 @@ SINGLE = [
         'feedback_gain_1_s: 80',
         'feedback_gain_1_s: 80',
         'tracker.feedback_gain_1_s = 80: expected less than 52.4: with 30 ms from pose to command '
-        '(both periods and plant.mocap.delay_s) the loop oscillates',
+        '(both periods and feedback.delay_s) the loop oscillates',
     ),
     (
         'unknown default trajectory',
@@ -409,7 +410,7 @@ def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
     text = edited('time_step_s: 0.002', f'time_step_s: {step}').replace(
         'tracker:\n  rate_hz: 100.0', 'tracker:\n  rate_hz: 800.0'
     )
-    text = text.replace('kind: mocap  ', 'kind: mocap\n  rate_hz: 800.0 #').replace(
+    text = text.replace('feedback:  ', 'feedback:\n  rate_hz: 800.0 #').replace(
         '  rate_hz: 100.0                        # [A]', '  #'
     )
     if step == 0.002:
@@ -424,11 +425,11 @@ def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
 
 
 def test_block_of_the_wrong_kind(tmp_path):
-    text = edited('feedback:\n', 'feedback: [1, 2]\nfeedbock:\n')
+    text = edited('feedback:  ', 'feedback: [1, 2]\nfeedbock:  ')
     assert [m for _, m in problems_of(text, tmp_path)] == [
-        'feedback = [1, 2]: expected a mapping of the fields kind, rate_hz, pose_topic',
-        "feedbock = {kind: 'mocap', rate_hz: 100.0, pose_topic: 'tip/pose'}: "
-        "unknown field 'feedbock' (did you mean 'feedback'?)",
+        'feedback = [1, 2]: expected a mapping of the fields rate_hz, delay_s, position_noise_m, '
+        'pose_topic',
+        "feedbock = {rate_hz: 100.0}: unknown field 'feedbock' (did you mean 'feedback'?)",
     ]
 
 
@@ -611,6 +612,7 @@ def changed(path, change):
 def optional_keys():
     """Return the paths whose removal leaves a valid rig, by the schema."""
     rig = load_rig(SHIPPED)
+    controller = controller_part(rig.tracker)[0].config.model_fields
     found = set()
     for path in PLACES:
         block = rig
@@ -623,7 +625,7 @@ def optional_keys():
         if isinstance(block, dict):
             if path[-1] != rig.default_trajectory:
                 found.add(path)
-        elif not type(block).model_fields[path[-1]].is_required():
+        elif not (type(block).model_fields | controller)[path[-1]].is_required():
             found.add(path)
     return found
 

@@ -3,14 +3,17 @@ import pickle
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 
 import softarm_ros
-from softarm_ros import share_folder
+from softarm_ros import rigs, share_folder
 from softarm_ros.rigs.cable_rig import CableRig as Rig
+from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.kinds import RIG_KINDS
 from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
 
@@ -195,3 +198,12 @@ def test_the_list_of_rigs_needs_no_schema():
     assert len(names.splitlines()) == len(list_rigs())
     heavy = {'numpy', 'numba', 'scipy', 'softarm_ros.rigs.schema'}
     assert heavy & set(modules.split()) == set()
+
+
+def test_every_check_belongs_to_a_kind_of_arm():
+    """A check that nobody names would be none."""
+    names = [info.name for info in iter_modules(rigs.__path__)]
+    modules = [import_module(f'softarm_ros.rigs.{name}') for name in names]
+    written = {v for m in modules for v in vars(m).values() if isinstance(v, Check)}
+    classes = [getattr(import_module(f'softarm_ros.rigs.{m}'), c) for m, c in RIG_KINDS.values()]
+    assert written and written == {check for rig in classes for check in rig.CHECKS}

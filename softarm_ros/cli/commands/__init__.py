@@ -8,6 +8,7 @@ that `softarm --help` imports none of them.
 SUMMARIES = {
     'rigs': 'List the rigs that come with the package.',
     'check': 'Check rig files: everything that is wrong, with field and line, or a summary.',
+    'parts': 'List the parts that arms are composed of, and the fields of one.',
     'model': 'Compute shape from actuation (forward) or actuation from a tip position (inverse).',
     'urdf': 'Print the URDF of a rig, generated from its file.',
     'compare': 'Run arms simulated and with emulated devices, in real time, and show both errors.',

@@ -29,6 +29,12 @@ def run(
         typer.Option(metavar='NAME|FILE', help='Poses, dwells and gripper actions in its place.'),
     ] = None,
     model: Annotated[str | None, typer.Option(help='Of the rig; its default without.')] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            metavar='NAME', help='In place of tracker.kind; its fields as far as shared.'
+        ),
+    ] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
@@ -83,5 +89,6 @@ def run(
         report=report,
         json_file=json_file,
     )
-    arm = load_rig(rig, settings or ())
+    chosen = [] if controller is None else [f'tracker.kind={controller}']
+    arm = load_rig(rig, [*(settings or ()), *chosen])
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

@@ -1,4 +1,4 @@
-"""URDF of a cable-driven arm: each section a chain of links with pairs of revolute joints."""
+"""URDF of sections with mass: each a chain of links with pairs of revolute joints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.models.config import SectionConfig
 from softarm_ros.plant.config import PlantSectionConfig
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.outline import JointedSection
 from softarm_ros.rigs.urdf_elements import (
     AXES,
     add_cylinder,
@@ -33,7 +33,7 @@ CROSS_MASS_SHARE = 0.02
 
 @dataclass(frozen=True)
 class _Section:
-    """A section with what the links need: geometry as the controller knows it, mass as built."""
+    """A section in links."""
 
     config: SectionConfig
     body: PlantSectionConfig
@@ -46,7 +46,7 @@ class _Section:
         return self.config.length_m / self.links
 
 
-def build_urdf(rig: CableRig, links_per_section: int) -> str:
+def build_urdf(name: str, sections: Sequence[JointedSection], links_per_section: int) -> str:
     """
     Return the URDF of an arm.
 
@@ -56,46 +56,45 @@ def build_urdf(rig: CableRig, links_per_section: int) -> str:
     `joint_positions` reproduce the constant-curvature shape with an error of order 1/n^2.
     """
     check_links(links_per_section)
-    robot = ET.Element('robot', name=rig.name)
+    robot = ET.Element('robot', name=name)
     add_materials(robot)
     add_link(robot, 'base')
     parent = 'base'
-    for config, body in zip(rig.sections, rig.plant.sections):
-        speeds = [a.max_speed_m_s for a in rig.actuators if a.section == config.name]
-        section = _Section(config, body, min(speeds), links_per_section)
+    for s in sections:
+        section = _Section(s.config, s.body, s.max_speed_m_s, links_per_section)
         parent = _add_section(robot, section, parent)
     add_link(robot, 'tip')
     add_fixed(robot, 'tip_frame', parent, 'tip', 0.0)
-    return document(robot, rig.name, links_per_section)
+    return document(robot, name, links_per_section)
 
 
-def joint_names(rig: CableRig, links_per_section: int) -> list[str]:
+def joint_names(sections: Sequence[JointedSection], links_per_section: int) -> list[str]:
     """Return `<section>_<link>_about_<axis>` for all joints, from base to tip."""
     check_links(links_per_section)
     return [
-        _joint_name(section.name, k, axis)
-        for section in rig.sections
+        _joint_name(section.config.name, k, axis)
+        for section in sections
         for k in range(1, links_per_section + 1)
         for axis in _axis_order(k)
     ]
 
 
 def joint_positions(
-    rig: CableRig,
-    configuration: Sequence[float] | Array,
+    sections: Sequence[JointedSection],
     links_per_section: int,
+    configuration: Sequence[float] | Array,
 ) -> tuple[list[str], Array]:
     """
     Return names and angles [rad] of all joints for a configuration.
 
     Parameters
     ----------
-    rig : CableRig
+    sections : sequence of JointedSection
         The arm.
-    configuration : (2 * sections,)
-        Bending vector (b_x, b_y) of each section [rad].
     links_per_section : int
         As given to `build_urdf`.
+    configuration : (2 * sections,)
+        Bending vector (b_x, b_y) of each section [rad].
 
     Raises
     ------
@@ -104,14 +103,14 @@ def joint_positions(
 
     """
     bends = np.asarray(configuration, dtype=float)
-    if bends.shape != (2 * len(rig.sections),):
+    if bends.shape != (2 * len(sections),):
         raise ValueError(
-            f'configuration has shape {bends.shape}; expected ({2 * len(rig.sections)},): '
+            f'configuration has shape {bends.shape}; expected ({2 * len(sections)},): '
             'a bending vector for each section'
         )
     if not np.all(np.isfinite(bends)):
         raise ValueError(f'configuration {bends.tolist()}: expected finite angles in rad')
-    names = joint_names(rig, links_per_section)
+    names = joint_names(sections, links_per_section)
     values = []
     for bend_x, bend_y in bends.reshape(-1, 2):
         # Bending towards x turns about y, bending towards y turns about -x.

@@ -1,0 +1,79 @@
+"""Damped inverse: the pseudo-inverse of the Jacobian and proportional feedback, nothing else."""
+
+from __future__ import annotations
+
+import daqp
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.control.controller import (
+    Controller,
+    ControlState,
+    Motion,
+    TipReference,
+    VelocityBounds,
+)
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
+from softarm_ros.models.arm_model import ArmModel
+
+_OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
+_SOFT = 8
+_NEAR = 1e-6  # share of a velocity that is rounding
+
+
+class DampedInverseConfig(ConfigBlock):
+    """Gains of the plain damped inverse."""
+
+    feedback_gain_1_s: NonNegative = Field(description='of the error of the tip')
+    damping: Positive = Field(description='of the inverse, relative to the arm length squared')
+    max_correction_speed_m_s: Positive = Field(description='bound on what feedback asks for')
+
+
+class DampedInverse(Controller):
+    """
+    qdot = J^T (J J^T + eps)^-1 (v_d + K e) in scaled coordinates: Wampler's damped inverse.
+
+    Where bounds are in the way, the nearest velocity within them is taken. It knows no other
+    purpose than the tip: coordinates that the tip leaves free drift.
+    """
+
+    def __init__(self, config: DampedInverseConfig, model: ArmModel) -> None:
+        self.config = config
+        self._damping = config.damping * model.rest_length_m**2
+
+    def velocity(
+        self,
+        state: ControlState,
+        reference: TipReference,
+        bounds: VelocityBounds,
+        period_s: float,
+    ) -> Motion:
+        """Return the damped inverse's velocity, or the nearest one within the bounds."""
+        correction = self.config.feedback_gain_1_s * reference.error
+        most = self.config.max_correction_speed_m_s / max(float(np.linalg.norm(correction)), 1e-12)
+        wanted = reference.velocity + min(most, 1.0) * correction
+        J = state.jacobian * state.scale
+        aim = J.T @ np.linalg.solve(J @ J.T + self._damping * np.eye(3), wanted)
+        soft = np.full(len(bounds.high), _SOFT, dtype=np.int32)
+        x, _, flag, _ = daqp.solve(
+            np.eye(len(aim)), -aim, bounds.rows, bounds.high, bounds.low, soft
+        )
+        if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
+            return Motion(np.zeros(len(aim)), wanted, True)
+        bounded = float(np.linalg.norm(x - aim)) > _NEAR * float(np.linalg.norm(aim))
+        return Motion(np.asarray(x) * state.scale, wanted, bounded)
+
+
+def build(config: DampedInverseConfig, model: ArmModel) -> DampedInverse:
+    """Return the controller of an arm."""
+    return DampedInverse(config, model)
+
+
+PART = Part(
+    'controller',
+    'damped_inverse',
+    DampedInverseConfig,
+    {'controller': f'{__name__}:build'},
+    'damped pseudo-inverse and proportional feedback alone',
+)

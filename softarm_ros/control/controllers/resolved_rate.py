@@ -1,0 +1,126 @@
+"""Resolved rate: the damped inverse of the Jacobian under the arm's limits, with feedback."""
+
+from __future__ import annotations
+
+import daqp
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.control.controller import (
+    Array,
+    Controller,
+    ControlState,
+    Motion,
+    Outcome,
+    TipReference,
+    VelocityBounds,
+)
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
+from softarm_ros.models.arm_model import ArmModel
+
+_OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
+_SOFT = 8
+
+
+class ResolvedRateConfig(ConfigBlock):
+    """Gains of the resolved-rate controller."""
+
+    feedback_gain_1_s: NonNegative = Field(description='K of eq. 38')
+    integral_gain_1_s2: NonNegative = Field(
+        default=0.0, description='removes a standing error; stands still while a limit is active'
+    )
+    damping: Positive = Field(description='epsilon of eq. 35, relative to the arm length squared')
+    straightening_gain_1_s: NonNegative = Field(
+        default=0.0, description='null-space term of eq. 36: pull towards equal bending'
+    )
+    max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
+
+
+class ResolvedRate(Controller):
+    """
+    Tracks a tip velocity and position (Qi et al. 2024, eq. 34-38).
+
+    The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
+    |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under the bounds;
+    without active ones it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may
+    carry an integral part; it stands still while limits are active, the correction is saturated
+    or the pose is singular (no wind-up).
+    """
+
+    def __init__(self, config: ResolvedRateConfig, model: ArmModel) -> None:
+        self.config = config
+        self._regulariser = config.damping * model.rest_length_m**2
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the integral."""
+        self._integral = np.zeros(3)
+        self._newest: Array | None = np.zeros(3)  # error times period; None: not to be added
+
+    def velocity(
+        self,
+        state: ControlState,
+        reference: TipReference,
+        bounds: VelocityBounds,
+        period_s: float,
+    ) -> Motion:
+        """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
+        correction, saturated = self._correction(reference.error)
+        self._newest = None if saturated else reference.error * period_s
+        wanted = reference.velocity + correction
+        J, eps = state.jacobian * state.scale, self._regulariser
+        H = J.T @ J + eps * np.eye(len(state.scale))
+        f = -(J.T @ wanted + eps * self._null_space_velocity(state) / state.scale)
+        weight = 1.0 / np.trace(H)
+        sense = np.full(len(bounds.high), _SOFT, dtype=np.int32)
+        x, _, flag, _ = daqp.solve(
+            H * weight, f * weight, bounds.rows, bounds.high, bounds.low, sense
+        )
+        if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
+            return Motion(np.zeros(len(state.scale)), wanted, True)
+        return Motion(np.asarray(x) * state.scale, wanted, _reached(x, bounds))
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Add to the integral what no limit stood against."""
+        if self._newest is not None and outcome.follows and not outcome.limited:
+            self._integral += self._newest
+
+    def _correction(self, error: Array) -> tuple[Array, bool]:
+        correction = (
+            self.config.feedback_gain_1_s * error + self.config.integral_gain_1_s2 * self._integral
+        )
+        speed = float(np.linalg.norm(correction))
+        bound = self.config.max_correction_speed_m_s
+        return (correction, False) if speed <= bound else (correction * (bound / speed), True)
+
+    def _null_space_velocity(self, state: ControlState) -> Array:
+        """Return w (dof,) of eq. 36: pull towards the configuration that is easiest to hold."""
+        gain = self.config.straightening_gain_1_s
+        if gain == 0.0:
+            return np.zeros(len(state.scale))
+        return np.asarray(gain * (state.command.preferred - state.command.configuration))
+
+
+def _reached(x: Array, bounds: VelocityBounds) -> bool:
+    """Return whether a velocity (dof,), in units of the scales, lies on a bound."""
+    rates = bounds.rows @ x
+    margin_up = 1e-9 + 1e-6 * np.abs(bounds.high)
+    margin_down = 1e-9 + 1e-6 * np.abs(bounds.low)
+    # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
+    held = (rates >= bounds.high - margin_up) | (rates <= bounds.low + margin_down)
+    return bool(np.any(held & np.any(bounds.rows != 0.0, axis=1)))
+
+
+def build(config: ResolvedRateConfig, model: ArmModel) -> ResolvedRate:
+    """Return the controller of an arm."""
+    return ResolvedRate(config, model)
+
+
+PART = Part(
+    'controller',
+    'resolved_rate',
+    ResolvedRateConfig,
+    {'controller': f'{__name__}:build'},
+    'damped inverse under all limits, integral, null space; Qi et al. 2024, eq. 34-38',
+)

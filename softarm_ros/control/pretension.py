@@ -1,0 +1,92 @@
+"""By how much cables are wound further than the model says, and what that leaves of the limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, blend
+
+# Share of the actuators' speed and acceleration with which pretension is wound up; the controller
+# has the rest until it is wound.
+WINDING_SHARE = 0.2
+_LENGTH = 'm'
+
+
+@dataclass(frozen=True)
+class Pretension:
+    """
+    The same extra contraction of all cables, on top of what the model says.
+
+    The backbone of a real arm gives way under the cables' load, and what the model takes for an
+    idle, just touching cable is loose: it would not answer when its turn comes to carry the load.
+    Winding all cables alike moves no section (their pulls cancel) but keeps every cable taut.
+
+    Attributes
+    ----------
+    amount : float
+        By which every cable is wound further [m]; 0 for arms without.
+    duration_s : float
+        Of the winding, from rest to rest [s].
+
+    """
+
+    amount: float = 0.0
+    duration_s: float = 0.0
+
+    @staticmethod
+    def of_length(amount_m: float, limits: ActuatorLimits) -> Pretension:
+        """
+        Return the pretension that is wound up as fast as its share of the limits allows.
+
+        Raises
+        ------
+        ValueError
+            If the actuators are not set by length, or the amount leaves one of them no range.
+
+        """
+        if amount_m == 0.0:
+            return Pretension()
+        if limits.unit != _LENGTH:
+            raise ValueError(
+                f'pretension_m = {amount_m:g}: commands of these actuators are in {limits.unit}; '
+                'expected 0, only cables that are set by length are wound'
+            )
+        room = limits.position_max - limits.position_min
+        tightest = int(np.argmin(room))
+        if not 0.0 < amount_m < room[tightest]:
+            raise ValueError(
+                f'pretension_m = {amount_m:g}: expected 0 to below the range of '
+                f'{limits.names[tightest]}, {room[tightest]:g} m'
+            )
+        speed = WINDING_SHARE * float(np.min(limits.max_speed))
+        acceleration = WINDING_SHARE * float(np.min(limits.max_acceleration))
+        by_speed = PEAK_SPEED * amount_m / speed
+        by_acceleration = math.sqrt(PEAK_ACCELERATION * amount_m / acceleration)
+        return Pretension(amount_m, max(by_speed, by_acceleration))
+
+    def wound(self, time_s: float) -> float:
+        """Return how much is wound [m] after a time of winding [s]."""
+        if time_s >= self.duration_s:
+            return self.amount
+        return self.amount * blend(time_s / self.duration_s)
+
+    def room(self, limits: ActuatorLimits, *, winding: bool = False) -> ActuatorLimits:
+        """
+        Return what limits leave to the actuation that the model asks for.
+
+        The range without the pretension, also before it is wound, so that winding up never needs
+        what the arm stands on; while `winding` also speed and acceleration without its share.
+        """
+        if self.amount == 0.0:
+            return limits
+        share = 1.0 - WINDING_SHARE if winding else 1.0
+        return replace(
+            limits,
+            position_max=limits.position_max - self.amount,
+            max_speed=share * limits.max_speed,
+            max_acceleration=share * limits.max_acceleration,
+        )

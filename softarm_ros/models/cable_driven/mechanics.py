@@ -1,0 +1,41 @@
+"""What models of cable-driven sections are built on, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.parts import NoSettings
+
+if TYPE_CHECKING:
+    from softarm_ros.models.arm_model import ArmModel
+
+
+@dataclass(frozen=True)
+class CableMechanics:
+    """Sections in series from base to tip, and a cable (or a pair of cables) per actuator."""
+
+    sections: tuple[SectionConfig, ...]
+    cables: tuple[CableConfig, ...]
+
+
+def constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
+    """Return arcs as long as their cables make them."""
+    from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
+
+    return ConstantCurvatureArm(mechanics.sections, mechanics.cables)
+
+
+def pairs_of_constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
+    """Return arcs bent by pairs of cables."""
+    from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+
+    return PairedCablesArm(mechanics.sections, mechanics.cables)
+
+
+def cable_statics(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
+    """Return the statics of cables that cut into the body."""
+    from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+
+    return CableStaticsArm(mechanics.sections, mechanics.cables)

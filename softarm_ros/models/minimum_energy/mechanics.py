@@ -1,0 +1,35 @@
+"""What models of muscles along a backbone are built on, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
+from softarm_ros.models.parts import MinimumEnergySettings
+
+if TYPE_CHECKING:
+    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+
+
+@dataclass(frozen=True)
+class MuscleModules:
+    """Modules of three parallel muscles on an elastic backbone; gravity in the base frame."""
+
+    backbone: BackboneConfig
+    modules: ParallelModulesConfig
+    gravity_m_s2: tuple[float, float, float]
+    tip_load_kg: float = 0.0
+
+
+def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) -> MinimumEnergyArm:
+    """Return the backbone at its least energy under the lengths of the muscles."""
+    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+
+    return MinimumEnergyArm(
+        mechanics.backbone,
+        mechanics.modules,
+        settings.intervals,
+        mechanics.gravity_m_s2,
+        mechanics.tip_load_kg,
+    )

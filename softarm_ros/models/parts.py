@@ -1,0 +1,90 @@
+"""
+The models of this package as parts. A role is the mechanics a model is built on: what the arm of
+a rig has to provide (`mechanics.py` in the folder of each family of models).
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock
+from softarm_ros.geometry.parts import Part
+
+_HERE = 'softarm_ros.models'
+
+
+class NoSettings(ConfigBlock):
+    """Of a model that the mechanics of the arm say everything about."""
+
+
+class HydraulicStaticsSettings(ConfigBlock):
+    """How finely the statics of water chambers is resolved."""
+
+    segments_per_section: int = Field(
+        default=1, ge=1, le=5, description='of constant strain; the paper has 1'
+    )
+
+
+class CosseratSettings(ConfigBlock):
+    """How the rod is integrated."""
+
+    steps: int = Field(default=3, ge=1, le=100, description='of integration in each segment')
+    extensible: bool = Field(default=False, description='whether the rod stretches and shears')
+
+
+class MinimumEnergySettings(ConfigBlock):
+    """How finely the backbone is resolved."""
+
+    intervals: int = Field(
+        default=40, ge=4, le=200, description='of the backbone, a multiple of the modules'
+    )
+
+
+CONSTANT_CURVATURE = Part(
+    'model',
+    'constant_curvature',
+    NoSettings,
+    {
+        'cables': f'{_HERE}.cable_driven.mechanics:constant_curvature',
+        'cable_pairs': f'{_HERE}.cable_driven.mechanics:pairs_of_constant_curvature',
+        'water_chambers': f'{_HERE}.hydraulics.mechanics:constant_curvature',
+        'air_chambers': f'{_HERE}.pneumatic.mechanics:constant_curvature',
+        'rod_cables': f'{_HERE}.tendon_rod.mechanics:constant_curvature',
+    },
+    'every section an arc; knows neither weight nor load',
+)
+CABLE_STATICS = Part(
+    'model',
+    'cable_statics',
+    NoSettings,
+    {'cables': f'{_HERE}.cable_driven.mechanics:cable_statics'},
+    'cables that cut into a soft body (Qi et al. 2024)',
+)
+HYDRAULIC_STATICS = Part(
+    'model',
+    'hydraulic_statics',
+    HydraulicStaticsSettings,
+    {'water_chambers': f'{_HERE}.hydraulics.mechanics:hydraulic_statics'},
+    'sections of water chambers under weight and load (Chen et al. 2022)',
+)
+ANGLE_CORRECTION = Part(
+    'model',
+    'angle_correction',
+    NoSettings,
+    {'air_chambers': f'{_HERE}.pneumatic.mechanics:angle_correction'},
+    'arcs on mounts that sag under weight and water (Gong et al. 2018)',
+)
+COSSERAT = Part(
+    'model',
+    'cosserat',
+    CosseratSettings,
+    {'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat'},
+    'an elastic rod with the exact wrenches of its cables, weight and load',
+)
+MINIMUM_ENERGY = Part(
+    'model',
+    'minimum_energy',
+    MinimumEnergySettings,
+    {'muscles': f'{_HERE}.minimum_energy.mechanics:minimum_energy'},
+    'a backbone bent by parallel muscles, at its least energy (Chen et al. 2022)',
+)

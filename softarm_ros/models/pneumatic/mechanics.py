@@ -1,0 +1,54 @@
+"""What models of pneumatic sections are built on, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softarm_ros.models.parts import NoSettings
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+
+if TYPE_CHECKING:
+    from softarm_ros.models.arm_model import ArmModel
+
+
+@dataclass(frozen=True)
+class AirChambers:
+    """
+    Sections of three chambers in series from base to tip, each on a mount that sags.
+
+    `tip_mass_kg` is what weighs at `tip_offset_m` beyond the tip, less what the fluid carries;
+    gravity in the base frame.
+    """
+
+    sections: tuple[ChamberSectionConfig, ...]
+    mount: MountConfig
+    gravity_m_s2: tuple[float, float, float]
+    fluid_density_kg_m3: float = 0.0
+    tip_mass_kg: float = 0.0
+    tip_offset_m: float = 0.0
+
+
+def angle_correction(_: NoSettings, mechanics: AirChambers) -> ArmModel:
+    """Return arcs on mounts that sag."""
+    from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+    from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+
+    arm = PneumaticArm(
+        mechanics.sections,
+        mechanics.mount,
+        mechanics.gravity_m_s2,
+        fluid_density_kg_m3=mechanics.fluid_density_kg_m3,
+        tip_mass_kg=mechanics.tip_mass_kg,
+        tip_offset_m=mechanics.tip_offset_m,
+    )
+    return ChamberArm(arm, 'angle_correction')
+
+
+def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
+    """Return arcs alone."""
+    from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+    from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+
+    rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in mechanics.sections]
+    return ChamberArm(PneumaticArm(rigid), 'constant_curvature')

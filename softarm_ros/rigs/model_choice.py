@@ -1,0 +1,35 @@
+"""Which models an arm may have: those that can be built on the mechanics it provides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
+from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
+
+
+def models_of(mechanics: str) -> tuple[str, ...]:
+    """Return the names of the models that can be built on these mechanics."""
+    return tuple(part.kind for part in parts('model') if mechanics in part.builders)
+
+
+def why_no_model(name: str, mechanics: str) -> str | None:
+    """Return why an arm of these mechanics cannot have a model of this name; None if it can."""
+    known = models_of(mechanics)
+    if name in known:
+        return None
+    expected = f'expected {"one of " if len(known) > 1 else ""}{listed(known)}'
+    if name not in kinds_of('model'):
+        return f'{expected}{did_you_mean(name, known)}'
+    try:
+        needed = listed(find_part('model', name).builders)
+    except RigError as error:
+        return f'{expected}; {error}'
+    return f'{expected}: {name!r} is built on {needed}, and this arm provides {mechanics!r}'
+
+
+def model_problems(name: str, mechanics: str) -> Iterator[Problem]:
+    """Yield a problem if a rig of these mechanics cannot have `default_model`."""
+    wrong = why_no_model(name, mechanics)
+    if wrong is not None:
+        yield Problem(('default_model',), wrong, repr(name))

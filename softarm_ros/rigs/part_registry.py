@@ -1,0 +1,165 @@
+"""Finds parts by name: those of this package, and those that other installed packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+
+from softarm_ros.geometry.parts import FAMILIES, Part
+from softarm_ros.rigs.errors import RigError, did_you_mean, listed
+
+# Entry points of this group are parts of other packages: `family.kind = module:PART`.
+GROUP = 'softarm.parts'
+
+
+def _files_of(family: str, package: str) -> dict[str, str]:
+    """Return the parts of a family whose kind is the name of a file with a `PART`."""
+    spec = find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    names = [module.name for module in iter_modules(folders)]
+    return {f'{family}.{name}': f'{package}.{name}:PART' for name in names}
+
+
+# 'family.kind' -> 'module:PART'; a table, not entry points, so that a source tree needs no
+# installed metadata.
+BUILT_IN: Mapping[str, str] = {
+    'model.angle_correction': 'softarm_ros.models.parts:ANGLE_CORRECTION',
+    'model.cable_statics': 'softarm_ros.models.parts:CABLE_STATICS',
+    'model.constant_curvature': 'softarm_ros.models.parts:CONSTANT_CURVATURE',
+    'model.cosserat': 'softarm_ros.models.parts:COSSERAT',
+    'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
+    'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
+    **_files_of('controller', 'softarm_ros.control.controllers'),
+}
+_OURS = 'softarm_ros'
+
+
+@dataclass(frozen=True)
+class Registration:
+    """
+    Where a part is said to be; it is imported by `load`.
+
+    Attributes
+    ----------
+    name : str
+        'family.kind'.
+    target : str
+        'module:PART'.
+    distribution : str
+        The installed package that provides it.
+
+    """
+
+    name: str
+    target: str
+    distribution: str
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it comes with this package."""
+        return BUILT_IN.get(self.name) == self.target
+
+    def load(self) -> Part:
+        """
+        Import the part.
+
+        Raises
+        ------
+        RigError
+            If that fails, or finds something else; names the distribution.
+
+        """
+        place = f'part {self.name!r} of the package {self.distribution} ({self.target})'
+        module, _, attribute = self.target.partition(':')
+        try:
+            found = getattr(import_module(module), attribute)
+        except Exception as error:  # whatever code of another package raises
+            why = f'{type(error).__name__}: {error}'
+            raise RigError('', f'{place} cannot be imported: {why}') from error
+        if not isinstance(found, Part):
+            raise RigError('', f'{place}: expected a Part, found {type(found).__name__}')
+        if found.name != self.name:
+            raise RigError('', f'{place} calls itself {found.name!r}; expected {self.name!r}')
+        return found
+
+
+@cache  # what is installed stays so while a process runs
+def registrations() -> tuple[Registration, ...]:
+    """Return all parts that this package and others register, by name; none is imported."""
+    from importlib.metadata import entry_points  # takes longer than all else here
+
+    ours = [Registration(name, target, _OURS) for name, target in BUILT_IN.items()]
+    others = [
+        Registration(entry.name, entry.value, entry.dist.name if entry.dist else '?')
+        for entry in entry_points(group=GROUP)
+    ]
+    return tuple(sorted([*ours, *others], key=lambda part: (part.name, part.distribution)))
+
+
+def find_part(family: str, kind: str) -> Part:
+    """
+    Return a part by family and kind.
+
+    Raises
+    ------
+    RigError
+        If there is none (lists those there are), more than one, or it cannot be imported.
+
+    """
+    check_family(family)
+    name = f'{family}.{kind}'
+    found = [entry for entry in registrations() if entry.name == name]
+    if len(found) > 1:
+        packages = ', '.join(entry.distribution for entry in found)
+        raise RigError('', f'part {name!r} is provided more than once, by: {packages}')
+    if found:
+        return found[0].load()
+    kinds = kinds_of(family)
+    hint = did_you_mean(kind, kinds)
+    raise RigError('', f'unknown {family} {kind!r}{hint}; known: {listed(kinds) or "none"}')
+
+
+def parts(family: str | None = None) -> tuple[Part, ...]:
+    """Return all parts (of a family) that can be imported and have a name to themselves."""
+    found, _ = parts_and_problems(family)
+    return found
+
+
+def parts_and_problems(family: str | None = None) -> tuple[tuple[Part, ...], tuple[RigError, ...]]:
+    """Return all parts (of a family), and what is wrong with those that cannot be used."""
+    if family is not None:
+        check_family(family)
+    found: list[Part] = []
+    problems: list[RigError] = []
+    known = registrations()
+    for name in sorted({entry.name for entry in known}):
+        own, _, kind = name.partition('.')
+        if family not in (None, own):
+            continue
+        try:
+            if own not in FAMILIES or not kind:
+                packages = ', '.join(e.distribution for e in known if e.name == name)
+                message = f'part {name!r} of the package {packages}: expected FAMILY.KIND'
+                raise RigError('', f'{message}, the family one of {listed(FAMILIES)}')
+            found.append(find_part(own, kind))
+        except RigError as error:
+            problems.append(error)
+    return tuple(found), tuple(problems)
+
+
+def kinds_of(family: str) -> list[str]:
+    """Return the kinds that are registered in a family; they need not work."""
+    beginning = f'{family}.'
+    names = {entry.name for entry in registrations() if entry.name.startswith(beginning)}
+    return sorted(name.removeprefix(beginning) for name in names)
+
+
+def check_family(family: str) -> None:
+    """Raise RigError, listing the families, if there is no such."""
+    if family not in FAMILIES:
+        hint = did_you_mean(family, FAMILIES)
+        raise RigError('', f'unknown family of parts {family!r}{hint}; known: {listed(FAMILIES)}')

@@ -1,0 +1,109 @@
+"""Pretension is part of the limits: nothing is clipped, nothing exceeded, on no path."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.pretension import Pretension
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_tracker
+from softarm_ros.runtime.direct import run_direct
+
+RIG = load_rig('cable_arm')
+LIMITS = RIG.actuator_limits()
+PERIOD = 1.0 / RIG.tracker.rate_hz
+
+
+def test_winding_begins_and_ends_at_rest_within_its_share_of_the_limits():
+    pretension = Pretension.of_length(2.0e-3, LIMITS)
+    time = np.arange(0.0, pretension.duration_s + 0.2, 1e-3)
+    wound = np.array([pretension.wound(t) for t in time])
+    assert wound[0] == 0.0 and wound[-1] == 2.0e-3
+    speed = np.diff(wound) / 1e-3
+    acceleration = np.diff(speed) / 1e-3
+    assert 0.15 * LIMITS.max_speed[0] < speed.max() <= 0.2 * LIMITS.max_speed[0] * 1.0001
+    assert np.abs(acceleration).max() <= 0.2 * LIMITS.max_acceleration[0] * 1.0001
+
+
+def test_what_is_wound_and_what_the_controller_has_are_the_actuators_limits():
+    pretension = Pretension.of_length(2.0e-3, LIMITS)
+    for winding in (False, True):
+        room = pretension.room(LIMITS, winding=winding)
+        assert np.allclose(room.position_max + pretension.amount, LIMITS.position_max)
+        assert np.all(room.position_min >= LIMITS.position_min)
+        share = 0.8 if winding else 1.0
+        assert np.allclose(room.max_speed, share * LIMITS.max_speed)
+        assert np.allclose(room.max_acceleration, share * LIMITS.max_acceleration)
+
+
+@pytest.mark.parametrize('unit', ['Pa', 'N'])
+def test_metres_are_not_added_to_other_units(unit):
+    with pytest.raises(ValueError, match=rf'pretension_m = 0\.002.*in {unit}; expected 0'):
+        Pretension.of_length(2.0e-3, replace(LIMITS, unit=unit))
+
+
+def test_more_than_the_range_is_refused_with_the_actuator():
+    with pytest.raises(ValueError, match=r'pretension_m = 0\.2.*proximal_1, 0\.1 m'):
+        Pretension.of_length(0.2, LIMITS)
+
+
+@pytest.mark.parametrize(
+    'rig',
+    [
+        'fishbone_arm',
+        'hydraulic_arm',
+        'pam_arm',
+        'pneumatic_arm',
+        'trunk',
+    ],
+)
+def test_rigs_without_single_cables_refuse_it(rig):
+    with pytest.raises(RigError, match=r'tracker\.pretension_m'):
+        load_rig(rig, ['tracker.pretension_m=0.001'])
+
+
+def test_winding_leaves_no_limit_while_the_tracker_runs_at_full_speed():
+    """From the first period on: the winding and the motion together keep every limit."""
+    tracker = build_tracker(RIG, RIG.model())
+    tracker.reset(np.array([0.3, 0.0, 0.3, 0.0]))
+    commands = [tracker.actuation]
+    for _ in range(round(2.0 * tracker.pretension.duration_s / PERIOD)):
+        commands.append(tracker.step(np.array([0.2, 0.0, 0.0]), np.zeros(3), PERIOD).actuation)
+    speed = np.diff(np.array(commands), axis=0) / PERIOD
+    acceleration = np.diff(speed, axis=0) / PERIOD
+    assert np.all(np.abs(speed) <= LIMITS.max_speed * (1.0 + 1e-6))
+    assert np.abs(speed).max() > 0.95 * LIMITS.max_speed[0]  # the limit was really in play
+    assert np.all(np.abs(acceleration) <= LIMITS.max_acceleration * 1.02)  # curvature
+
+
+def test_near_the_end_of_the_range_no_cable_loses_its_pretension():
+    """A range that the circle needs all of, and the pretension with it: the path gives way."""
+    free = run_direct(RIG, 'circle_small', laps=1, seed=0)
+    most = float(free.samples.command.max()) - 1.0e-3
+    tight = load_rig(
+        'cable_arm',
+        [f'actuators[{i}].position_max_m={most}' for i in range(len(RIG.actuators))],
+    )
+    record = run_direct(tight, 'circle_small', laps=1, seed=0)
+    assert record.completed
+    limits, command = tight.actuator_limits(), record.samples.command
+    assert np.all(command <= limits.position_max + limits.rounding)
+    assert command.max() > most - 1e-4  # the end of the range was reached
+    model = tight.model()
+    extra = np.array(
+        [c - model.actuation_of(q) for c, q in zip(command, record.samples.configuration)]
+    )
+    assert np.all(np.ptp(extra, axis=1) < 1e-8)
+    assert extra[-1] == pytest.approx(tight.tracker.pretension_m, abs=1e-8)
+    assert any('held back' in event.message for event in record.events)
+
+
+def test_a_run_keeps_speed_and_acceleration_from_the_first_command_on():
+    command = run_direct(RIG, 'line_small', laps=1, seed=0).samples.command
+    speed = np.diff(command, axis=0) / PERIOD
+    acceleration = np.diff(speed, axis=0) / PERIOD
+    assert np.all(np.abs(speed) <= LIMITS.max_speed * (1.0 + 1e-6))
+    winding = slice(0, round(1.0 / PERIOD))
+    assert np.all(np.abs(acceleration[winding]) <= LIMITS.max_acceleration)

@@ -1,0 +1,88 @@
+"""A rig names its controller; another one takes the fields that both have."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.controllers.damped_inverse import DampedInverse
+from softarm_ros.control.controllers.resolved_rate import ResolvedRate
+from softarm_ros.rigs.controller_choice import controller_part
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.part_registry import kinds_of
+from softarm_ros.runtime.assembly import build_tracker
+from softarm_ros.runtime.direct import run_direct
+
+OTHER = 'tracker.kind=damped_inverse'
+
+
+@pytest.mark.parametrize('name', [info.name for info in list_rigs()])
+def test_every_rig_loads_with_every_controller(name):
+    for kind in kinds_of('controller'):
+        rig = load_rig(name, [f'tracker.kind={kind}'])
+        part, config = controller_part(rig.tracker)
+        assert part.kind == kind
+        assert (
+            config.feedback_gain_1_s == load_rig(name).tracker.of_controller['feedback_gain_1_s']
+        )
+        controller = build_tracker(rig, rig.model()).controller
+        assert isinstance(controller, {'resolved_rate': ResolvedRate}.get(kind, DampedInverse))
+
+
+def test_fields_of_the_other_controller_alone_are_left_out():
+    rig = load_rig('pam_arm', [OTHER])
+    assert set(rig.tracker.of_controller) == {
+        *('feedback_gain_1_s', 'damping', 'max_correction_speed_m_s')
+    }
+    assert pickle.loads(pickle.dumps(rig)).tracker == rig.tracker
+
+
+def test_a_field_set_for_the_other_controller_is_its_own_fault():
+    with pytest.raises(RigError, match=r'tracker\.integral_gain_1_s2 = 9\.0: unknown field'):
+        load_rig('pam_arm', [OTHER, 'tracker.integral_gain_1_s2=9.0'])
+
+
+@pytest.mark.parametrize(
+    ('setting', 'message'),
+    [
+        ('tracker.kind=resolved_rat', r"no such controller .did you mean 'resolved_rate'.*known:"),
+        ('tracker.kind=3', r'tracker\.kind = 3: expected text'),
+        ('tracker.feedback_gain_1_s=-1', r'tracker\.feedback_gain_1_s = -1: expected a number >='),
+        ('tracker.feedback_gian_1_s=1', r"unknown field .*did you mean 'feedback_gain_1_s'"),
+        ('tracker.rate_hzz=1', r"unknown field .*did you mean 'rate_hz'"),
+    ],
+)
+def test_mistakes_in_the_block_are_named_with_field_and_line(setting, message):
+    with pytest.raises(RigError, match=r'cable_arm\.yaml:\d+: .*' + message):
+        load_rig('cable_arm', [setting])
+
+
+def test_a_field_that_is_missing_is_named_with_what_it_is():
+    rig = load_rig('cable_arm')
+    text = rig.source.read_text().replace('  damping: 1.0e-4 ', '  # ')
+    with pytest.raises(RigError, match=r'tracker\.damping: missing; expected a number > 0 .eps'):
+        _load_text(text)
+
+
+def _load_text(text):
+    from softarm_ros.rigs.kinds import kind_of
+    from softarm_ros.rigs.loader import strip_trajectory_type
+    from softarm_ros.rigs.validation import validate_document
+    from softarm_ros.rigs.yaml_document import parse_yaml
+
+    document = parse_yaml(text, 'rig.yaml')
+    return validate_document(kind_of(document), document, strip_trajectory_type)
+
+
+def test_another_controller_drives_the_same_cycle_within_all_limits():
+    rig = load_rig('pneumatic_arm', [OTHER])
+    record = run_direct(rig, 'circle', laps=1, seed=0)
+    assert record.completed and record.info.controller == 'damped_inverse'
+    error = record.error()
+    assert 1e-4 < error.mean < 0.01 * record.info.arm_length_m
+    limits, command = rig.actuator_limits(), record.samples.command
+    assert np.all(command >= limits.position_min - limits.rounding)
+    assert np.all(command <= limits.position_max + limits.rounding)
+    speed = np.abs(np.diff(command, axis=0)) * rig.tracker.rate_hz
+    assert np.all(speed <= limits.max_speed * (1.0 + 1e-6))

@@ -1,0 +1,209 @@
+"""Parts are found by name, those of other installed packages too."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softarm_ros.geometry.configs import ConfigBlock
+from softarm_ros.geometry.parts import FAMILIES, Part, PartError
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.part_fields import fields_of, unit_of
+from softarm_ros.rigs.part_registry import BUILT_IN, find_part, parts
+
+ROOT = Path(__file__).parents[2]
+
+SPRING = """
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.parts import Part
+
+
+class SpringConfig(ConfigBlock):
+    rate_hz: Positive = Field(description='of readings')
+    noise_m: float = 0.001
+
+
+SPRING = Part('sensors', 'spring', SpringConfig, {'driver': 'lab_parts.driver:build'}, 'a spring')
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Return a function that installs packages of entry points, and runs code beside them."""
+
+    def package(name, entries, modules):
+        for module, text in modules.items():
+            path = tmp_path / f'{module.replace(".", "/")}.py'
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        info = tmp_path / f'{name}-1.0.dist-info'
+        info.mkdir()
+        (info / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n')
+        lines = '\n'.join(f'{entry} = {target}' for entry, target in entries)
+        (info / 'entry_points.txt').write_text(f'[softarm.parts]\n{lines}\n')
+
+    def run(*arguments):
+        paths = [str(tmp_path), str(ROOT), os.environ.get('PYTHONPATH', '')]
+        return subprocess.run(
+            [sys.executable, *arguments],
+            env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return package, run
+
+
+def softarm(run, *arguments):
+    return run('-m', 'softarm_ros.cli', *arguments)
+
+
+# -- our own ----------------------------------------------------------------------------------
+
+
+def test_every_built_in_part_is_what_the_table_says_and_every_role_can_be_built():
+    found = {part.name: part for part in parts()}
+    assert set(BUILT_IN) <= set(found)
+    for name in BUILT_IN:
+        part = found[name]
+        assert part is find_part(part.family, part.kind)
+        assert part.family in FAMILIES and part.summary and part.builders
+        for role in part.builders:
+            assert callable(part.builder(role))
+
+
+@pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
+def test_the_models_of_a_rig_are_those_built_on_its_mechanics(info):
+    rig = load_rig(info.name)
+    assert rig.default_model in rig.model_names
+    for part in parts('model'):
+        if part.kind in rig.model_names:
+            model = rig.model(part.kind)
+            assert (model.name, model.actuator_names) == (part.kind, rig.actuator_names)
+            continue
+        with pytest.raises(RigError, match=f"'{part.kind}' is built on '.*{rig.mechanics_name!r}"):
+            rig.model(part.kind)
+
+
+def test_what_is_unknown_is_answered_with_what_is_meant():
+    with pytest.raises(RigError, match=r"unknown model 'cosera' .*'cosserat'.*; known: 'angle"):
+        find_part('model', 'cosera')
+    with pytest.raises(RigError, match=r"unknown family of parts 'drive' .did you mean 'drives'"):
+        find_part('drive', 'steppers')
+    with pytest.raises(PartError, match="has no role 'driver'; it has: 'rod_cables'"):
+        find_part('model', 'cosserat').builder('driver')
+
+
+class Empty(ConfigBlock):
+    pass
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('modles', 'x', Empty, {}), 'family = .modles.: expected one of model, drives'),
+        (('model', 'x', dict, {}), 'expected a ConfigBlock'),
+        (('model', 'x', Empty, {'a': 'module'}), r"builders\['a'\] = 'module': expected module:f"),
+    ],
+)
+def test_a_part_that_is_none_is_refused(arguments, message):
+    with pytest.raises(PartError, match=message):
+        Part(*arguments, 'summary')
+
+
+def test_a_role_whose_function_is_gone_is_named():
+    part = Part('model', 'x', Empty, {'cables': 'softarm_ros.geometry.parts:nothing'}, 'summary')
+    with pytest.raises(PartError, match=r"x: softarm_ros.geometry.parts has no .*'nothing'"):
+        part.builder('cables')
+
+
+def test_fields_have_type_unit_default_and_description():
+    rows = {row.name: row for row in fields_of(find_part('model', 'cosserat').config)}
+    steps = rows['steps']
+    assert (steps.type, steps.default, steps.required) == (
+        'a whole number >= 1 and <= 100',
+        '3',
+        False,
+    )
+    assert [unit_of(f) for f in ('length_m', 'gain_1_s', 'name', 'max_torque_N_m', 'k_N_m')] == [
+        *('m', '1/s', '', 'N m', 'N/m')
+    ]
+
+
+# -- those of other packages ------------------------------------------------------------------
+
+
+def test_a_part_of_another_package_is_listed_with_its_fields(installed):
+    package, run = installed
+    package('lab', [('sensors.spring', 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
+    listed = softarm(run, 'parts')
+    assert listed.returncode == 0 and listed.stderr == ''
+    assert 'sensors.spring  a spring  [lab]' in listed.stdout
+    shown = softarm(run, 'parts', 'sensors.spring').stdout.splitlines()
+    assert shown[:2] == ['sensors.spring: a spring  [lab]', 'roles: driver']
+    rows = [' '.join(line.split()) for line in shown[2:]]
+    assert rows[0] == 'rate_hz a number > 0 Hz required of readings'
+    assert rows[1] == 'noise_m a number m default 0.001'
+
+
+BROKEN = [
+    ('lab_parts.parts:GONE', 'AttributeError'),
+    ('lab_parts.gone:SPRING', 'ModuleNotFoundError'),
+    ('lab_parts.parts:NUMBER', 'expected a Part, found int'),
+    ('lab_parts.bad:X', 'ValueError: no'),
+]
+
+
+@pytest.mark.parametrize(('target', 'why'), BROKEN, ids=[why for _, why in BROKEN])
+def test_a_broken_part_is_named_with_its_package_and_breaks_no_rig(installed, target, why):
+    package, run = installed
+    modules = {'lab_parts.parts': SPRING, 'lab_parts.bad': "raise ValueError('no')"}
+    package('lab', [('model.spring', target)], modules)
+    listed = softarm(run, 'parts', 'model')
+    assert listed.returncode == 0 and 'model.cosserat' in listed.stdout
+    assert "part 'model.spring' of the package lab" in listed.stderr and why in listed.stderr
+    asked = softarm(run, 'parts', 'model.spring')
+    assert asked.returncode == 2 and asked.stderr == listed.stderr
+    code = (
+        'from softarm_ros import load_rig\n'
+        'rig = load_rig("cable_arm_single"); rig.model(); print(rig.model_names)\n'
+        'load_rig("cable_arm_single", ["default_model=spring"])'
+    )
+    done = run('-c', code)
+    assert done.stdout == "('cable_statics', 'constant_curvature')\n"
+    assert 'default_model = ' in done.stderr and 'of the package lab' in done.stderr
+
+
+def test_two_parts_of_one_name_are_refused_with_both_packages(installed):
+    package, run = installed
+    entries = [('sensors.spring', 'lab_parts.parts:SPRING')]
+    package('lab', entries, {'lab_parts.parts': SPRING})
+    package('attic', [*entries, ('model.cosserat', 'lab_parts.parts:SPRING')], {})
+    for name, packages in (('sensors.spring', 'attic, lab'), ('model.cosserat', 'attic, softarm')):
+        asked = softarm(run, 'parts', name)
+        assert asked.returncode == 2
+        assert f"part '{name}' is provided more than once, by: {packages}" in asked.stderr
+    assert 'model.cosserat' in softarm(run, 'parts').stderr
+
+
+@pytest.mark.parametrize('name', ['spring', 'springs.spring', 'sensors.'])
+def test_a_part_outside_the_families_is_named(installed, name):
+    package, run = installed
+    package('lab', [(name, 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
+    listed = softarm(run, 'parts')
+    assert listed.returncode == 0 and 'model.cosserat' in listed.stdout
+    assert name.rstrip('.') in listed.stderr
+
+
+def test_a_part_under_another_name_is_refused(installed):
+    package, run = installed
+    package('lab', [('sensors.coil', 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
+    stderr = softarm(run, 'parts', 'sensors').stderr
+    assert "calls itself 'sensors.spring'; expected 'sensors.coil'" in stderr

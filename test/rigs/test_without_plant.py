@@ -1,0 +1,143 @@
+"""A laboratory that only drives hardware need not invent a simulator."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softarm_ros.cli.check_command import summary, warnings
+from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.graph import graph_plan
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.urdf import build_urdf, joint_map
+from softarm_ros.runtime.assembly import (
+    build_control_loop,
+    build_emulated_arm,
+    build_feedback_watch,
+    build_inverse_kinematics,
+    build_plant,
+    build_supervisor,
+)
+from softarm_ros.runtime.warm_up import warm_up
+
+NAMES = [info.name for info in list_rigs()]
+RIGS = Path(__file__).parents[2] / 'config' / 'rigs'
+
+
+def without_plant(name, folder, change=lambda text: text):
+    """Return a shipped rig whose file has no `plant` block."""
+    text = (RIGS / f'{name}.yaml').read_text()
+    text, count = re.subn(r'^plant:\n(?:[ #].*\n|\n)*', '', text, flags=re.MULTILINE)
+    assert count == 1
+    path = folder / f'{name}.yaml'
+    path.write_text(change(text))
+    return path
+
+
+@pytest.fixture(params=NAMES)
+def pair(request, tmp_path):
+    return load_rig(request.param), load_rig(without_plant(request.param, tmp_path))
+
+
+def test_all_that_hardware_needs_is_the_same(pair):
+    whole, bare = pair
+    assert bare.plant is None and whole.plant is not None
+    rest = whole.model().rest_configuration
+    np.testing.assert_array_equal(
+        bare.model().shape_of(rest).tip, whole.model().shape_of(rest).tip
+    )
+    loops = [build_control_loop(rig, None) for rig in pair]
+    assert loops[0].trajectory.duration_s == loops[1].trajectory.duration_s
+    stages = [build_inverse_kinematics(rig) for rig in pair]
+    np.testing.assert_array_equal(*(stage.actuation_of(rest) for stage in stages))
+    assert build_feedback_watch(bare) is not None
+    assert build_supervisor(bare, ['tracker']) is not None
+
+
+def test_it_is_checked_and_drawn(pair):
+    _, bare = pair
+    text = '\n'.join([*summary(bare), *warnings(bare)])
+    expected = 'hardware; without a plant nothing is simulated' if bare.devices else 'none'
+    assert f'backends      {expected}' in text
+    assert len(bare.body_radii_m()) == len(bare.section_names) and min(bare.body_radii_m()) > 0.0
+    rest = bare.model().rest_configuration
+    assert '<robot' in build_urdf(bare)
+    names, positions = joint_map(bare)(rest)
+    assert len(names) == len(positions) and np.all(np.isfinite(positions))
+    assert drawing_of(bare).cylinders(rest)
+
+
+def test_only_backends_that_simulate_are_refused_with_what_to_add(pair):
+    whole, bare = pair
+    told = rf"rig '{bare.name}' has no plant, and backend 'sim' simulates the arm: add `plant:`"
+    with pytest.raises(RigError, match=told):
+        graph_plan(bare)
+    with pytest.raises(RigError, match=told):
+        build_plant(bare, seed=0)
+    if bare.devices is None:
+        return
+    with pytest.raises(RigError, match="no plant, and backend 'emulated'"):
+        graph_plan(bare, 'emulated')
+    with pytest.raises(RigError, match='no plant'):
+        build_emulated_arm(bare, seed=0)
+    nodes = [spec.name for spec in graph_plan(bare, 'hardware')]
+    assert nodes == [spec.name for spec in graph_plan(whole, 'hardware')]
+    assert {'tracker', 'supervisor', *bare.devices.names} <= set(nodes)
+
+
+def test_kernels_are_prepared_without_a_plant(tmp_path):
+    warm_up(load_rig(without_plant('cable_arm_single', tmp_path)), 'hardware')
+
+
+LIMITS = [
+    (
+        'feedback_gain_1_s: 2.0',
+        'feedback_gain_1_s: 60.0',
+        r'expected less than 52.4: with 30 ms .*both periods and feedback.delay_s',
+    ),
+    (
+        'feedback_timeout_s: 0.12',
+        'feedback_timeout_s: 0.025',
+        'feedback.delay_s and two periods of feedback.rate_hz',
+    ),
+    ('max_pose_jump_m: 0.05', 'max_pose_jump_m: 0.001', 'ten times feedback.position_noise_m'),
+    (
+        '  feedback_watch: ',
+        '  feedback_watch:\n    max_age_s: 0.02 #',
+        'feedback.delay_s = 0.01 and two periods',
+    ),
+    (
+        '  feedback_watch: ',
+        '  feedback_watch:\n    frozen_resolution_m: 0.001 #',
+        'a tenth of feedback.position_noise_m',
+    ),
+]
+
+
+@pytest.mark.parametrize(('old', 'new', 'message'), LIMITS, ids=[new for _, new, _ in LIMITS])
+def test_limits_follow_from_the_sensor_that_is_stated(tmp_path, old, new, message):
+    def change(text):
+        assert text.count(old) == 1
+        return text.replace(old, new)
+
+    with pytest.raises(RigError, match=message):
+        load_rig(without_plant('cable_arm', tmp_path, change))
+
+
+def test_a_simulated_sensor_that_is_later_than_stated_counts():
+    settings = ['tracker.feedback_gain_1_s=30', 'plant.mocap.delay_s=0.05']
+    load_rig('cable_arm', settings[:1])
+    with pytest.raises(RigError, match=r'both periods and plant\.mocap\.delay_s'):
+        load_rig('cable_arm', settings)
+
+
+def test_what_no_one_read_is_refused_with_what_to_write_instead(tmp_path):
+    text = (
+        (RIGS / 'cable_arm.yaml').read_text().replace('feedback: ', 'feedback:\n  kind: mocap #')
+    )
+    path = tmp_path / 'old.yaml'
+    path.write_text(text)
+    with pytest.raises(RigError, match=r"old.yaml:\d+: feedback.kind = 'mocap': no longer"):
+        load_rig(path)

@@ -1,0 +1,82 @@
+"""Start, hold, go on, take over: as the supervisor allows and the actuators stand."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_control_loop
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.permitted_loop import PermittedLoop
+
+PERIOD = 0.01
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm_single')
+
+
+@pytest.fixture
+def motion(rig):
+    return PermittedLoop(build_control_loop(rig, 'circle_small', open_loop=False))
+
+
+def drive(motion, now, seconds):
+    """Let the actuators follow the command exactly; return the time and the last output."""
+    for _ in range(round(seconds / PERIOD)):
+        output = motion.loop.cycle(now, None)
+        motion.on_actuators(output.actuation)
+        now += PERIOD
+    return now, output
+
+
+def test_it_starts_holds_and_goes_on_where_it_stood(motion):
+    motion.on_actuators(np.zeros(3))
+    assert motion.loop.cycle(0.0, None).phase is Phase.IDLE
+    motion.follow(True, 0.0)
+    now, before = drive(motion, 0.0, 0.4)
+    assert before.phase is Phase.APPROACH
+    motion.follow(False, now)
+    now, held = drive(motion, now, 1.0)
+    assert held.phase is Phase.HELD
+    np.testing.assert_array_equal(held.actuation, before.actuation)
+    motion.follow(True, now)
+    _, after = drive(motion, now, 2 * PERIOD)
+    assert after.phase is Phase.APPROACH
+    assert 0.0 < np.abs(after.actuation - held.actuation).max() < 1e-3
+
+
+def test_actuators_that_jumped_are_taken_over_and_the_path_begins_anew(rig, motion):
+    motion.on_actuators(np.zeros(3))
+    motion.follow(True, 0.0)
+    now, _ = drive(motion, 0.0, 6.0)
+    assert motion.loop.phase is Phase.TRACK
+    motion.follow(False, now)
+    stand = motion.loop.model.actuation_of(np.array([0.5, -0.4]))
+    motion.on_actuators(stand + rig.tracker.pretension_m)
+    motion.follow(True, now)
+    assert motion.loop.phase is Phase.APPROACH
+    output = motion.loop.cycle(now, None)
+    np.testing.assert_allclose(output.configuration, [0.5, -0.4], atol=1e-3)
+
+
+def test_values_that_are_no_numbers_are_not_taken_for_a_posture(motion):
+    motion.on_actuators(np.full(3, np.nan))
+    assert motion.actuators is None
+
+
+def test_beyond_what_the_controller_may_ask_for_it_starts_at_the_limit_and_says_so(rig, motion):
+    limits = rig.actuator_limits()
+    beyond = limits.position_max + np.array([0.01, -0.09, -0.09])
+    motion.on_actuators(beyond)
+    motion.follow(True, 0.0)
+    output = motion.loop.cycle(0.0, None)
+    room = motion.loop.tracker.room
+    assert np.all(output.actuation <= limits.position_max + limits.rounding)
+    rig.configuration_limits().check(output.configuration, motion.loop.model.configuration_names)
+    names = motion.loop.limits.names
+    assert any(
+        e.message.startswith(f'{names[0]} stands at {beyond[0]:.6g} m, beyond')
+        and f'starting from {room.position_max[0]:.6g} m' in e.message
+        for e in output.events
+    )
