@@ -82,7 +82,7 @@ def test_the_loop_shares_a_process_and_nothing_else_does(rig):
         'control': ['plant', 'inverse_kinematics', 'tracker', 'supervisor'],
         'markers': ['markers'],
     }
-    devices = processes_of(graph_plan(rig, 'emulated'))
+    devices = processes_of(graph_plan(rig, 'emulated', devices_folder='d'))
     assert [s.name for s in devices['control']] == ['inverse_kinematics', 'tracker', 'supervisor']
     assert set(devices) == {'emulator', 'steppers', 'control', 'markers'}
     alone = graph_plan(rig, processes='each')
