@@ -19,6 +19,7 @@ RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Excepti
     'argument, expected',
     [
         ('rate:=abc', 'rate:=abc: expected a number'),
+        ('processes:=ech', "'one', 'each'"),
         ('laps:=two', 'laps:=two: expected a whole number'),
         ('seed:=x', 'seed:=x: expected a whole number'),
         ('home:=maybe', 'home:=maybe: expected true or false'),
@@ -51,7 +52,7 @@ def test_no_node_survives_when_the_launch_is_killed():
     with RealLaunch('laps:=50') as launch:
         launch.until('supervisor]: running', COLD_S)
         nodes = launch.nodes()
-        assert {'plant_node', 'tracker_node', 'supervisor_node'} <= set(nodes)
+        assert {'node_group', 'markers_node'} <= set(nodes)
         os.kill(launch.process.pid, signal.SIGKILL)
         wait_until(lambda: not any(map(alive, nodes.values())), 6.0, 'all nodes have ended')
 
@@ -113,11 +114,15 @@ def test_exit_on_done_tells_that_a_run_failed():
     assert 'run not completed: the arm was held' in text
 
 
-def test_a_node_that_fails_ends_the_launch_with_an_error():
-    with RealLaunch('laps:=50') as launch:
+@pytest.mark.parametrize(
+    ('processes', 'executable', 'name'),
+    [('each', 'inverse_kinematics_node', 'inverse_kinematics'), ('one', 'node_group', 'control')],
+)
+def test_a_process_that_fails_ends_the_launch_with_an_error(processes, executable, name):
+    with RealLaunch('laps:=50', f'processes:={processes}') as launch:
         launch.until('supervisor]: running', COLD_S)
-        os.kill(launch.nodes()['inverse_kinematics_node'], signal.SIGKILL)
+        os.kill(launch.nodes()[executable], signal.SIGKILL)
         status, text = launch.end(15.0)
         assert status == 1
-        assert 'inverse_kinematics has ended with exit status -9' in text
+        assert f'{name} has ended with exit status -9' in text
         assert not any(map(alive, launch.nodes().values()))
