@@ -18,7 +18,7 @@ _ARC_TERMS = tuple((-1.0) ** k / (2 * k + 1) for k in range(11))
 _SERIES_BELOW = 0.04
 
 
-@kernel
+@kernel(allocates=False)
 def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     """
     Return the shape factors of an arc bent by beta, deficit = 1 - cos(beta) in 0..2.
@@ -58,7 +58,7 @@ def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     return f, f_x * x_c, f_xx * x_c * x_c + f_x * x_cc, q, q_x * x_c
 
 
-@kernel
+@kernel(allocates=False)
 def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     """Write the matrix of a unit quaternion (x, y, z, w) into `rotation` (3, 3)."""
     x, y, z, w = q[0], q[1], q[2], q[3]
@@ -73,7 +73,7 @@ def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@kernel
+@kernel(allocates=False)
 def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a unit quaternion with w >= 0, and c.
@@ -95,7 +95,7 @@ def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     return q[0] * scale, q[1] * scale, q[2] * scale, c
 
 
-@kernel
+@kernel(allocates=False)
 def turn(q: Array, x: float, y: float, z: float) -> None:
     """Follow the quaternion `q` by the local rotation vector (x, y, z) [rad], in place."""
     u = 0.25 * (x * x + y * y + z * z)
@@ -117,7 +117,7 @@ def turn(q: Array, x: float, y: float, z: float) -> None:
     q[0], q[1], q[2], q[3] = q0 * norm, q1 * norm, q2 * norm, q3 * norm
 
 
-@kernel
+@kernel(allocates=False)
 def elastic_load(
     q: Array,
     extension: float,
@@ -181,7 +181,7 @@ def elastic_load(
     tangent[2, 1] = tangent[1, 2]
 
 
-@kernel
+@kernel(allocates=False)
 def conjugate_moment(q: Array, mx: float, my: float, mz: float) -> tuple[float, float, float]:
     """
     Return the joint force J^-T m of a moment m that works on the rotation vector of `q`.

@@ -76,6 +76,8 @@ class CableParameters(NamedTuple):
         Of the thread [s].
     passing : (m, n)
         Where it passes the joints before its section, as a share of `anchor`; 0 is the centre.
+    reach : (m,)
+        How many joints, from the base, it loads.
 
     """
 
@@ -86,6 +88,7 @@ class CableParameters(NamedTuple):
     stiffness: Array
     damping_time: Array
     passing: Array
+    reach: IntArray
 
 
 class Wiring(NamedTuple):

@@ -98,6 +98,7 @@ class MuscleArmPlant(SteppedPlant):
         self.board = ValveBoard(drive, self.relays)
         self._drive = MuscleDrive(drive, self.board, home, load_of)
         self._gas, self._free = home.copy(), home.copy()
+        self._acting, self._stiffness = np.empty_like(home), np.empty_like(home)
         self._body = MovingBackbone(
             config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
         )
@@ -188,12 +189,11 @@ class MuscleArmPlant(SteppedPlant):
         return target
 
     def _settle(self) -> None:
-        acting, stiffness = np.empty((2, len(self._names)))
         muscle_state_into(
             self._free, self._offset, self._full_stiffness, self.config.softening, self._limits,
-            acting, stiffness,
+            self._acting, self._stiffness,
         )  # fmt: skip
-        self._body.settle(acting, stiffness)
+        self._body.settle(self._acting, self._stiffness)
 
     def _advance(self, h: float, steps: int) -> None:
         body, relays = self._body, self.relays
@@ -203,9 +203,9 @@ class MuscleArmPlant(SteppedPlant):
         self._gas[:] = full + left * (self._gas - full)
         status, joint = drive_muscle_arm(
             self._gas, self._free, relays.open_s, relays.close_s, self._filling_times,
-            self._limits, self._offset, self._full_stiffness, self.config.softening, body.body,
-            body.state, body.loads, body.medium, body.links, self.config.muscle_damping_time_s,
-            body.scratch, self.time_s, h, steps,
+            self._limits, self._offset, self._full_stiffness, self.config.softening,
+            self._acting, self._stiffness, body.body, body.state, body.loads, body.medium,
+            body.links, self.config.muscle_damping_time_s, body.scratch, self.time_s, h, steps,
         )  # fmt: skip
         body.check(status, joint)
 
