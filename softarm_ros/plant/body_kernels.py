@@ -97,6 +97,7 @@ def load_bodies(
             body.damping_time[g, 1] + h,
             scratch.load[g],
             scratch.tangent[g],
+            scratch.logarithm[g],
         )
         R, r, S = scratch.rotation[g + 1], scratch.origin[g + 1], scratch.motion[g]
         _motion_subspace(R, r, scratch.sliding[g], S)

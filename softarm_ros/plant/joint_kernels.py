@@ -127,6 +127,7 @@ def elastic_load(
     axial_lead: float,
     load: Array,
     tangent: Array,
+    logarithm: Array,
 ) -> None:
     """
     Write the elastic and damping force of a joint.
@@ -148,9 +149,12 @@ def elastic_load(
         Written: -J^-T K (phi + lead phi'), -k (e + axial_lead e').
     tangent : (3, 3)
         Written: J^-T K J^-1.
+    logarithm : (4,)
+        Written: what `log_of_quaternion` returns.
 
     """
     x, y, z, c = log_of_quaternion(q)
+    logarithm[0], logarithm[1], logarithm[2], logarithm[3] = x, y, z, c
     # J^-1, row by row
     j00 = 1.0 - c * (y * y + z * z)
     j01 = c * x * y - 0.5 * z
@@ -182,14 +186,16 @@ def elastic_load(
 
 
 @kernel(allocates=False)
-def conjugate_moment(q: Array, mx: float, my: float, mz: float) -> tuple[float, float, float]:
+def conjugate_moment(
+    logarithm: Array, mx: float, my: float, mz: float
+) -> tuple[float, float, float]:
     """
-    Return the joint force J^-T m of a moment m that works on the rotation vector of `q`.
+    Return the joint force J^-T m of a moment m that works on a joint's rotation vector phi.
 
-    Work m . phi', phi the logarithm of the joint rotation: pressures at a fixed place of the
-    cross-section, or rest strains, act that way.
+    Work m . phi': pressures at a fixed place of the cross-section, or rest strains, act that way.
+    `logarithm` (4,): phi and what comes with it from `log_of_quaternion`.
     """
-    x, y, z, c = log_of_quaternion(q)
+    x, y, z, c = logarithm[0], logarithm[1], logarithm[2], logarithm[3]
     dot = c * (x * mx + y * my + z * mz)
     less = 1.0 - c * (x * x + y * y + z * z)
     # J^-T = 1 - hat/2 + c hat^2, and hat^2 = phi phi' - |phi|^2

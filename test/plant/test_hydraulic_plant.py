@@ -23,7 +23,8 @@ from softarm_ros.plant.hydraulic.config import (
     PressureSensorConfig,
     ServoDriveConfig,
 )
-from softarm_ros.plant.hydraulic.fabric import Fabric
+from softarm_ros.plant.hydraulic.fabric import fabric_stops
+from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant, plant_axes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
@@ -299,14 +300,20 @@ def test_fabric_adds_stiffness_to_small_bends_and_loses_work_in_cycles():
     settings = FabricConfig(stiffness_share=0.1, yield_bend_deg=20.0)
     sections = config().sections
     own = SECTION['bending_stiffness_N_m2'] / SECTION['length_m']
-    fabric = Fabric(settings, sections, np.array([[0.2, 0.0], [0.0, -0.1]]))
-    small = fabric.moments(np.array([[0.21, 0.0], [0.0, -0.1]]))
+    stops = fabric_stops(settings, sections, np.array([[0.2, 0.0], [0.0, -0.1]]))
+
+    def moments_against(bends):
+        moment = np.zeros((2, 3))
+        follow_bends(stops, np.array(bends), moment)
+        return -moment[:, :2]
+
+    small = moments_against([[0.21, 0.0], [0.0, -0.1]])
     np.testing.assert_allclose(small, [[0.1 * own * 0.01, 0.0], [0.0, 0.0]], atol=1e-12)
     # All stops yield: eight of them, spread evenly up to 20 deg, hold the mean threshold.
-    far = fabric.moments(np.array([[1.2, 0.0], [0.0, 1.0]]))
+    far = moments_against([[1.2, 0.0], [0.0, 1.0]])
     held = 0.1 * own * np.radians(20.0) * 9.0 / 16.0
     np.testing.assert_allclose(far, [[held, 0.0], [0.0, held]], atol=1e-12)
-    back = fabric.moments(np.array([[0.2, 0.0], [0.0, -0.1]]))
+    back = moments_against([[0.2, 0.0], [0.0, -0.1]])
     np.testing.assert_allclose(back, [[-held, 0.0], [0.0, -held]], atol=1e-12)
 
 
@@ -335,6 +342,7 @@ def drives(gain=0.0, step=1e-9, lag=0.01, start=0.0):
             np.array([RATIO, RATIO]),
             np.full(2, start),
         ),
+        np.ones(2),
     )
 
 

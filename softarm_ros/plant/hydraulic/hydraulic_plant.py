@@ -14,11 +14,9 @@ from softarm_ros.models.hydraulics.axes_kernels import CONDUCTANCE, RELIEF
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
 from softarm_ros.plant.actuator_state import ActuatorState
-from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.hydraulic.body import HydraulicBody
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
-from softarm_ros.plant.hydraulic.fabric import Fabric
 from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
@@ -67,8 +65,6 @@ class HydraulicPlant(SteppedPlant):
         Simulated time [s], from 0.
     body
         The arm with its water.
-    boiled_s : (m,)
-        How long each axis was below the vapour pressure behind emulated drives.
 
     Raises
     ------
@@ -95,17 +91,14 @@ class HydraulicPlant(SteppedPlant):
         self._leads = np.array([axis.lead_m_per_rad for axis in self._hydraulics.axes])
         start = np.asarray(preload_Pa, dtype=float)
         ratio = np.asarray(torque_per_pressure, dtype=float)
-        self._drives = ServoDrives(config.drive, PressureLoop(loop, ratio, start))
+        self._drives = ServoDrives(
+            config.drive, PressureLoop(loop, ratio, start), self._hydraulics.force_per_torque
+        )
         self._brakes = HoldingBrakes(config.drive.brake, self._hydraulics)
         self._lifted = self._brakes.open.copy()
         self._emulated = False
-        self.boiled_s = np.zeros(len(chambers))
         areas = np.array([axis.piston_area_m2 for axis in self._hydraulics.axes])
         self.body.settle(self.piston_forces() / areas)
-        # Fabric that bends with no memory where it hangs at the start.
-        self._fabric: Fabric | None = None
-        if config.fabric.stiffness_share > 0.0:
-            self._fabric = Fabric(config.fabric, config.sections, self.body.bends())
         self._sensors = PressureSensors(config.pressure_sensor, len(chambers), seed)
         self._sensors.sample(self._pressures())
         self._first_frame()
@@ -152,21 +145,27 @@ class HydraulicPlant(SteppedPlant):
 
     def shaft_speeds(self) -> Array:
         """Return the speeds of the motors (m,) [rad/s]."""
-        return np.asarray(self._hydraulics.piston_velocity(self.body.axes) / self._leads)
+        velocity = self._hydraulics.piston_velocity(self.body.axes.state)
+        return np.asarray(velocity / self._leads)
+
+    @property
+    def boiled_s(self) -> Array:
+        """How long each axis (m,) was below the vapour pressure behind emulated drives [s]."""
+        return self.body.axes.boiled_s.copy()
 
     def sensor_signals(self) -> Array:
         """Return what the pressure sensors give (m,) [Pa], before any converter."""
-        return self._sensors.signal.copy()
+        return self._sensors.signal
 
     def actuator_state(self) -> ActuatorState:
         """Return measured pressure [Pa], rate the drives give it [Pa/s], motor torque [N m]."""
         return ActuatorState(
-            self._sensors.reading.copy(), self._drives.pressure_rate, self._drives.torque.copy()
+            self._sensors.reading, self._drives.pressure_rate, self._drives.torque
         )
 
     def chamber_pressures(self) -> Array:
         """Return the measured gauge pressures (m,) [Pa]."""
-        return self._sensors.reading.copy()
+        return self._sensors.reading
 
     def true_pressures(self) -> Array:
         """Return the gauge pressures in the chambers (m,) [Pa]."""
@@ -174,7 +173,7 @@ class HydraulicPlant(SteppedPlant):
 
     def piston_positions(self) -> Array:
         """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
-        return self._hydraulics.piston_position(self.body.axes).copy()
+        return self._hydraulics.piston_position(self.body.axes.state).copy()
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every section's tip in the base frame."""
@@ -200,28 +199,22 @@ class HydraulicPlant(SteppedPlant):
         self._drives.command(self._checked(command))
 
     def _advance(self, h: float, steps: int) -> None:
+        if not self._emulated:
+            self._drive(self.time_s, h, steps)
+            return
         for k in range(steps):
-            self._step_once(h, self.time_s + k * h)
-
-    def _step_once(self, h: float, now_s: float) -> None:
-        if self._fabric is not None:
-            self.body.chambers.moment[:, :2] = -self._fabric.moments(self.body.bends())
-        torque = self._drives.advance(self._sensors.reading, h)
-        if self._emulated:
             self._brakes.advance(self._lifted, h)
-        boiling = self.body.advance(self._hydraulics.force_per_torque * torque, h)
-        if self._emulated:
-            self.boiled_s += h * boiling
-        elif boiling.any():
-            names = ', '.join(name for name, boils in zip(self._names, boiling) if boils)
-            raise PlantError(
-                f'at {now_s:.4f} s the water boils: cavitation in {names}; raise preload_Pa or '
-                'move more slowly'
-            )
-        self._sensors.sample(self._pressures())
+            self._drive(self.time_s + k * h, h, 1)
+
+    def _drive(self, now_s: float, h: float, steps: int) -> None:
+        drives, sensors = self._drives, self._sensors
+        self.body.drive(
+            drives.motors, drives.held, sensors.gauges, sensors.deviates(steps), now_s, h,
+            self._emulated,
+        )  # fmt: skip
 
     def _pressures(self) -> Array:
-        return self._hydraulics.chamber_pressure(self.body.axes)
+        return self._hydraulics.chamber_pressure(self.body.axes.state)
 
     def _checked(self, command: ArrayLike) -> Array:
         values = np.asarray(command, dtype=float)
