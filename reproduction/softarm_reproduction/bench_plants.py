@@ -51,7 +51,7 @@ def _hydraulic(repeats: int) -> list[BenchRow]:
     target[0] += 1e5
     plant.step(target, PERIOD_S)
     body, h = plant.body, rig.plant.time_step_s
-    force = plant.piston_forces()
+    force = plant.drives.piston_forces()
     count = round(PERIOD_S / h)
 
     def motion() -> None:

@@ -238,7 +238,7 @@ def strokes_in_water(
     rows = []
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
-        rest = plant.true_base_wrench()
+        rest = plant.body.base_wrench()
         end = np.array([0.0, 0.0, 0.5 * rig.plant.gripper.length_m])
         h = rig.plant.time_step_s  # every step is looked at: their mean has no integration noise
         cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)
@@ -248,9 +248,9 @@ def strokes_in_water(
             chambers = np.array((1, 0, 0, 1, 0, 0) if wave >= 0.0 else (0, 1, 1, 0, 1, 1))
             size = 1.0 if switched else abs(wave)
             plant.step(1e3 * kilopascals * size * chambers, h)
-            felt[i] = plant.true_base_wrench() - rest
+            felt[i] = plant.body.base_wrench() - rest
             if i >= cycles // 3:
-                pose = plant.fingers()
+                pose = plant.body.fingers()
                 reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))
         sums = np.cumsum(felt, axis=0)
         mean = (sums[window:] - sums[:-window])[cycles // 3 :] / window
@@ -290,16 +290,16 @@ def pick_and_place(rig: PneumaticRig, seed: int, task: str = 'pick_and_place') -
     model, plant = chamber_arm(wet, CORRECTED), simulated(wet, seed)
     pick, place = (_fingers_of(wet, model, POSES_DEG[k]) for k in (0, 2))
     x, y, z = (float(value) for value in pick)
-    plant.place_object(GrippedObject((x, y, z), mass_kg=0.020, volume_m3=8e-6))
+    plant.drives.place_object(GrippedObject((x, y, z), mass_kg=0.020, volume_m3=8e-6))
     time, fingers, held = [], [], []
 
     def watch(_: object) -> None:
         time.append(plant.time_s)
-        fingers.append(plant.fingers()[:3, 3])
-        held.append(plant.holds_object)
+        fingers.append(plant.body.fingers()[:3, 3])
+        held.append(plant.drives.holds_object)
 
     record = run_direct(wet, task=task, open_loop=True, seed=seed, plant=plant, progress=watch)
-    where = plant.object_position()
+    where = plant.drives.object_position()
     error = math.inf if where is None else float(np.linalg.norm(where - place))
     return PickAndPlace(
         record.completed,
