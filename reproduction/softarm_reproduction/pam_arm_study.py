@@ -121,7 +121,7 @@ def drive_points(
         tips[k] = np.mean([f.section_tips[-1, :3, 3] for f in frames], axis=0)
         present = lengths
     return PointRun(
-        curve, load_N, model.rest_length_m, targets, tips, miss, tuple(plant.board.log)
+        curve, load_N, model.rest_length_m, targets, tips, miss, tuple(plant.drives.board.log)
     )
 
 

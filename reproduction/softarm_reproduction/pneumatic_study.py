@@ -133,11 +133,12 @@ def _errors(models: tuple[ChamberArm, ChamberArm], pressures: Array, tip: Array)
 
 def with_stiffness(rig: PneumaticRig, bending_stiffness_N_m2: float) -> PneumaticRig:
     """Return the rig with arcs of another stiffness in its plant."""
+    plant = rig.required_plant()
     sections = tuple(
         s.model_copy(update={'bending_stiffness_N_m2': bending_stiffness_N_m2})
-        for s in rig.required_plant().sections
+        for s in plant.sections
     )
-    plant = rig.required_plant().model_copy(update={'sections': sections})
+    plant = plant.model_copy(update={'sections': sections})
     return rig.model_copy(update={'plant': plant})
 
 
@@ -238,7 +239,7 @@ def strokes_in_water(
     rows = []
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
-        rest = plant.true_base_wrench()
+        rest = plant.body.base_wrench()
         end = np.array([0.0, 0.0, 0.5 * rig.required_plant().gripper.length_m])
         # Every step is looked at: their mean has no integration noise.
         h = rig.required_plant().time_step_s
@@ -249,9 +250,9 @@ def strokes_in_water(
             chambers = np.array((1, 0, 0, 1, 0, 0) if wave >= 0.0 else (0, 1, 1, 0, 1, 1))
             size = 1.0 if switched else abs(wave)
             plant.step(1e3 * kilopascals * size * chambers, h)
-            felt[i] = plant.true_base_wrench() - rest
+            felt[i] = plant.body.base_wrench() - rest
             if i >= cycles // 3:
-                pose = plant.fingers()
+                pose = plant.body.fingers()
                 reach = max(reach, float(abs((pose[:3, 3] + pose[:3, :3] @ end)[1])))
         sums = np.cumsum(felt, axis=0)
         mean = (sums[window:] - sums[:-window])[cycles // 3 :] / window
@@ -291,16 +292,16 @@ def pick_and_place(rig: PneumaticRig, seed: int, task: str = 'pick_and_place') -
     model, plant = chamber_arm(wet, CORRECTED), simulated(wet, seed)
     pick, place = (_fingers_of(wet, model, POSES_DEG[k]) for k in (0, 2))
     x, y, z = (float(value) for value in pick)
-    plant.place_object(GrippedObject((x, y, z), mass_kg=0.020, volume_m3=8e-6))
+    plant.drives.place_object(GrippedObject((x, y, z), mass_kg=0.020, volume_m3=8e-6))
     time, fingers, held = [], [], []
 
     def watch(_: object) -> None:
         time.append(plant.time_s)
-        fingers.append(plant.fingers()[:3, 3])
-        held.append(plant.holds_object)
+        fingers.append(plant.body.fingers()[:3, 3])
+        held.append(plant.drives.holds_object)
 
     record = run_direct(wet, task=task, open_loop=True, seed=seed, plant=plant, progress=watch)
-    where = plant.object_position()
+    where = plant.drives.object_position()
     error = math.inf if where is None else float(np.linalg.norm(where - place))
     return PickAndPlace(
         record.completed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from pydantic import Field
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 
 Array = NDArray[np.float64]
+Value = TypeVar('Value', float, Array)
 
 
 class PressureLoopConfig(ConfigBlock):
@@ -33,6 +35,17 @@ class PressureLoopConfig(ConfigBlock):
         return 180.0 - math.degrees(lag)
 
 
+def filtered_error(error: Value, wanted: Value, measured: Value, keep: float) -> Value:
+    """Return the filtered error [Pa] after a time in which `keep` of the old one is left."""
+    now = wanted - measured
+    return now + keep * (error - now)
+
+
+def loop_torque(torque_per_pressure: Value, wanted: Value, error: Value, gain: float) -> Value:
+    """Return the torque [N m] for a wanted pressure [Pa] at a filtered error [Pa]."""
+    return torque_per_pressure * (wanted + gain * error)
+
+
 class PressureLoop:
     """
     Torques (m,) that stand for commanded pressures.
@@ -49,6 +62,11 @@ class PressureLoop:
     pressure_Pa : (m,)
         To start from, at rest.
 
+    Attributes
+    ----------
+    wanted_Pa, error_Pa : (m,)
+        Commanded pressures and filtered errors; always the same arrays.
+
     """
 
     def __init__(
@@ -56,26 +74,25 @@ class PressureLoop:
     ) -> None:
         self.config = config
         self.torque_per_pressure = np.array(torque_per_pressure, dtype=float)
-        self._command = np.array(pressure_Pa, dtype=float)
-        self._error = np.zeros_like(self._command)
+        self.wanted_Pa = np.array(pressure_Pa, dtype=float)
+        self.error_Pa = np.zeros_like(self.wanted_Pa)
 
     def command(self, pressure_Pa: Array) -> None:
         """Set the pressures (m,) [Pa] wanted from now on."""
-        self._command = np.array(pressure_Pa, dtype=float)
+        self.wanted_Pa[:] = pressure_Pa
 
     def restart(self, pressure_Pa: Array) -> None:
         """Want these pressures (m,) [Pa], as if they had been there for ever."""
         self.command(pressure_Pa)
-        self._error = np.zeros_like(self._command)
+        self.error_Pa[:] = 0.0
 
     def advance(self, reading_Pa: Array, duration_s: float) -> None:
         """Take the measured pressures (m,) [Pa] to have been there for so long."""
         keep = math.exp(-duration_s / self.config.filter_s)
-        wanted = self._command - reading_Pa
-        self._error = wanted + keep * (self._error - wanted)
+        self.error_Pa[:] = filtered_error(self.error_Pa, self.wanted_Pa, reading_Pa, keep)
 
     @property
     def torque(self) -> Array:
         """Torques (m,) wanted now [N m], without limits."""
-        wanted = self._command + self.config.gain * self._error
-        return np.asarray(self.torque_per_pressure * wanted)
+        gain = self.config.gain
+        return loop_torque(self.torque_per_pressure, self.wanted_Pa, self.error_Pa, gain)

@@ -74,7 +74,9 @@ class EmulatedCableArm:
         changes = self._board.shafts
         while changes and changes[0][0] <= end_s:
             self._shafts = np.array(changes.popleft()[1], dtype=float)
-        self._arm.turn(self._shafts[self._motors] * self._step_m, duration_s)
+        position = self._shafts[self._motors] * self._step_m
+        with self._arm.drives.turning(position, duration_s):
+            self._arm.advance(duration_s)
 
     def close(self) -> None:
         """Switch the board off; may be called twice."""

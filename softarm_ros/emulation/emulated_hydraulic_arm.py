@@ -53,7 +53,7 @@ class EmulatedHydraulicArm:
         self._lock = threading.Lock()
         self._position, self._speed = np.zeros(n), np.zeros(n)
         self._waiting_s = 0.0
-        plant.park()
+        plant.drives.park()
         self._drives = EmulatedDrives(servo, self, brake_close_s=plant.config.drive.brake.close_s)
         self._daq = EmulatedDaq(daq, self._volts_now, seed=seed)
         self._volts = self._rest_V
@@ -98,7 +98,8 @@ class EmulatedHydraulicArm:
         if count == 0:
             return
         self._waiting_s = max(self._waiting_s - count * step, 0.0)
-        self._arm.step_drives(self._drives.torque, self._drives.brakes_lifted, count * step)
+        self._arm.drives.follow(self._drives.torque, self._drives.brakes_lifted)
+        self._arm.advance(count * step)
         self._sense()
 
     def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
@@ -107,11 +108,12 @@ class EmulatedHydraulicArm:
             return self._position, self._speed
 
     def _sense(self) -> None:
-        pressures = dict(zip(self._names, self._arm.sensor_signals()))
+        pressures = dict(zip(self._names, self._arm.drives.sensor_signals()))
         volts = self._rest_V.copy()
         for i, part in enumerate(self._inputs):
             volts[i] = part.volts(pressures.get(part.name, 0.0))
-        position, speed = self._arm.shaft_positions(), self._arm.shaft_speeds()
+        drives = self._arm.drives
+        position, speed = drives.shaft_positions(), drives.shaft_speeds()
         with self._lock:
             self._position, self._speed, self._volts = position, speed, volts
 
@@ -132,8 +134,8 @@ class EmulatedHydraulicArm:
             'drives': ', '.join(self._drives.states),
             'brakes_lifted': _which(self._names, self._drives.brakes_lifted),
             'torque_N_m': _listed(self._drives.torque, 1.0, 4),
-            'pressure_kPa': _listed(self._arm.true_pressures(), 1e-3, 1),
-            'boiled_s': _listed(self._arm.boiled_s, 1.0, 3),
+            'pressure_kPa': _listed(self._arm.drives.true_pressures(), 1e-3, 1),
+            'boiled_s': _listed(self._arm.drives.boiled_s, 1.0, 3),
         }
 
 

@@ -60,7 +60,7 @@ class EmulatedMuscleArm:
     def start(self, folder: Path) -> None:
         """Start the board; its port is the link `valves` in the folder."""
         self._board.start(folder / DEVICE)
-        delay_s = self._arm.relays.config.link_delay_s
+        delay_s = self._arm.drives.relays.config.link_delay_s
         self._board.order(f'line delay {1e3 * delay_s:g}')
 
     def advance(self, duration_s: float) -> None:
@@ -104,7 +104,7 @@ class EmulatedMuscleArm:
             outputs[muscle, INFLATE] = mask >> output & 1
             outputs[muscle, DEFLATE] = mask >> (output + 1) & 1
         self._both_open += int(np.count_nonzero(outputs.all(axis=1)))
-        self._arm.switch(outputs, at_s)
+        self._arm.drives.switch(outputs, at_s, self._arm.time_s)
 
 
 class _Clock:

@@ -122,12 +122,12 @@ class EmulatedPneumaticArm:
         with self._lock:
             volts, levels = self._output_V.copy(), self._lines.copy()
         span = self._arm.config.regulators.span_Pa
-        self._arm.drive(
+        self._arm.drives.follow(
             regulator_signal_Pa(volts[self._valves], span),
             float(regulator_signal_Pa(volts[self._gripper_valves], span).sum()),
             self._vacuum(levels),
-            owed,
         )
+        self._arm.advance(owed)
         sensed = self._sensed()
         with self._lock:
             self._input_V = sensed
@@ -155,7 +155,7 @@ class EmulatedPneumaticArm:
         known = {
             **daq_faults(self._daq),
             'object put': InjectedFault(put, self._put_object),
-            'object remove': InjectedFault((), lambda: self._arm.place_object(None)),
+            'object remove': InjectedFault((), lambda: self._arm.drives.place_object(None)),
         }
         return inject(known, fault)
 
@@ -163,21 +163,21 @@ class EmulatedPneumaticArm:
         """Return the truth: volts and true pressures, gripper, how evenly the clock ran."""
         with self._lock:
             volts, written = self._output_V.copy(), self._written
-        gaps, place = self._gaps.summary(), self._arm.object_position()
+        gaps, place = self._gaps.summary(), self._arm.drives.object_position()
         return {
             'daq_port': str(self._daq.port),
             'output_V': _listed(volts),
             'outputs_written': str(written),
-            'true_pressure_Pa': _listed(self._arm.true_pressures()),
+            'true_pressure_Pa': _listed(self._arm.drives.true_pressures()),
             'gripper_pressure_Pa': f'{self._arm.gripper_pressure():.0f}',
-            'holds_object': str(self._arm.holds_object).lower(),
+            'holds_object': str(self._arm.drives.holds_object).lower(),
             'object_m': 'none' if place is None else _listed(place),
             'clock_gap_ms': f'p50 {1e3 * gaps.p50_s:.1f} p99 {1e3 * gaps.p99_s:.1f} '
             f'max {1e3 * gaps.max_s:.1f}',
         }
 
     def _put_object(self, x: float, y: float, z: float, mass_kg: float) -> None:
-        self._arm.place_object(GrippedObject((x, y, z), mass_kg))
+        self._arm.drives.place_object(GrippedObject((x, y, z), mass_kg))
 
     # -- called by the DAQ's threads
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from numba import njit
 from numba.core import types
@@ -17,14 +17,34 @@ from numba.core.dispatcher import Dispatcher
 Function = TypeVar('Function', bound=Callable[..., Any])
 
 
-def kernel(function: Function) -> Function:
+@overload
+def kernel(function: Function) -> Function: ...
+
+
+@overload
+def kernel(*, allocates: bool) -> Callable[[Function], Function]: ...
+
+
+def kernel(function: Function | None = None, *, allocates: bool = True) -> Any:
     """
     Compile a function on its first call, once for each kind of arguments, and keep it on disk.
 
     Constants in a call from another kernel count as what they are an example of: numba would
     compile the function again for `True`, for `False`, for `16` and for an int.
+
+    `allocates=False`: the function makes no array (a slice is none), so numba need not count who
+    holds those it is given. In the plants' steps, over dozens of arrays, counting took a quarter
+    of the time. A function that makes one all the same does not compile.
     """
-    dispatcher: Any = njit(cache=True, fastmath=False, error_model='numpy')(function)
+    if function is None:
+        return lambda one: _compiled(one, allocates)
+    return _compiled(function, allocates)
+
+
+def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
+    # Said either way: numba would compile a callee as it does the function that calls it.
+    counting: dict[str, Any] = {'_nrt': allocates}
+    dispatcher: Any = njit(cache=True, fastmath=False, error_model='numpy', **counting)(function)
     template = dispatcher.get_call_template
 
     def call_template(args: Any, kws: Any) -> Any:

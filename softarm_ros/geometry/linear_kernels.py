@@ -10,7 +10,7 @@ from softarm_ros.geometry.kernels import kernel
 Array = NDArray[np.float64]
 
 
-@kernel
+@kernel(allocates=False)
 def solve_small(matrix: Array, right: Array) -> None:
     """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
     m = right.shape[0]

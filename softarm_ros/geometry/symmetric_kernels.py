@@ -12,7 +12,7 @@ from softarm_ros.geometry.kernels import kernel
 Array = NDArray[np.float64]
 
 
-@kernel
+@kernel(allocates=False)
 def invert_symmetric_4(D: Array) -> bool:
     """
     Replace a positive definite (4, 4), lower triangle given, by its full inverse.

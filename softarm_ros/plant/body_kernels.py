@@ -16,7 +16,7 @@ from softarm_ros.plant.joint_kernels import arc_shape, elastic_load, matrix_of_q
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
 
 
-@kernel
+@kernel(allocates=False)
 def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> None:
     """Write pose of every body and the velocity map of every joint into `scratch`."""
     rotation, origin = scratch.rotation, scratch.origin
@@ -50,7 +50,7 @@ def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> Non
                 )
 
 
-@kernel
+@kernel(allocates=False)
 def _slide(
     sliding: Array, ax: float, ay: float, az: float, half: float, slope: float, f: float
 ) -> None:
@@ -72,7 +72,7 @@ def _slide(
     sliding[2, 3] = mz * f
 
 
-@kernel
+@kernel(allocates=False)
 def load_bodies(
     body: BodyParameters, state: ArmState, loads: Loads, scratch: Scratch, h: float
 ) -> float:
@@ -97,6 +97,7 @@ def load_bodies(
             body.damping_time[g, 1] + h,
             scratch.load[g],
             scratch.tangent[g],
+            scratch.logarithm[g],
         )
         R, r, S = scratch.rotation[g + 1], scratch.origin[g + 1], scratch.motion[g]
         _motion_subspace(R, r, scratch.sliding[g], S)
@@ -137,7 +138,7 @@ def load_bodies(
     return energy
 
 
-@kernel
+@kernel(allocates=False)
 def _motion_subspace(R: Array, r: Array, sliding: Array, S: Array) -> None:
     """Write the joint's spatial motion subspace (6, 4) at the base origin."""
     for j in range(3):
@@ -154,7 +155,7 @@ def _motion_subspace(R: Array, r: Array, sliding: Array, S: Array) -> None:
     S[5, 3] = R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
 
 
-@kernel
+@kernel(allocates=False)
 def _subspace_drift(
     R: Array, rate: Array, length: float, arc: Array
 ) -> tuple[float, float, float]:
@@ -175,7 +176,7 @@ def _subspace_drift(
     )
 
 
-@kernel
+@kernel(allocates=False)
 def _spatial_inertia(
     R: Array,
     r: Array,
@@ -198,7 +199,7 @@ def _spatial_inertia(
     J[9] = mass
 
 
-@kernel
+@kernel(allocates=False)
 def _momentum(
     J: Array,
     w0: float,
@@ -220,7 +221,7 @@ def _momentum(
     )
 
 
-@kernel
+@kernel(allocates=False)
 def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: int) -> None:
     """Subtract the tip loads from what the last body needs."""
     R, r, wrench = scratch.rotation[n], scratch.origin[n], scratch.bias[n - 1]
@@ -236,7 +237,7 @@ def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: in
     wrench[5] -= F[2]
 
 
-@kernel
+@kernel(allocates=False)
 def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> None:
     """
     Factorise (M + h D + h^2 K) and reduce all right-hand sides, from the tip to the base.
@@ -287,7 +288,7 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
         _reduce_loads(scratch, g, cables)
 
 
-@kernel
+@kernel(allocates=False)
 def _acts_nowhere(gradient: Array, carried: Array) -> bool:
     """Return whether a cable neither passes a joint nor loads what is beyond it."""
     size = 0.0
@@ -298,7 +299,7 @@ def _acts_nowhere(gradient: Array, carried: Array) -> bool:
     return size == 0.0
 
 
-@kernel
+@kernel(allocates=False)
 def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
     """Reduce every right-hand side at joint g and pass the wrenches on to the parent."""
     S, gain = scratch.motion[g], scratch.gain[g]
@@ -321,7 +322,7 @@ def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
             p[k] += gain[k, 0] * u0 + gain[k, 1] * u1 + gain[k, 2] * u2 + gain[k, 3] * u3
 
 
-@kernel
+@kernel(allocates=False)
 def _add_inertia(matrix: Array, J: Array) -> None:
     """Add a body's inertia (10,) to a spatial matrix (6, 6)."""
     matrix[0, 0] += J[0]
@@ -350,7 +351,7 @@ def _add_inertia(matrix: Array, J: Array) -> None:
     matrix[5, 5] += J[9]
 
 
-@kernel
+@kernel(allocates=False)
 def accelerate(scratch: Scratch, tension: Array, h: float, velocity: Array) -> None:
     """Add h times the joint accelerations under the cable tensions to `velocity` (n, 4)."""
     n, m = scratch.response.shape[0], tension.shape[0]

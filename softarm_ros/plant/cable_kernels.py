@@ -23,7 +23,7 @@ from softarm_ros.plant.layout import ArmState, Array, BodyParameters, CableParam
 _PINCHED = 0.03  # of a segment's length
 
 
-@kernel
+@kernel(allocates=False)
 def measure_cables(
     body: BodyParameters, cables: CableParameters, state: ArmState, scratch: Scratch
 ) -> int:
@@ -66,7 +66,7 @@ def measure_cables(
     return pinched
 
 
-@kernel
+@kernel(allocates=False)
 def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int, k: int) -> float:
     """Write the derivatives of one arc of cable i across joint g; return its length [m]."""
     length, scale, t0, t1, t2 = _arc_across(
@@ -87,7 +87,7 @@ def _measure_edge(anchor: Array, cut_in: Array, scratch: Scratch, i: int, g: int
     return length
 
 
-@kernel
+@kernel(allocates=False)
 def _arc_across(
     a0: float, a1: float, b0: float, b1: float, scratch: Scratch, i: int, g: int
 ) -> tuple[float, float, float, float, float]:
@@ -123,7 +123,7 @@ def _arc_across(
     return arc * chord, scale, t0, t1, t2
 
 
-@kernel
+@kernel(allocates=False)
 def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch, h: float) -> None:
     """
     Write the change of cut_in within a step: without new tension, and per newton of it.
@@ -157,7 +157,7 @@ def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch,
                 unit[k, c] /= pivots[k]
 
 
-@kernel
+@kernel(allocates=False)
 def cut(state: ArmState, scratch: Scratch) -> None:
     """Let the cables cut in under the tensions in `state`."""
     for i in range(state.tension.shape[0]):
@@ -168,7 +168,7 @@ def cut(state: ArmState, scratch: Scratch) -> None:
                 )
 
 
-@kernel
+@kernel(allocates=False)
 def thread_lengths(body: BodyParameters, cables: CableParameters, segments: int, i: int) -> float:
     """Return the length of cable i along the bending parts of the straight, unstressed arm [m]."""
     total = 0.0
@@ -177,7 +177,7 @@ def thread_lengths(body: BodyParameters, cables: CableParameters, segments: int,
     return total
 
 
-@kernel
+@kernel(allocates=False)
 def couple_cables(
     body: BodyParameters,
     cables: CableParameters,
@@ -205,4 +205,4 @@ def couple_cables(
             for c in range(2):
                 gap[i] += scratch.slope[i, k, c] * scratch.relaxed[i, k, c]
                 compliance[i, i] -= scratch.slope[i, k, c] * scratch.unit[i, k, c]
-    couple_chain(state.velocity, cables.first + segments, scratch, h)
+    couple_chain(state.velocity, cables.reach, scratch, h)

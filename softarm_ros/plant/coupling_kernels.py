@@ -6,7 +6,7 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import Array, IntArray, Scratch
 
 
-@kernel
+@kernel(allocates=False)
 def couple_chain(velocity: Array, reach: IntArray, scratch: Scratch, h: float) -> None:
     """
     Add the chain's part of a step to `gap` and the compliance of all lengths.

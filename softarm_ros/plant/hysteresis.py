@@ -104,9 +104,7 @@ class PrandtlIshlinskii:
         """Move the input to a position, monotonically; the work is exact for such a move."""
         _require_finite(position, 'position')
         stored = self.stored
-        dissipated = _move_stops(
-            position - self._input, self.thresholds, self.weights, self._stops
-        )
+        dissipated = move_stops(position - self._input, self.thresholds, self.weights, self._stops)
         self._input = float(position)
         return HysteresisStep(self.output, self.stored - stored + dissipated, dissipated)
 
@@ -189,8 +187,8 @@ class KelvinVoigtCreep:
         return float(value * (1.0 + self._shares.sum()))
 
 
-@kernel
-def _move_stops(move: float, thresholds: Array, weights: Array, stops: Array) -> float:
+@kernel(allocates=False)
+def move_stops(move: float, thresholds: Array, weights: Array, stops: Array) -> float:
     """Move every stop, in place; return the energy lost in those that yield."""
     lost = 0.0
     for i in range(stops.size):
@@ -215,7 +213,7 @@ def _follow(
     """Write the outputs along a path; `stops` are moved to its end."""
     before = start
     for k in range(path.size):
-        _move_stops(path[k] - before, thresholds, weights, stops)
+        move_stops(path[k] - before, thresholds, weights, stops)
         before = path[k]
         outputs[k] = elastic * (before - origin)
         for i in range(stops.size):

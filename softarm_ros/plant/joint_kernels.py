@@ -18,7 +18,7 @@ _ARC_TERMS = tuple((-1.0) ** k / (2 * k + 1) for k in range(11))
 _SERIES_BELOW = 0.04
 
 
-@kernel
+@kernel(allocates=False)
 def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     """
     Return the shape factors of an arc bent by beta, deficit = 1 - cos(beta) in 0..2.
@@ -58,7 +58,7 @@ def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
     return f, f_x * x_c, f_xx * x_c * x_c + f_x * x_cc, q, q_x * x_c
 
 
-@kernel
+@kernel(allocates=False)
 def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     """Write the matrix of a unit quaternion (x, y, z, w) into `rotation` (3, 3)."""
     x, y, z, w = q[0], q[1], q[2], q[3]
@@ -73,7 +73,7 @@ def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@kernel
+@kernel(allocates=False)
 def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a unit quaternion with w >= 0, and c.
@@ -95,7 +95,7 @@ def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     return q[0] * scale, q[1] * scale, q[2] * scale, c
 
 
-@kernel
+@kernel(allocates=False)
 def turn(q: Array, x: float, y: float, z: float) -> None:
     """Follow the quaternion `q` by the local rotation vector (x, y, z) [rad], in place."""
     u = 0.25 * (x * x + y * y + z * z)
@@ -117,7 +117,7 @@ def turn(q: Array, x: float, y: float, z: float) -> None:
     q[0], q[1], q[2], q[3] = q0 * norm, q1 * norm, q2 * norm, q3 * norm
 
 
-@kernel
+@kernel(allocates=False)
 def elastic_load(
     q: Array,
     extension: float,
@@ -127,6 +127,7 @@ def elastic_load(
     axial_lead: float,
     load: Array,
     tangent: Array,
+    logarithm: Array,
 ) -> None:
     """
     Write the elastic and damping force of a joint.
@@ -148,9 +149,12 @@ def elastic_load(
         Written: -J^-T K (phi + lead phi'), -k (e + axial_lead e').
     tangent : (3, 3)
         Written: J^-T K J^-1.
+    logarithm : (4,)
+        Written: what `log_of_quaternion` returns.
 
     """
     x, y, z, c = log_of_quaternion(q)
+    logarithm[0], logarithm[1], logarithm[2], logarithm[3] = x, y, z, c
     # J^-1, row by row
     j00 = 1.0 - c * (y * y + z * z)
     j01 = c * x * y - 0.5 * z
@@ -181,15 +185,17 @@ def elastic_load(
     tangent[2, 1] = tangent[1, 2]
 
 
-@kernel
-def conjugate_moment(q: Array, mx: float, my: float, mz: float) -> tuple[float, float, float]:
+@kernel(allocates=False)
+def conjugate_moment(
+    logarithm: Array, mx: float, my: float, mz: float
+) -> tuple[float, float, float]:
     """
-    Return the joint force J^-T m of a moment m that works on the rotation vector of `q`.
+    Return the joint force J^-T m of a moment m that works on a joint's rotation vector phi.
 
-    Work m . phi', phi the logarithm of the joint rotation: pressures at a fixed place of the
-    cross-section, or rest strains, act that way.
+    Work m . phi': pressures at a fixed place of the cross-section, or rest strains, act that way.
+    `logarithm` (4,): phi and what comes with it from `log_of_quaternion`.
     """
-    x, y, z, c = log_of_quaternion(q)
+    x, y, z, c = logarithm[0], logarithm[1], logarithm[2], logarithm[3]
     dot = c * (x * mx + y * my + z * mz)
     less = 1.0 - c * (x * x + y * y + z * z)
     # J^-T = 1 - hat/2 + c hat^2, and hat^2 = phi phi' - |phi|^2

@@ -76,6 +76,8 @@ class CableParameters(NamedTuple):
         Of the thread [s].
     passing : (m, n)
         Where it passes the joints before its section, as a share of `anchor`; 0 is the centre.
+    reach : (m,)
+        How many joints, from the base, it loads.
 
     """
 
@@ -86,6 +88,7 @@ class CableParameters(NamedTuple):
     stiffness: Array
     damping_time: Array
     passing: Array
+    reach: IntArray
 
 
 class Wiring(NamedTuple):
@@ -207,6 +210,8 @@ class Scratch(NamedTuple):
         Spatial motion subspace (angular first, at the base origin).
     tangent : (n, 3, 3)
         Stiffness J^-T K J^-1 of the joint rotation [N m/rad].
+    logarithm : (n, 4)
+        Of the joint rotation, and its factor c (`joint_kernels.log_of_quaternion`).
     load : (n, 4)
         Generalised force of the joint without cables [N m, N].
     inertia : (n, 10)
@@ -256,6 +261,7 @@ class Scratch(NamedTuple):
     arc: Array
     motion: Array
     tangent: Array
+    logarithm: Array
     load: Array
     inertia: Array
     twist: Array
@@ -306,6 +312,7 @@ def new_scratch(joints: int, cables: int, segments: int, immersed: bool = False)
         arc=np.zeros((n, 6)),
         motion=np.zeros((n, 6, 4)),
         tangent=np.zeros((n, 3, 3)),
+        logarithm=np.zeros((n, 4)),
         load=np.zeros((n, 4)),
         inertia=np.zeros((n, 10)),
         twist=np.zeros((n, 6)),

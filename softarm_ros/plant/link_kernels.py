@@ -9,7 +9,7 @@ from softarm_ros.plant.coupling_kernels import couple_chain
 from softarm_ros.plant.layout import Array, Links, Scratch
 
 
-@kernel
+@kernel(allocates=False)
 def measure_links(links: Links, scratch: Scratch) -> None:
     """
     Write length of every link and its derivatives by the joint coordinates.
@@ -40,7 +40,7 @@ def measure_links(links: Links, scratch: Scratch) -> None:
                 )  # fmt: skip
 
 
-@kernel
+@kernel(allocates=False)
 def couple_links(
     links: Links,
     velocity: Array,

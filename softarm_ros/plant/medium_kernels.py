@@ -6,7 +6,7 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import Array, BodyParameters, Medium, Scratch
 
 
-@kernel
+@kernel(allocates=False)
 def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) -> None:
     """
     Add drag, forces and added mass to `bias`, and write their matrices into `scratch.medium`.
@@ -60,7 +60,7 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
         _write_matrix(R, r, across, more, inertia, h * turning, h, D, scratch.medium[g])
 
 
-@kernel
+@kernel(allocates=False)
 def _write_matrix(
     R: Array,
     r: Array,

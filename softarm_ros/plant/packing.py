@@ -140,6 +140,7 @@ def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParam
         stiffness=np.array(stiffness, dtype=np.float64),
         damping_time=np.full(len(cables), config.cable_damping_time_s),
         passing=passing,
+        reach=np.array(first, dtype=np.int64) + count,
     )
 
 

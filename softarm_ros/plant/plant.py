@@ -1,81 +1,207 @@
-"""What every simulated arm offers, whatever its mechanics."""
+"""The simulated arm, whatever its mechanics: a body, drives that move it, a sensor of poses."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import math
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from softarm_ros.plant.actuator_state import ActuatorState, Array
-from softarm_ros.plant.faults import Faults
-from softarm_ros.plant.mocap import PoseMeasurement
+from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.faults import Faults, inject
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
 
-class Plant(Protocol):
-    """
-    Stands in for drivers, arm and sensors in simulation. It never sleeps.
+class Body(Protocol):
+    """Where the arm is."""
 
-    It starts at rest under its own weight, with every actuator where the model's
-    `rest_configuration` has it.
-    """
-
-    time_s: float
-
-    @property
-    def mocap_enabled(self) -> bool:
-        """Whether the pose sensor sees the arm."""
+    def section_tips(self) -> Array:
+        """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
         ...
 
-    @mocap_enabled.setter
-    def mocap_enabled(self, enabled: bool) -> None: ...
+    def centerline(self, n: int) -> Array:
+        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
+        ...
 
-    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+
+class Drives(Protocol):
+    """
+    The actuators, with what stands in for their drivers and what else senses them.
+
+    Drives, body and medium are solved as one system, so it is the drives that move the body.
+    """
+
+    def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
         """
-        Advance the simulation under actuator targets (m,), in the actuators' unit; None holds.
+        Take targets (m,), in the actuators' unit, for the coming time.
 
         Raises
         ------
         ValueError
-            If the command has the wrong shape or is not finite, naming the actuator, or the
-            duration is not positive. Nothing moves.
+            If they have the wrong shape or are not ones the actuators can have, naming the
+            actuator. Nothing changes.
+
+        """
+        ...
+
+    def hold(self, now_s: float) -> None:
+        """Let the actuators stop as fast as they can and stay where they are."""
+        ...
+
+    def advance(self, now_s: float, h: float, steps: int) -> None:
+        """
+        Move on by `steps` steps of `h` [s].
+
+        Raises
+        ------
         PlantError
             If the arm leaves the range of the simulation.
 
         """
         ...
 
-    def hold(self) -> None:
-        """Let the actuators stop as fast as they can and stay where they are."""
-        ...
-
-    def actuator_state(self) -> ActuatorState:
+    def state(self) -> ActuatorState:
         """Return what the drivers measure, in the actuators' units, each (m,)."""
         ...
 
+    def faults(self) -> Faults:
+        """Return what can break in them and in the arm."""
+        ...
+
+
+BodyT = TypeVar('BodyT', bound=Body)
+DrivesT = TypeVar('DrivesT', bound=Drives)
+
+
+class Plant(Generic[BodyT, DrivesT]):
+    """
+    Stands in for drivers, arm and sensors in simulation. It never sleeps.
+
+    It starts at rest under its own weight, with every actuator where the model's
+    `rest_configuration` has it.
+
+    Parameters
+    ----------
+    config
+        Everything that the controller does not know.
+    body, drives
+        At rest.
+    seed
+        Of the pose sensor's random numbers.
+
+    Attributes
+    ----------
+    time_s
+        Simulated time [s], from 0.
+    config, body, drives
+        The parts; body and drives are the plant's to move.
+
+    """
+
+    def __init__(self, config: PlantBase, body: BodyT, drives: DrivesT, seed: int) -> None:
+        self.time_s = 0.0
+        self.config = config
+        self.body, self.drives = body, drives
+        self._mocap = Mocap(config.mocap, seed)
+        self._mocap.capture(0.0, body.section_tips())
+
+    @property
+    def mocap_enabled(self) -> bool:
+        """Whether the pose sensor sees the arm."""
+        return self._mocap.enabled
+
+    @mocap_enabled.setter
+    def mocap_enabled(self, enabled: bool) -> None:
+        self._mocap.enabled = bool(enabled)
+
+    def step(self, command: ArrayLike | None, duration_s: float) -> None:
+        """
+        Advance the simulation under commands.
+
+        Parameters
+        ----------
+        command : (m,) or None
+            Targets in the actuators' unit; None holds like `hold`.
+        duration_s
+            By how much, in equal internal steps of at most the `time_step_s` of the plant.
+
+        Raises
+        ------
+        ValueError
+            If the command has the wrong shape or is not one the actuators can have, naming the
+            actuator, or the duration is not positive. Nothing moves.
+        PlantError
+            If the arm leaves the range of the simulation.
+
+        """
+        require_duration(duration_s)
+        if command is None:
+            self.hold()
+        else:
+            self.drives.command(command, self.time_s, duration_s)
+        self.advance(duration_s)
+
+    def advance(self, duration_s: float) -> None:
+        """
+        Advance under what the drives have been told, with the frames that fall due.
+
+        Raises as `step` does.
+        """
+        require_duration(duration_s)
+        steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
+        h = duration_s / steps
+        start, done = self.time_s, 0
+        while done < steps:
+            # Up to the first step at or after the next frame.
+            until_frame = math.ceil((self._mocap.next_frame_s - start) / h - 1e-6) - done
+            count = min(max(until_frame, 1), steps - done)
+            self.drives.advance(self.time_s, h, count)
+            done += count
+            self.time_s = start + (duration_s if done == steps else done * h)
+            if self._mocap.due(self.time_s):
+                self._mocap.capture(self.time_s, self.body.section_tips())
+
+    def hold(self) -> None:
+        """Let the actuators stop as fast as they can and stay where they are."""
+        self.drives.hold(self.time_s)
+
+    def actuator_state(self) -> ActuatorState:
+        """Return what the drivers measure, in the actuators' units, each (m,)."""
+        return self.drives.state()
+
+    def faults(self) -> Faults:
+        """Return what can break: the cameras, and what the drives have of their own."""
+        return {**self._mocap.faults(), **self.drives.faults()}
+
+    def inject(self, fault: str) -> str:
+        """
+        Break something, `cameras freeze` for example; return what was done.
+
+        Raises
+        ------
+        ValueError
+            If there is no such fault; lists those there are.
+
+        """
+        return inject(self.faults(), fault)
+
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
-        ...
+        return self._mocap.poll(self.time_s)
 
     @property
     def next_poses_s(self) -> float:
         """Simulated time at which the next measured poses can arrive [s]."""
-        ...
-
-    def faults(self) -> Faults:
-        """Return what can break in it."""
-        ...
-
-    def inject(self, fault: str) -> str:
-        """Break something, `cameras freeze`; return it. ValueError lists what can break."""
-        ...
+        return self._mocap.next_arrival_s
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
-        ...
+        return self.body.section_tips()
 
     def true_centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
-        ...
+        return self.body.centerline(n)
 
 
 @runtime_checkable
@@ -107,3 +233,9 @@ class Gripping(Protocol):
     def gripper_pressure(self) -> float:
         """Return the measured pressure of the gripper [Pa gauge]."""
         ...
+
+
+def require_duration(duration_s: float) -> None:
+    """Raise ValueError for a duration that is not positive."""
+    if not (math.isfinite(duration_s) and duration_s > 0.0):
+        raise ValueError(f'duration_s = {duration_s}; expected a positive number')

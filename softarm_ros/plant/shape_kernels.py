@@ -14,7 +14,7 @@ from softarm_ros.plant.joint_kernels import (
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
 
 
-@kernel
+@kernel(allocates=False)
 def section_tips_into(rotation: Array, origin: Array, endcaps: Array, tips: Array) -> None:
     """
     Write the pose of each section's tip into `tips` (sections, 4, 4).

@@ -45,7 +45,7 @@ _RESET_STEPS = 8
 _STILL_STEPS = 5
 
 
-@kernel
+@kernel(allocates=False)
 def step_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -101,7 +101,7 @@ def step_arm(
     return status, joint, energy
 
 
-@kernel
+@kernel(allocates=False)
 def move_joints(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
     """Move every joint with its velocity for h; report the first one that no longer can be."""
     smallest = math.cos(0.5 * MAX_JOINT_RAD)
@@ -118,7 +118,7 @@ def move_joints(body: BodyParameters, state: ArmState, h: float) -> tuple[int, i
     return OK, 0
 
 
-@kernel
+@kernel(allocates=False)
 def advance_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -138,14 +138,14 @@ def advance_arm(
     return OK, 0
 
 
-@kernel
+@kernel(allocates=False)
 def wind_cables(wiring: Wiring, motors: Array, target: Array) -> None:
     """Write the contractions of the cables (m,) [m] for those of the motors."""
     for i in range(target.shape[0]):
         target[i] = wiring.sign[i] * motors[wiring.motor[i]] + wiring.offset[i]
 
 
-@kernel
+@kernel(allocates=False)
 def drive_arm(
     body: BodyParameters,
     cables: CableParameters,
@@ -209,7 +209,7 @@ def settle_arm(
     return UNSETTLED, 0
 
 
-@kernel
+@kernel(allocates=False)
 def calmed(
     body: BodyParameters, state: ArmState, energy: float, tolerance: float, memory: Array
 ) -> bool:
@@ -230,7 +230,7 @@ def calmed(
     return False
 
 
-@kernel
+@kernel(allocates=False)
 def fastest_joint(body: BodyParameters, state: ArmState) -> float:
     """Return the largest joint velocity [rad/s] or strain rate [1/s]."""
     largest = 0.0

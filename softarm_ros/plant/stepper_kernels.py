@@ -40,7 +40,7 @@ class StepperState(NamedTuple):
     contraction: Array
 
 
-@kernel
+@kernel(allocates=False)
 def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
     """Advance every motor by h [s] and drag its pulley along within the play."""
     for i in range(motors.target.shape[0]):
@@ -56,7 +56,7 @@ def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> 
         _drag(steppers, motors, i)
 
 
-@kernel
+@kernel(allocates=False)
 def turn_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
     """Let every motor turn on for h [s] with the velocity it has, whatever its limits."""
     for i in range(motors.target.shape[0]):
@@ -64,7 +64,7 @@ def turn_motors(steppers: StepperParameters, motors: StepperState, h: float) -> 
         _drag(steppers, motors, i)
 
 
-@kernel
+@kernel(allocates=False)
 def _drag(steppers: StepperParameters, motors: StepperState, i: int) -> None:
     """Let the pulley follow its motor, within the play."""
     position, play = motors.position[i], 0.5 * steppers.backlash[i]
@@ -72,7 +72,7 @@ def _drag(steppers: StepperParameters, motors: StepperState, i: int) -> None:
     motors.contraction[i] = motors.pulley[i] - steppers.slack[i]
 
 
-@kernel
+@kernel(allocates=False)
 def advance_motor(
     position: float, velocity: float, target: float, speed: float, acceleration: float, h: float
 ) -> tuple[float, float]:

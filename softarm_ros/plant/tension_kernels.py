@@ -18,7 +18,7 @@ _MAX_ROUNDS = 400
 _BLOCK_ROUNDS = 5
 
 
-@kernel
+@kernel(allocates=False)
 def solve_tensions(
     A: Array,
     r: Array,
@@ -74,7 +74,7 @@ def solve_tensions(
     return False
 
 
-@kernel
+@kernel(allocates=False)
 def solve_active(
     A: Array, r: Array, taut: NDArray[np.bool_], factor: Array, solution: Array
 ) -> bool:

@@ -75,7 +75,7 @@ class Running:
 @pytest.fixture(scope='module')
 def rig():
     loaded = load_rig('cable_arm')
-    loaded.simulated_arm(0).turn(np.zeros(6), CHUNK_S)  # compiled now, not in real time
+    loaded.simulated_arm(0).step(np.zeros(6), CHUNK_S)  # compiled now, not in real time
     return loaded
 
 

@@ -42,7 +42,7 @@ def test_time_passes_in_whole_steps_of_the_plant_and_none_is_lost(rig):
         assert arm.plant.time_s <= arm.time_s < arm.plant.time_s + 0.004
     assert arm.plant.poll_poses()
     # Switched off: brakes hold the preload.
-    np.testing.assert_allclose(arm.plant.true_pressures(), rig.preload_Pa, rtol=0.05)
+    np.testing.assert_allclose(arm.plant.drives.true_pressures(), rig.preload_Pa, rtol=0.05)
 
 
 def test_sensors_give_the_volts_of_the_pressures(rig):
@@ -53,7 +53,7 @@ def test_sensors_give_the_volts_of_the_pressures(rig):
         volts = arm._volts_now()
         readings.append([p.value(v) for p, v in zip(rig.devices.daq.inputs, volts)])
     config = rig.plant.pressure_sensor
-    away = np.mean(readings, axis=0) - arm.plant.true_pressures()
+    away = np.mean(readings, axis=0) - arm.plant.drives.true_pressures()
     assert np.abs(away).max() < 4.0 * config.offset_Pa
     assert np.std(readings, axis=0).mean() == pytest.approx(config.noise_Pa, rel=0.2)
 

@@ -57,7 +57,7 @@ def bench(tmp_path):
 def test_lengths_come_about_as_the_driver_believes(bench):
     bench.home()
     assert 'native' in bench.arm.report()['emulator']
-    start = bench.arm.plant.true_lengths()
+    start = bench.arm.plant.body.muscle_lengths()
     target = HOME.copy()
     target[[0, 4, 8]] -= 0.0015
     target[[1, 5, 6]] += 0.0015
@@ -71,7 +71,7 @@ def test_lengths_come_about_as_the_driver_believes(bench):
     assert int(report['openings']) >= 2 * 6
     assert report['both_valves_open'] == '0'
     assert 36.0 < float(values['round_trip_ms'].split()[0]) < 80.0  # 20 ms each way
-    moved = bench.arm.plant.true_lengths() - start
+    moved = bench.arm.plant.body.muscle_lengths() - start
     # Elastic muscles on an elastic rod: each way shows, none fully.
     assert np.all(moved[[0, 4, 8]] < -3e-4)
     assert np.all(moved[[1, 5, 6]] > 3e-4)
@@ -103,7 +103,7 @@ def test_an_unplugged_arm_stands_and_says_so(bench):
     assert bench.driver.problems()[0].since_s - pulled < 0.3
     bench.wait(lambda: bench.arm.report()['valves_open'] == '0')
     bench.wait(lambda: time.monotonic() > pulled + 0.5)
-    gas = bench.arm.plant.relays.close_s.max()
+    gas = bench.arm.plant.drives.relays.close_s.max()
     assert gas < bench.arm.time_s
     openings = bench.arm.report()['openings']
     bench.arm.inject('valves plug')

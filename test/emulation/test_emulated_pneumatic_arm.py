@@ -53,10 +53,10 @@ class Bench:
             # A machine that is late does not make up for it: time is lost instead.
             self.arm.advance(min(now - last, 0.05))
             last = now
-            self.log.append((now, self.arm.plant.true_pressures()))
+            self.log.append((now, self.arm.plant.drives.true_pressures()))
 
     def pressures(self):
-        return self.arm.plant.true_pressures()
+        return self.arm.plant.drives.true_pressures()
 
     def until(self, condition, within_s=10.0, work=lambda: None):
         """Work at 100 Hz until a condition holds; return how long it took [s]."""
@@ -195,7 +195,7 @@ def test_troubles_before_anything_moved_pass_by_themselves(tmp_path):
 
 
 def test_the_gripper_takes_an_object_and_puts_it_down(bench):
-    x, y, z = (float(v) for v in bench.arm.plant.fingers()[:3, 3])
+    x, y, z = (float(v) for v in bench.arm.plant.body.fingers()[:3, 3])
     bench.arm.inject(f'object put {x} {y} {z} 0.02')
     bench.until(lambda: bench.driver.not_ready() == '')
     gripper = bench.driver.gripper
@@ -206,18 +206,18 @@ def test_the_gripper_takes_an_object_and_puts_it_down(bench):
     hold = lambda: bench.driver.follow(rest)  # noqa: E731
     bench.until(lambda: bench.arm.plant.gripper_pressure() < -2.5e4, work=hold)
     assert gripper.set_pressure(5e4) is None
-    bench.until(lambda: bench.arm.plant.holds_object, work=hold)
+    bench.until(lambda: bench.arm.plant.drives.holds_object, work=hold)
     bench.until(lambda: gripper.state().phase.value == 'done', work=hold)
     assert gripper.state().pressure_Pa == pytest.approx(5e4, abs=6e3)
     bench.arm.inject('daq overrun')
     bench.until(lambda: '-200279' in bench.driver.not_ready(), work=hold)
     bench.until(lambda: bench.arm.report()['output_V'].startswith('0, 0, 0, 0, 0, 0'))
-    assert bench.arm.plant.holds_object  # a grasp outlives a fault of the arm
+    assert bench.arm.plant.drives.holds_object  # a grasp outlives a fault of the arm
     bench.driver.reset()
     bench.until(lambda: bench.driver.not_ready() == '')
     bench.driver.follow(rest)
     assert gripper.set_pressure(-3e4) is None
-    bench.until(lambda: not bench.arm.plant.holds_object, work=hold)
+    bench.until(lambda: not bench.arm.plant.drives.holds_object, work=hold)
     assert gripper.state().problems == ()
 
 
@@ -225,7 +225,7 @@ def test_the_force_sensor_measures_the_weight_on_the_base(bench):
     bench.until(lambda: bench.driver.not_ready() == '')
     daq = bench.driver.daq
     time.sleep(0.3)
-    truth = bench.arm.plant.true_base_wrench()
+    truth = bench.arm.plant.body.base_wrench()
     blocks = daq.take_blocks()
     measured = np.mean(np.concatenate([b.wrench for b in blocks], axis=1), axis=1)
     assert np.linalg.norm(truth[:3]) > 2.0  # a quarter of a kilogram

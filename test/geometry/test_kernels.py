@@ -29,6 +29,36 @@ def both(values, times, negative):
 
 print(both(np.ones(4), 5, False), len(scaled.signatures), len(both.signatures))
 """
+ALLOCATING = """
+import numba
+import numpy as np
+from softarm_ros.geometry.kernels import kernel
+
+
+@kernel
+def doubled(values):
+    return 2.0 * values
+
+
+@kernel(allocates=False)
+def total_of(values):
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += doubled(values[i:])[0]
+    return total
+
+
+@kernel(allocates=False)
+def careless(values):
+    return np.zeros(values.shape[0])
+
+
+print(total_of(np.ones(3)))
+try:
+    careless(np.ones(3))
+except numba.core.errors.NumbaError:
+    print(1)
+"""
 CALLER = """
 from softarm_ros.geometry.kernels import kernel
 from callee import OFFSET, twice
@@ -80,6 +110,11 @@ def python(tmp_path):
 def test_constants_in_calls_do_not_compile_a_kernel_again(python, tmp_path):
     (tmp_path / 'constants.py').write_text(CONSTANTS)
     assert python('constants.py') == (-8.0 + 12.0 + 20.0, 1, 1)
+
+
+def test_a_kernel_that_allocates_nothing_may_call_one_that_does(python, tmp_path):
+    (tmp_path / 'allocating.py').write_text(ALLOCATING)
+    assert python('allocating.py') == (6.0, 1)  # and what it says of itself is checked
 
 
 def test_a_callee_or_number_of_another_file_that_changes_is_compiled_anew(python, tmp_path):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from plant_cases import ENDCAP, GRAVITY, LENGTH, STEPPER, bend_angle, plant_config, ring
 
-from softarm_ros.plant.arm_plant import ArmPlant, PlantError
+from softarm_ros.plant.arm_plant import ArmPlant
+from softarm_ros.plant.errors import PlantError
 
 REST_LENGTH = LENGTH + 2 * ENDCAP
 SWING = np.array([0.015, -0.02, -0.005, -0.02, 0.012, 0.004])
@@ -72,7 +73,9 @@ def test_hold_stops_the_motors_and_none_keeps_holding():
 
 def test_static_equilibrium_is_where_a_motion_ends():
     arm = plant(stepper={'backlash_m': 0.0})
-    expected = arm.static_equilibrium(np.round(SWING / STEPPER['step_m']) * STEPPER['step_m'])
+    expected = arm.drives.static_equilibrium(
+        np.round(SWING / STEPPER['step_m']) * STEPPER['step_m']
+    )
     assert arm.time_s == 0.0
     np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-9)
     arm.step(SWING, 20.0)
@@ -228,8 +231,31 @@ def test_a_payload_hangs_on_the_tip_from_the_start():
     light = plant(gravity=sideways)
     heavy = ArmPlant(plant_config(2), ring(2), sideways, 0, tip_load_kg=0.005)
     sag = heavy.true_section_tips()[-1, 0, 3] - light.true_section_tips()[-1, 0, 3]
-    asked = light.static_equilibrium(tip_force=(0.005 * 9.81, 0.0, 0.0)).section_tips[-1, 0, 3]
+    asked = light.drives.static_equilibrium(tip_force=(0.005 * 9.81, 0.0, 0.0)).section_tips[
+        -1, 0, 3
+    ]
     assert sag > 0.001
     assert heavy.true_section_tips()[-1, 0, 3] == pytest.approx(asked, abs=1e-5)
     heavy.step(None, 0.5)
     assert heavy.true_section_tips()[-1, 0, 3] == pytest.approx(asked, abs=1e-3)
+
+
+def test_motors_turned_by_a_board_get_where_it_has_turned_them_whatever_their_limits():
+    arm = plant(1)
+    far = np.array([0.004, -0.002, 0.0])  # in 10 ms: 20 times as fast as the motors may be told
+    with arm.drives.turning(far, 0.01):
+        arm.advance(0.01)
+    state = arm.actuator_state()
+    np.testing.assert_allclose(state.position, far, atol=STEPPER['step_m'])
+    np.testing.assert_allclose(state.velocity, far / 0.01, rtol=1e-9)
+    with arm.drives.turning(far, 1.0):
+        arm.advance(1.0)
+    assert bend_angle(arm.true_section_tips()[0]) > 0.1
+    for position, duration, message in (
+        (np.zeros(2), 0.01, r'position has shape \(2,\)'),
+        ([0.0, np.nan, 0.0], 0.01, r'position\[1\]'),
+        (far, 0.0, 'duration_s = 0.0'),
+    ):
+        with pytest.raises(ValueError, match=message), arm.drives.turning(position, duration):
+            arm.advance(1.0)
+    assert arm.time_s == pytest.approx(1.01)

@@ -23,7 +23,8 @@ from softarm_ros.plant.hydraulic.config import (
     PressureSensorConfig,
     ServoDriveConfig,
 )
-from softarm_ros.plant.hydraulic.fabric import Fabric
+from softarm_ros.plant.hydraulic.fabric import fabric_stops
+from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant, plant_axes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
@@ -105,6 +106,11 @@ def statics(surroundings=None, segments=3):
     )
 
 
+def step_drives(arm, torque, lifted, seconds):
+    arm.drives.follow(torque, lifted)
+    arm.advance(seconds)
+
+
 def ramp(arm, to, seconds=3.0, start=PRELOAD):
     steps = round(seconds / 0.02)
     for k in range(steps):
@@ -117,7 +123,7 @@ def ramp(arm, to, seconds=3.0, start=PRELOAD):
 def test_starts_at_rest_under_the_preload_and_stays():
     arm = plant()
     before = arm.true_section_tips()
-    np.testing.assert_allclose(arm.true_pressures(), PRELOAD, rtol=1e-9)
+    np.testing.assert_allclose(arm.drives.true_pressures(), PRELOAD, rtol=1e-9)
     arm.step(np.full(6, PRELOAD), 1.0)
     np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-7)
     assert arm.time_s == 1.0
@@ -212,9 +218,9 @@ def test_without_errors_and_friction_motion_ends_where_it_rests(surroundings):
     arm = plant(surroundings=surroundings)
     ramp(arm, SWING, 2.0)
     arm.step(SWING, 5.0)
-    np.testing.assert_allclose(arm.true_pressures(), SWING, rtol=1e-4)
+    np.testing.assert_allclose(arm.drives.true_pressures(), SWING, rtol=1e-4)
     still = plant(surroundings=surroundings)
-    still.body.settle(arm.true_pressures())
+    still.body.settle(arm.drives.true_pressures())
     np.testing.assert_allclose(arm.true_section_tips(), still.true_section_tips(), atol=2e-4)
     points = arm.true_centerline(9)
     np.testing.assert_allclose(points, still.true_centerline(9), atol=2e-4)
@@ -247,12 +253,12 @@ def test_friction_leaves_a_hysteresis_that_the_pressure_loop_shrinks():
         arm = plant(friction=25.0, gain=gain)
         ramp(arm, SWING)
         arm.step(SWING, 1.0)
-        up = arm.true_pressures()[0]
+        up = arm.drives.true_pressures()[0]
         over = SWING + 1e5 * np.eye(6)[0]
         ramp(arm, over, 1.0, SWING)
         ramp(arm, SWING, 1.0, over)
         arm.step(SWING, 1.0)
-        gaps[gain] = arm.true_pressures()[0] - up
+        gaps[gain] = arm.drives.true_pressures()[0] - up
     seals = 25.0 / (0.25 * np.pi * 0.04**2)
     # Up and down end on opposite sides, at most the sliding friction away each.
     assert 0.8 * seals < gaps[0.0] <= 2.05 * seals
@@ -266,7 +272,7 @@ def test_a_wrong_efficiency_is_a_pressure_error_that_the_loop_shrinks():
         arm = plant(gain=gain, efficiency_factors=factors)
         ramp(arm, SWING, 2.0)
         arm.step(SWING, 3.0)
-        errors[gain] = arm.true_pressures()[0] / SWING[0] - 1.0
+        errors[gain] = arm.drives.true_pressures()[0] / SWING[0] - 1.0
     assert errors[0.0] == pytest.approx(-0.05, rel=1e-3)
     # 0.95 (p + 4 (p - x)) = x
     assert errors[4.0] == pytest.approx(0.95 * 5.0 / (1.0 + 0.95 * 4.0) - 1.0, rel=2e-2)
@@ -299,14 +305,20 @@ def test_fabric_adds_stiffness_to_small_bends_and_loses_work_in_cycles():
     settings = FabricConfig(stiffness_share=0.1, yield_bend_deg=20.0)
     sections = config().sections
     own = SECTION['bending_stiffness_N_m2'] / SECTION['length_m']
-    fabric = Fabric(settings, sections, np.array([[0.2, 0.0], [0.0, -0.1]]))
-    small = fabric.moments(np.array([[0.21, 0.0], [0.0, -0.1]]))
+    stops = fabric_stops(settings, sections, np.array([[0.2, 0.0], [0.0, -0.1]]))
+
+    def moments_against(bends):
+        moment = np.zeros((2, 3))
+        follow_bends(stops, np.array(bends), moment)
+        return -moment[:, :2]
+
+    small = moments_against([[0.21, 0.0], [0.0, -0.1]])
     np.testing.assert_allclose(small, [[0.1 * own * 0.01, 0.0], [0.0, 0.0]], atol=1e-12)
     # All stops yield: eight of them, spread evenly up to 20 deg, hold the mean threshold.
-    far = fabric.moments(np.array([[1.2, 0.0], [0.0, 1.0]]))
+    far = moments_against([[1.2, 0.0], [0.0, 1.0]])
     held = 0.1 * own * np.radians(20.0) * 9.0 / 16.0
     np.testing.assert_allclose(far, [[held, 0.0], [0.0, held]], atol=1e-12)
-    back = fabric.moments(np.array([[0.2, 0.0], [0.0, -0.1]]))
+    back = moments_against([[0.2, 0.0], [0.0, -0.1]])
     np.testing.assert_allclose(back, [[-held, 0.0], [0.0, -held]], atol=1e-12)
 
 
@@ -335,6 +347,7 @@ def drives(gain=0.0, step=1e-9, lag=0.01, start=0.0):
             np.array([RATIO, RATIO]),
             np.full(2, start),
         ),
+        np.ones(2),
     )
 
 
@@ -390,10 +403,10 @@ POSE = np.array([2.5e5, 1e5, 3e5, 1e5, 1e5, 4e5])
 def posed(**changes):
     """Return an arm that drives have brought into a pose, and its torques there."""
     arm = plant(friction=25.0, **changes)
-    arm.park()
+    arm.drives.park()
     for k in range(100):
-        arm.step_drives(RATIO * (PRELOAD + (POSE - PRELOAD) * (k + 1) / 100), ALL, 0.02)
-    arm.step_drives(RATIO * POSE, ALL, 1.0)
+        step_drives(arm, RATIO * (PRELOAD + (POSE - PRELOAD) * (k + 1) / 100), ALL, 0.02)
+    step_drives(arm, RATIO * POSE, ALL, 1.0)
     return arm, RATIO * POSE
 
 
@@ -401,7 +414,7 @@ def test_torques_of_drives_do_what_the_same_torques_do_in_simulation():
     simulated, driven = plant(friction=25.0, gain=0.0), plant(friction=25.0, gain=3.0)
     for _ in range(50):
         simulated.step(SWING, 0.02)
-        driven.step_drives(np.round(RATIO * SWING, 6), ALL, 0.02)
+        step_drives(driven, np.round(RATIO * SWING, 6), ALL, 0.02)
     np.testing.assert_allclose(
         driven.true_section_tips(), simulated.true_section_tips(), atol=1e-12
     )
@@ -411,12 +424,12 @@ def test_torques_of_drives_do_what_the_same_torques_do_in_simulation():
 
 def test_parked_it_keeps_its_pressures_and_shafts_without_torque():
     arm = plant(friction=25.0)
-    arm.park()
-    before, shafts = arm.true_section_tips(), arm.shaft_positions()
-    arm.step_drives(np.zeros(6), NONE, 2.0)
+    arm.drives.park()
+    before, shafts = arm.true_section_tips(), arm.drives.shaft_positions()
+    step_drives(arm, np.zeros(6), NONE, 2.0)
     np.testing.assert_array_equal(arm.actuator_state().effort, 0.0)
-    np.testing.assert_allclose(arm.true_pressures(), PRELOAD, rtol=0.01)
-    np.testing.assert_array_equal(arm.shaft_positions(), shafts)
+    np.testing.assert_allclose(arm.drives.true_pressures(), PRELOAD, rtol=0.01)
+    np.testing.assert_array_equal(arm.drives.shaft_positions(), shafts)
     np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-4)
 
 
@@ -424,22 +437,22 @@ def test_brakes_take_their_time_to_open_and_to_close():
     for lifted, delay_s in ((ALL, 0.05), (NONE, 0.02)):
         arm = plant()
         if lifted is ALL:
-            arm.park()
+            arm.drives.park()
             torque = RATIO * 3e5 * np.ones(6)
         else:
             torque = np.zeros(6)
-        shafts = arm.shaft_positions()
+        shafts = arm.drives.shaft_positions()
         moved_at = []
         for k in range(40):
-            before = arm.shaft_positions()
-            arm.step_drives(torque, lifted, 0.004)
-            if np.abs(arm.shaft_positions() - before).max() > 1e-3:
+            before = arm.drives.shaft_positions()
+            step_drives(arm, torque, lifted, 0.004)
+            if np.abs(arm.drives.shaft_positions() - before).max() > 1e-3:
                 moved_at.append(0.004 * k)
         if lifted is ALL:
             assert moved_at[0] == pytest.approx(delay_s, abs=0.005)
         else:
             assert moved_at[-1] == pytest.approx(delay_s, abs=0.009)
-        assert np.abs(arm.shaft_positions() - shafts).max() > 0.02
+        assert np.abs(arm.drives.shaft_positions() - shafts).max() > 0.02
 
 
 def test_a_brake_slips_beyond_its_torque():
@@ -450,12 +463,12 @@ def test_a_brake_slips_beyond_its_torque():
         'brake': {'torque_N_m': 0.5},
     }
     arm = plant(drive=drive)
-    arm.park()
-    shafts = arm.shaft_positions()
-    arm.step_drives(np.full(6, 0.5), NONE, 0.2)
-    np.testing.assert_array_equal(arm.shaft_positions(), shafts)
-    arm.step_drives(np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0]), NONE, 0.2)
-    moved = arm.shaft_positions() - shafts
+    arm.drives.park()
+    shafts = arm.drives.shaft_positions()
+    step_drives(arm, np.full(6, 0.5), NONE, 0.2)
+    np.testing.assert_array_equal(arm.drives.shaft_positions(), shafts)
+    step_drives(arm, np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0]), NONE, 0.2)
+    moved = arm.drives.shaft_positions() - shafts
     assert moved[0] > 0.1
     np.testing.assert_array_equal(moved[1:], 0.0)
 
@@ -463,10 +476,10 @@ def test_a_brake_slips_beyond_its_torque():
 def test_switched_off_with_torque_until_the_brakes_hold_the_arm_stays():
     arm, torque = posed()
     before = arm.true_section_tips()[-1, :3, 3]
-    arm.step_drives(torque, NONE, 0.02)
-    arm.step_drives(np.zeros(6), NONE, 2.0)
+    step_drives(arm, torque, NONE, 0.02)
+    step_drives(arm, np.zeros(6), NONE, 2.0)
     assert np.linalg.norm(arm.true_section_tips()[-1, :3, 3] - before) < 5e-4
-    np.testing.assert_array_equal(arm.boiled_s, 0.0)
+    np.testing.assert_array_equal(arm.drives.boiled_s, 0.0)
 
 
 def test_torque_lost_at_once_lets_the_arm_sag_but_neither_ends_the_simulation_nor_the_arm():
@@ -474,8 +487,8 @@ def test_torque_lost_at_once_lets_the_arm_sag_but_neither_ends_the_simulation_no
     before = arm.true_section_tips()[-1, :3, 3]
     lowest = np.inf
     for _ in range(200):
-        arm.step_drives(np.zeros(6), NONE, 0.01)
-        lowest = min(lowest, float(arm.true_pressures().min()))
+        step_drives(arm, np.zeros(6), NONE, 0.01)
+        lowest = min(lowest, float(arm.drives.true_pressures().min()))
     assert lowest < -2e4  # chambers suck
     moved = np.linalg.norm(arm.true_section_tips()[-1, :3, 3] - before)
     assert 2e-3 < moved < 0.1
@@ -484,10 +497,10 @@ def test_torque_lost_at_once_lets_the_arm_sag_but_neither_ends_the_simulation_no
 
 def test_boiling_behind_drives_is_noted():
     arm = plant(preload=0.0)
-    arm.park()
+    arm.drives.park()
     for _ in range(50):
-        arm.step_drives(np.array([2.5, 0.0, 0.0, 0.0, 0.0, 0.0]), ALL, 0.02)
-    assert arm.boiled_s.max() > 0.0
+        step_drives(arm, np.array([2.5, 0.0, 0.0, 0.0, 0.0, 0.0]), ALL, 0.02)
+    assert arm.drives.boiled_s.max() > 0.0
     assert arm.time_s == pytest.approx(1.0)
 
 
@@ -496,7 +509,7 @@ def test_boiling_behind_drives_is_noted():
 )
 def test_wrong_torques_raise(torque, message):
     with pytest.raises(ValueError, match=message):
-        plant().step_drives(torque, ALL, 0.01)
+        step_drives(plant(), torque, ALL, 0.01)
 
 
 # -- in motion: another formulation of the same arm -------------------------------------------

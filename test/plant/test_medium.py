@@ -133,4 +133,6 @@ def test_a_moment_on_the_rotation_vector_does_its_work_on_the_joint():
         turn(back, *(-1e-6 * rate))
         phi = [np.array(log_of_quaternion(one)[:3]) for one in (ahead, back)]
         work = moment @ (phi[0] - phi[1]) / 2e-6
-        assert np.array(conjugate_moment(q, *moment)) @ rate == pytest.approx(work, rel=1e-6)
+        assert np.array(
+            conjugate_moment(np.array(log_of_quaternion(q)), *moment)
+        ) @ rate == pytest.approx(work, rel=1e-6)

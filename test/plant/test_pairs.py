@@ -80,7 +80,7 @@ def test_pretension_keeps_both_cables_taut():
     for pretension, taut in ((0.0, False), (0.002, True)):
         config = stiff_config(pair_pretension_m=pretension)
         plant = run(ArmPlant(config, pairs(2), GRAVITY, 0), [0.002, 0.0, 0.0, 0.001])
-        tension = plant.static_equilibrium().tension
+        tension = plant.drives.static_equilibrium().tension
         assert bool(np.all(tension > 0.0)) == taut, tension
 
 
@@ -169,7 +169,7 @@ def test_what_the_tip_does_when_the_base_is_bent(passing):
     plant = ArmPlant(config, pairs(2), WEIGHTLESS, 0)
     contraction = np.array([0.005, 0.002, 0.0, 0.0])
     wound = np.repeat(contraction, 2) * np.tile([1.0, -1.0], 4) + 0.001
-    bends = configuration_of_tips(plant.static_equilibrium(contraction=wound).section_tips)
+    bends = configuration_of_tips(plant.drives.static_equilibrium(contraction=wound).section_tips)
     turned = np.array([[np.cos(a), np.sin(a)] for a in ANGLES])
     base = np.linalg.solve(turned, contraction[:2]) / RADIUS
     np.testing.assert_allclose(bends[:2], base, rtol=0.02)

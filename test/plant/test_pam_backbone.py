@@ -59,7 +59,7 @@ def test_it_rests_where_the_minimum_energy_rod_does(target, load):
     for n in (10, 20, 40):
         moving = inextensible(backbone(n, load=load))
         moving.settle(lengths, np.full(30, 5e4))
-        tips.append(moving.tip()[:3, 3])
+        tips.append(moving.section_tips()[0][:3, 3])
         pulls = 5e4 * (moving.muscle_lengths() - lengths)
         np.testing.assert_allclose(moving.state.tension, pulls, atol=1e-5)
     errors = np.linalg.norm(np.array(tips) - tip, axis=1)
@@ -76,7 +76,7 @@ def test_a_rod_that_stretches_hangs_lower_by_its_strain():
     weight = 9.81 * ROD.mass_per_length_kg_m
     stretch = (0.5 * 9.81 + 0.5 * weight) / (ROD.youngs_modulus_Pa * area)
     # Lumped weights: exact at the nodes.
-    assert moving.tip()[2, 3] - 1.0 == pytest.approx(stretch, abs=1e-9)
+    assert moving.section_tips()[0][2, 3] - 1.0 == pytest.approx(stretch, abs=1e-9)
 
 
 def test_disks_between_intervals_or_none():
@@ -131,7 +131,7 @@ def swing(moving, h, seconds):
     tips = []
     for _ in range(round(seconds / h)):
         moving.advance(np.full(3, 1.0), np.full(3, SLACK), h)
-        tips.append(moving.tip()[0, 3])
+        tips.append(moving.section_tips()[0][0, 3])
     return np.array(tips)
 
 
@@ -220,7 +220,7 @@ def test_steps_lead_to_the_rest_that_settling_finds():
     settled, moved = backbone(20), backbone(20, drag_rate_1_s=5.0)
     settled.settle(lengths, np.full(30, 5e4))
     moved.advance(lengths, np.full(30, 5e4), 0.01, 1500)
-    np.testing.assert_allclose(moved.tip(), settled.tip(), atol=1e-7)
+    np.testing.assert_allclose(moved.section_tips()[0], settled.section_tips()[0], atol=1e-7)
     np.testing.assert_allclose(moved.muscle_lengths(), settled.muscle_lengths(), atol=1e-8)
 
 
@@ -237,7 +237,7 @@ def test_a_module_stretches_at_the_frequency_of_its_rod_and_springs():
     lengths = []
     for _ in range(10000):
         moving.advance(np.full(3, 1.0), np.full(3, spring), h)
-        lengths.append(moving.tip()[2, 3] - 1.0)
+        lengths.append(moving.section_tips()[0][2, 3] - 1.0)
     frequency, _ = frequency_and_decay(np.array(lengths), h)
     expected = math.sqrt((100.0 + 3.0 * spring) / mass[-1]) / (2.0 * math.pi)
     assert frequency == pytest.approx(expected, rel=2e-3)

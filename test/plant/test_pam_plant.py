@@ -24,7 +24,7 @@ def driven(plant, seconds, period=0.05):
 def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
     first, second, other = (driven(RIG.simulated_arm(s), 3.0) for s in (1, 1, 2))
     assert np.array_equal(first.true_section_tips(), second.true_section_tips())
-    assert first.board.log == second.board.log
+    assert first.drives.board.log == second.drives.board.log
     for a, b in zip(first.poll_poses(), second.poll_poses()):
         assert a.stamp_s == b.stamp_s and np.array_equal(a.section_tips, b.section_tips)
     assert not np.array_equal(first.true_section_tips(), other.true_section_tips())
@@ -38,7 +38,7 @@ def test_it_starts_at_rest_and_stays_there():
         plant.step(None, 0.05)
     # Nothing but the leak moves it.
     assert np.linalg.norm(plant.true_section_tips()[0, :3, 3] - start) < 1e-3
-    assert plant.board.log == []
+    assert plant.drives.board.log == []
     assert plant.time_s == pytest.approx(2.0)
 
 
@@ -48,12 +48,12 @@ def test_it_bends_to_where_it_is_told_within_its_faults():
     assert 1e-3 < np.linalg.norm(tip - [0.12, 0.06, 0.95]) < 0.08
     np.testing.assert_allclose(state.position, BENT, atol=2e-4)
     # The driver knows no better than its table.
-    assert 1e-4 < np.abs(state.position - plant.true_lengths()).max() < 3e-3
+    assert 1e-4 < np.abs(state.position - plant.body.muscle_lengths()).max() < 3e-3
     assert np.abs(state.effort).max() < 40.0
     line = plant.true_centerline(101)
     np.testing.assert_allclose(line[-1], tip, atol=1e-12)
     assert np.sum(np.linalg.norm(np.diff(line, axis=0), axis=1)) == pytest.approx(0.998, abs=1e-3)
-    np.testing.assert_allclose(plant.true_disks()[-1], plant.true_section_tips()[0])
+    np.testing.assert_allclose(plant.body.disks()[-1], plant.true_section_tips()[0])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_wrong_commands_move_nothing(command, message):
         plant.step(command, 0.05)
     with pytest.raises(ValueError, match='duration_s'):
         plant.step(HOME, 0.0)
-    assert plant.time_s == 0.0 and plant.board.log == []
+    assert plant.time_s == 0.0 and plant.drives.board.log == []
     assert np.array_equal(before, plant.true_centerline(20))
 
 
@@ -79,7 +79,7 @@ def test_hold_closes_all_valves_within_their_delays():
     plant = driven(RIG.simulated_arm(0), 2.0)
     plant.hold()
     latest = 0.02 + 1e-3 + 0.015 + 2e-3 + 3 * 5e-4
-    assert plant.relays.close_s.max() <= plant.time_s + latest
+    assert plant.drives.relays.close_s.max() <= plant.time_s + latest
     plant.step(None, 1.0)
     still = plant.true_section_tips()[0, :3, 3]
     plant.step(None, 0.5)

@@ -89,12 +89,12 @@ def test_the_arm_moves_as_the_outputs_say_and_as_by_command():
     """The same pulses, once as commands that the plant's board times, once as outputs."""
     rig = load_rig('pam_arm')
     told, switched = rig.simulated_arm(3), rig.simulated_arm(3)
-    told.relays.delays_s[:] = switched.relays.delays_s[:] = 0.01
+    told.drives.relays.delays_s[:] = switched.drives.relays.delays_s[:] = 0.01
     target = rig.model().inverse((0.05, 0.02, 0.99)).actuation
     for _ in range(40):
         told.step(target, 0.05)
     changes = []
-    for pulse in told.board.log:
+    for pulse in told.drives.board.log:
         changes.append((pulse.on_s, pulse.muscle, int(pulse.inflate), True))
         changes.append((pulse.off_s, pulse.muscle, int(pulse.inflate), False))
     changes.sort(key=lambda change: change[0])
@@ -103,9 +103,11 @@ def test_the_arm_moves_as_the_outputs_say_and_as_by_command():
         while changes and changes[0][0] <= STEP_S * k + 1e-9:
             at, muscle, valve, on = changes.pop(0)
             mask[muscle, valve] = on
-            switched.switch(mask, at)
+            switched.drives.switch(mask, at, switched.time_s)
         switched.advance(STEP_S)
-    assert len(told.board.log) > 30
-    np.testing.assert_allclose(switched.true_lengths(), told.true_lengths(), atol=2e-5)
+    assert len(told.drives.board.log) > 30
+    np.testing.assert_allclose(
+        switched.body.muscle_lengths(), told.body.muscle_lengths(), atol=2e-5
+    )
     with pytest.raises(ValueError, match=r'outputs have shape \(2, 2\); expected \(30, 2\)'):
-        switched.switch(outputs(), 0.0)
+        switched.drives.switch(outputs(), 0.0, 0.0)

@@ -189,7 +189,7 @@ def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
 def test_finer_segments_change_little():
     def tip(n):
         config = CONFIG.model_copy(update={'segments_per_section': n})
-        return plant(config=config).tips_at_rest(TARGET)[-1, :3, 3]
+        return plant(config=config).drives.tips_at_rest(TARGET)[-1, :3, 3]
 
     coarse, used, fine = tip(2), tip(4), tip(16)
     assert np.linalg.norm(used - fine) < 1e-4
@@ -215,7 +215,7 @@ def test_it_comes_to_the_rest_that_statics_finds_and_does_not_depend_on_the_step
         for _ in range(30):
             p.step(TARGET, 1.0)
         tips.append(p.true_section_tips()[-1, :3, 3])
-        rest = p.tips_at_rest(TARGET)[-1, :3, 3]
+        rest = p.drives.tips_at_rest(TARGET)[-1, :3, 3]
         # Creep, four seconds, has come to its end; the play of hysteresis was never reversed.
         assert np.linalg.norm(tips[-1] - rest) < 2e-4
     np.testing.assert_allclose(tips[0], tips[1], atol=2e-5)
@@ -278,13 +278,13 @@ def masses():
 
 def test_the_resting_arm_weighs_on_its_base():
     np.testing.assert_allclose(
-        plant().true_base_wrench(), [0, 0, 9.81 * masses(), 0, 0, 0], atol=1e-9
+        plant().body.base_wrench(), [0, 0, 9.81 * masses(), 0, 0, 0], atol=1e-9
     )
-    loaded = plant(tip_load_kg=0.1).true_base_wrench()
+    loaded = plant(tip_load_kg=0.1).body.base_wrench()
     assert loaded[2] == pytest.approx(9.81 * (masses() + 0.1), rel=1e-9)
     area = math.pi * 0.017**2
     water = 998.0 * area * (0.080 + 0.020 + 0.080 + 0.020 + 0.070)
-    wet = plant(in_water=True).true_base_wrench()
+    wet = plant(in_water=True).body.base_wrench()
     assert wet[2] == pytest.approx(9.81 * (masses() - water), rel=1e-9)
 
 
@@ -292,7 +292,7 @@ def test_the_moment_on_the_base_is_that_of_the_weights_about_it():
     p = plant()
     for _ in range(12):
         p.step(TARGET, 0.5)
-    force, moment = np.split(p.true_base_wrench(), 2)
+    force, moment = np.split(p.body.base_wrench(), 2)
     assert force[2] == pytest.approx(9.81 * masses(), abs=0.01)
     centre = np.array([-moment[1], moment[0], 0.0]) / force[2]
     # The line of the weight meets the arm between base and tip, well out to its side.
@@ -306,7 +306,7 @@ def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
     total, largest = np.zeros(3), 0.0
     for _ in range(1600):
         p.step(TARGET, h)
-        force = p.true_base_wrench()[:3] - [0.0, 0.0, 9.81 * masses()]
+        force = p.body.base_wrench()[:3] - [0.0, 0.0, 9.81 * masses()]
         total += force * h
         largest = max(largest, float(np.linalg.norm(force)))
     assert largest > 0.2
@@ -315,7 +315,9 @@ def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
 
 def test_water_carries_and_brakes_the_arm():
     dry, wet = plant(), plant(in_water=True)
-    sag = [np.linalg.norm(p.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)]
+    sag = [
+        np.linalg.norm(p.drives.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)
+    ]
     assert sag[1] < 0.15 * sag[0]
     away = []
     for p in (dry, wet):
@@ -327,7 +329,7 @@ def test_water_carries_and_brakes_the_arm():
 
 
 def weightless():
-    return plant(gravity=(0.0, 0.0, 0.0)).tips_at_rest(TARGET)[-1, :3, 3]
+    return plant(gravity=(0.0, 0.0, 0.0)).drives.tips_at_rest(TARGET)[-1, :3, 3]
 
 
 def close(p, pressure=5e4):
@@ -340,23 +342,23 @@ def test_an_object_is_taken_carried_weighs_and_is_put_down():
     p.command_gripper(-3e4)
     p.step(np.zeros(6), 1.0)
     assert p.gripper_pressure() == pytest.approx(-3e4, rel=0.01)
-    place = p.fingers()[:3, 3] + [0.005, -0.004, 0.003]
-    p.place_object(GrippedObject(tuple(place), 0.05))
-    bare = p.true_base_wrench()[2]
+    place = p.body.fingers()[:3, 3] + [0.005, -0.004, 0.003]
+    p.drives.place_object(GrippedObject(tuple(place), 0.05))
+    bare = p.body.base_wrench()[2]
     close(p)
-    assert p.holds_object
-    assert p.true_base_wrench()[2] - bare == pytest.approx(0.05 * 9.81, abs=0.01)
+    assert p.drives.holds_object
+    assert p.body.base_wrench()[2] - bare == pytest.approx(0.05 * 9.81, abs=0.01)
     for _ in range(4):
         p.step(TARGET, 0.5)
-    carried = p.object_position()
-    assert np.linalg.norm(carried - p.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
+    carried = p.drives.object_position()
+    assert np.linalg.norm(carried - p.body.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
     assert np.linalg.norm(carried - place) > 0.04
     p.command_gripper(-3e4)
     p.step(TARGET, 1.0)
-    assert not p.holds_object
-    where = p.object_position()
+    assert not p.drives.holds_object
+    where = p.drives.object_position()
     p.step(np.zeros(6), 1.0)
-    np.testing.assert_array_equal(p.object_position(), where)
+    np.testing.assert_array_equal(p.drives.object_position(), where)
 
 
 @pytest.mark.parametrize(
@@ -366,11 +368,11 @@ def test_an_object_is_taken_carried_weighs_and_is_put_down():
 )
 def test_what_cannot_be_gripped_stays(offset, mass, pressure):
     p = plant()
-    place = p.fingers()[:3, 3] + [offset, 0.0, 0.0]
-    p.place_object(GrippedObject(tuple(place), mass))
+    place = p.body.fingers()[:3, 3] + [offset, 0.0, 0.0]
+    p.drives.place_object(GrippedObject(tuple(place), mass))
     close(p, pressure)
-    assert not p.holds_object
-    np.testing.assert_allclose(p.object_position(), place)
+    assert not p.drives.holds_object
+    np.testing.assert_allclose(p.drives.object_position(), place)
 
 
 def test_wrong_objects_are_refused():

@@ -70,7 +70,7 @@ def test_moment_is_the_gradient_of_the_energy(angle):
     q = np.array([0.0, 0.0, 0.0, 1.0])
     turn(q, *(angle * np.array([0.6, -0.48, 0.64])))
     load, tangent = np.empty(4), np.empty((3, 3))
-    elastic_load(q, 1e-4, np.zeros(4), stiffness, 0.02, 0.02, load, tangent)
+    elastic_load(q, 1e-4, np.zeros(4), stiffness, 0.02, 0.02, load, tangent, np.empty(4))
     gradient = np.empty(3)
     for axis in range(3):
         ends = []
@@ -90,8 +90,8 @@ def test_damping_takes_out_the_power_of_the_strain_rate():
     q = np.array([0.0, 0.0, 0.0, 1.0])
     turn(q, 0.5, -0.7, 0.4)
     without, with_damping, tangent = np.empty(4), np.empty(4), np.empty((3, 3))
-    elastic_load(q, 0.0, rate, stiffness, 0.0, 0.0, without, tangent)
-    elastic_load(q, 0.0, rate, stiffness, 0.03, 0.03, with_damping, tangent)
+    elastic_load(q, 0.0, rate, stiffness, 0.0, 0.0, without, tangent, np.empty(4))
+    elastic_load(q, 0.0, rate, stiffness, 0.03, 0.03, with_damping, tangent, np.empty(4))
     moved = q.copy()
     turn(moved, *(1e-7 * rate[:3]))
     strain_rate = (

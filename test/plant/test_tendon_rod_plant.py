@@ -102,7 +102,7 @@ def test_statics_are_those_of_the_continuous_rod(load, force):
     misses = []
     for pieces in (4, 8, 16):
         config = plant_config(pieces_per_segment=pieces)
-        at_rest = build(config, load=load).static_equilibrium(PULL, force).section_tips
+        at_rest = build(config, load=load).drives.static_equilibrium(PULL, force).section_tips
         total = np.array(force) + load * np.array(DOWN)
         rod = cosserat_twin(config).forward(PULL, total).section_tips
         misses.append(np.abs(at_rest - rod)[:, :3, 3].max())
@@ -127,7 +127,7 @@ def test_the_unit_swings_at_the_frequency_of_a_beam_with_a_heavy_end():
     arm = TendonRodPlant(config, tendons(2), (0.0, 0.0, 0.0), mass, start, 0)
     stiffness = segment.profile.stiffness(0.5)[1, 1] + segment.sleeve_bending_stiffness_N_m2
     period = 2.0 * math.pi / math.sqrt(3.0 * stiffness / (mass * segment.length_m**3))
-    arm._winches.tension[:] = 0.0
+    arm.drives.winches.tension[:] = 0.0
     tips = []
     for _ in range(int(2.6 * period / 0.002)):
         arm.step(np.zeros(2), 0.002)
@@ -142,12 +142,12 @@ def test_the_unit_swings_at_the_frequency_of_a_beam_with_a_heavy_end():
 def test_motion_ends_at_the_static_equilibrium_and_loses_energy():
     config = plant_config(friction_coefficient=0.0, winch=exact(guide_loss=0.0))
     arm = build(config)
-    rest = arm.static_equilibrium(PULL).section_tips
+    rest = arm.drives.static_equilibrium(PULL).section_tips
     before = arm.true_section_tips()
     energies = []
     for _ in range(200):
         arm.step(PULL, 0.1)
-        energies.append(arm.energy_J() - _work_of(arm))
+        energies.append(arm.body.energy_J() - _work_of(arm))
     np.testing.assert_allclose(arm.true_section_tips(), rest, atol=2e-5)
     assert np.abs(arm.true_section_tips() - before).max() > 0.02
     # Under constant tension the energy less the cables' work only falls (after the winches' lag).
@@ -156,12 +156,12 @@ def test_motion_ends_at_the_static_equilibrium_and_loses_energy():
 
 def _work_of(arm):
     """Return the work (J) of constant tensions from the unstrained arm on."""
-    strains, loads, body = arm._memory.state[0], arm._loads, arm._dynamics.body
+    strains, loads, body = arm.body.memory.state[0], arm.body.loads, arm.body.dynamics.body
     x, y = loads.cable_offset[..., 0], loads.cable_offset[..., 1]
     along = 1.0 + strains[:, :1] + strains[:, 1:2] * y - strains[:, 2:3] * x
     local = np.hypot(along, strains[:, 3:] * np.hypot(x, y))
-    lengths = body.length @ (arm._parameters.runs * local)
-    return float(-arm._winches.tension @ lengths)
+    lengths = body.length @ (arm.drives.parameters.runs * local)
+    return float(-arm.drives.winches.tension @ lengths)
 
 
 def test_friction_is_the_capstan_law_and_changes_sides_with_the_motion():
@@ -210,13 +210,15 @@ def test_winches_follow_within_their_limits():
     step[0] = 1.1
     arm.step(step, 0.05)
     lag = 0.1 * (1.0 - (1.0 + 0.02 / 1.02 * -1.0) ** 50)
-    assert arm.true_tension()[0] - 1.0 == pytest.approx(lag, rel=1e-6)
-    assert arm.true_tension()[0] - 1.0 == pytest.approx(0.1 * (1.0 - math.exp(-1.0)), rel=0.02)
+    assert arm.drives.true_tension()[0] - 1.0 == pytest.approx(lag, rel=1e-6)
+    assert arm.drives.true_tension()[0] - 1.0 == pytest.approx(
+        0.1 * (1.0 - math.exp(-1.0)), rel=0.02
+    )
     # No faster than the tension rate.
     step[0] = 15.0
     rated = build(plant_config(winch=exact(max_tension_rate_N_s=4.0)))
     rated.step(step, 0.5)
-    assert rated.true_tension()[0] - 1.0 == pytest.approx(2.0, abs=1e-9)
+    assert rated.drives.true_tension()[0] - 1.0 == pytest.approx(2.0, abs=1e-9)
 
 
 def test_load_cells_show_steps_and_errors_of_their_seed():
@@ -228,8 +230,8 @@ def test_load_cells_show_steps_and_errors_of_their_seed():
     shown = one.actuator_state().position
     np.testing.assert_allclose(shown, np.round(shown, 2), atol=1e-12)
     np.testing.assert_allclose(shown, PULL, atol=0.02)  # the servo believes its cell
-    assert 0.005 < np.abs(one.true_tension() - PULL).max() < 0.4
-    assert np.abs(one.true_tension() - two.true_tension()).max() > 0.01
+    assert 0.005 < np.abs(one.drives.true_tension() - PULL).max() < 0.4
+    assert np.abs(one.drives.true_tension() - two.drives.true_tension()).max() > 0.01
 
 
 def test_hold_keeps_the_tension_of_the_moment():
@@ -270,7 +272,7 @@ def test_an_arm_that_folds_is_an_error():
 
 def test_payload_bends_the_arm_as_its_weight_does():
     heavy, light = build(load=0.05), build()
-    by_force = light.static_equilibrium(np.ones(8), (0.0, -0.05 * 9.81, 0.0)).section_tips
+    by_force = light.drives.static_equilibrium(np.ones(8), (0.0, -0.05 * 9.81, 0.0)).section_tips
     np.testing.assert_allclose(heavy.true_section_tips(), by_force, atol=2e-6)
     assert heavy.true_section_tips()[-1, 1, 3] < light.true_section_tips()[-1, 1, 3] - 0.01
 

@@ -175,7 +175,7 @@ def test_payload_and_water_reach_model_and_plant_alike(shipped):
     known, real = [], []
     for rig in rigs:
         known.append(rig.model().forward(pressures).tip[:3, 3])
-        real.append(rig.simulated_arm(0).tips_at_rest(pressures)[-1, :3, 3])
+        real.append(rig.simulated_arm(0).drives.tips_at_rest(pressures)[-1, :3, 3])
     for k in (1, 2):
         model, plant = known[k] - known[0], real[k] - real[0]
         assert np.linalg.norm(model - plant) < 0.3 * np.linalg.norm(model)

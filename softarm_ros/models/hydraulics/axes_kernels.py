@@ -47,7 +47,7 @@ PARAMETERS = 18
 V, X, P0 = 0, 1, 2
 
 
-@kernel
+@kernel(allocates=False)
 def friction_velocity(
     weight: float, load: float, coulomb: float, low: float, high: float
 ) -> tuple[float, float]:
@@ -70,7 +70,7 @@ def friction_velocity(
     return v, slope
 
 
-@kernel
+@kernel(allocates=False)
 def stage_into(
     base: Array,
     h: float,
@@ -164,7 +164,7 @@ def stage_into(
     return pressure_rate, False
 
 
-@kernel
+@kernel(allocates=False)
 def is_smooth(before: Array, middle: Array, after: Array, par: Array) -> bool:
     """Return whether a step stayed on one branch of friction, end stops and relief valve."""
     if par[COULOMB] > 0.0 or par[STATIC] > 0.0:
@@ -178,7 +178,7 @@ def is_smooth(before: Array, middle: Array, after: Array, par: Array) -> bool:
     return (middle[P0] > par[RELIEF]) == over and (after[P0] > par[RELIEF]) == over
 
 
-@kernel
+@kernel(allocates=False)
 def axis_step_into(
     state: Array,
     h: float,
@@ -224,7 +224,7 @@ def axis_step_into(
     return h * par[CONDUCTANCE] * relief if relief > 0.0 else 0.0, True
 
 
-@kernel
+@kernel(allocates=False)
 def axes_step_into(
     states: Array,
     h: float,

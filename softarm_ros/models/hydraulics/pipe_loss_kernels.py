@@ -15,7 +15,7 @@ from softarm_ros.geometry.kernels import kernel
 _CREEPING = 1.0
 
 
-@kernel
+@kernel(allocates=False)
 def loss_factor(reynolds: float, relative_roughness: float) -> tuple[float, float]:
     """Return (phi, d phi / d ln Re) for a Reynolds number >= 0."""
     if reynolds <= _CREEPING:
@@ -33,7 +33,7 @@ def loss_factor(reynolds: float, relative_roughness: float) -> tuple[float, floa
     return phi, phi / 12.0 * x / (1.0 + x) * slope_x
 
 
-@kernel
+@kernel(allocates=False)
 def pipe_loss(
     flow: float, resistance: float, reynolds_per_flow: float, relative_roughness: float
 ) -> tuple[float, float]:

@@ -24,7 +24,7 @@ DENSITY, DRAG_NORMAL, DRAG_ALONG, ADDED_NORMAL, ADDED_ALONG = 0, 1, 2, 3, 4
 COEFFICIENTS = 5
 
 
-@kernel
+@kernel(allocates=False)
 def drag_into(
     coefficients: Array,
     length: Array,
@@ -66,7 +66,7 @@ def drag_into(
     return power
 
 
-@kernel
+@kernel(allocates=False)
 def added_mass_into(
     coefficients: Array,
     length: Array,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
@@ -15,15 +14,16 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.failures import require_ok
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.coupled_kernels import (
+    BOILING,
     NOT_SOLVED,
-    Chambers,
-    Water,
     advance_arm_and_water,
-    boiling_into,
+    drive_arm_and_water,
     gained_volumes_into,
-    section_bends_into,
     settle_arm,
 )
+from softarm_ros.plant.hydraulic.fabric import fabric_stops
+from softarm_ros.plant.hydraulic.fabric_kernels import section_bends_into
+from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Water, new_axes
 from softarm_ros.plant.layout import (
     ArmState,
     Array,
@@ -42,9 +42,10 @@ _LONGEST_STEP_S = 1e-3
 
 class HydraulicBody:
     """
-    A chain of elastic joints with water chambers on servo cylinders.
+    A chain of elastic joints with water chambers on servo cylinders, fabric around it.
 
-    Every segment has its mass at its far end, and there its share of drag and added mass.
+    The fabric has no memory where the arm came to rest last. Every segment has its mass at its
+    far end, and there its share of drag and added mass.
 
     Parameters
     ----------
@@ -59,10 +60,8 @@ class HydraulicBody:
 
     Attributes
     ----------
-    body, state, chambers
+    body, state, chambers, axes, stops
         What the kernels work on; the state is theirs to change.
-    axes : (m, width)
-        State of the axes.
 
     Raises
     ------
@@ -88,13 +87,47 @@ class HydraulicBody:
         self._loads = Loads(np.zeros(3), np.zeros(3))
         self.state: ArmState = rest_state(n, m, 1)
         self._scratch = new_scratch(n, m, 1, immersed=True)
-        self.axes = hydraulics.rest_state()
-        self._moved = np.empty_like(self.axes)
-        self._boiling = np.zeros(m, dtype=np.bool_)
+        self.axes: Axes = new_axes(hydraulics.parameters, hydraulics.width)
+        self._config = config
+        self._bends = np.zeros((len(config.sections), 2))
+        self.stops = fabric_stops(config.fabric, config.sections, self._bends)
 
-    def advance(self, force_N: Array, h: float) -> NDArray[np.bool_]:
+    def drive(
+        self,
+        motors: Motors,
+        held: bool,
+        gauges: Gauges,
+        deviates: Array,
+        now_s: float,
+        h: float,
+        may_boil: bool,
+    ) -> None:
         """
-        Advance by h [s] under forces at the pistons (m,); return which axes boil (m,).
+        Advance with motors and sensors from `now_s` on, see `drive_arm_and_water`.
+
+        Raises
+        ------
+        PlantError
+            As `advance`, and if water boils that may not.
+
+        """
+        status, joint, done = drive_arm_and_water(
+            self.body, self.state, self._loads, self._still, self._medium, self._water,
+            self.chambers, self.stops, self.axes, motors, held, gauges, deviates, self._bends,
+            self._scratch, h, _LONGEST_STEP_S, may_boil,
+        )  # fmt: skip
+        if status == BOILING:
+            named = zip(self.hydraulics.axis_names, self.axes.boiling)
+            raise PlantError(
+                f'at {now_s + done * h:.4f} s the water boils: cavitation in '
+                f'{", ".join(name for name, boils in named if boils)}; raise preload_Pa or move '
+                'more slowly'
+            )
+        self._check(status, joint)
+
+    def advance(self, force_N: Array, h: float) -> None:
+        """
+        Advance by h [s] under forces at the pistons (m,).
 
         Raises
         ------
@@ -102,14 +135,12 @@ class HydraulicBody:
             If arm and axes find no common step, or the arm leaves the range of the simulation.
 
         """
+        self.axes.force[:] = force_N
         status, joint = advance_arm_and_water(
             self.body, self.state, self._loads, self._still, self._medium, self._water,
-            self.chambers, self.hydraulics.parameters, self.axes, force_N, self._moved,
-            self._scratch, h, _LONGEST_STEP_S,
+            self.chambers, self.axes, self._scratch, h, _LONGEST_STEP_S,
         )  # fmt: skip
         self._check(status, joint)
-        boiling_into(self.hydraulics.parameters, self.axes, self._boiling)
-        return self._boiling
 
     def settle(self, pressure_Pa: Array) -> None:
         """
@@ -122,13 +153,15 @@ class HydraulicBody:
 
         """
         h = self._time_step_s
+        self.chambers.moment[:] = 0.0
         status, joint = settle_arm(
             calm(self.body), self.state, self._loads, self._still,
             self._medium, self._water, self.chambers, pressure_Pa, self._scratch, h,
             int(SETTLE_S / h), STILL_RAD_S,
         )  # fmt: skip
         self._check(status, joint)
-        self.hydraulics.fill(self.axes, pressure_Pa, self.gained_volumes())
+        self.hydraulics.fill(self.axes.state, pressure_Pa, self.gained_volumes())
+        self.stops = fabric_stops(self._config.fabric, self._config.sections, self.bends())
 
     def gained_volumes(self) -> Array:
         """Return the volumes (m,) [m^3] that the chambers have gained over the straight arm."""
@@ -199,7 +232,7 @@ def _medium(config: HydraulicPlantConfig, surroundings: Surroundings) -> tuple[M
     drag = np.repeat([s.drag_N_s_m / per for s in config.sections], per)
     n = len(drag)
     added = np.zeros((n, 3))
-    water = Water(np.zeros(0), np.zeros(0), np.zeros(0))
+    water = Water(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))
     if density > 0.0:
         around = Hydrodynamics(
             config.water,
@@ -207,7 +240,13 @@ def _medium(config: HydraulicPlantConfig, surroundings: Surroundings) -> tuple[M
             np.repeat([s.hydrodynamic_diameter_m for s in config.sections], per),
         )
         added[:] = around.added_mass_matrices()[:, [0, 2, 3], [0, 2, 3]]
-        water = Water(around.coefficients, around.length, around.diameter)
+        water = Water(
+            around.coefficients,
+            around.length,
+            around.diameter,
+            np.zeros((n, 3)),
+            np.zeros((n, 3)),
+        )
     return Medium(
         force=-displaced[:, None] * np.array(surroundings.gravity_m_s2, dtype=np.float64),
         drag=drag[:, None, None] * np.eye(3),

@@ -11,10 +11,7 @@ system, solved by Newton's method with the axes' exact slopes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.linear_kernels import solve_small
@@ -23,20 +20,16 @@ from softarm_ros.models.hydraulics.axes_kernels import CELLS, P0, X_MAX, X_MIN, 
 from softarm_ros.models.hydrodynamics.morison_kernels import drag_into
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.coupling_kernels import couple_chain
+from softarm_ros.plant.hydraulic.drive_kernels import advance_motors, read_gauge
+from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends, section_bends_into
+from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Stops, Water
 from softarm_ros.plant.joint_kernels import conjugate_moment, log_of_quaternion
-from softarm_ros.plant.layout import (
-    ArmState,
-    Array,
-    BodyParameters,
-    IntArray,
-    Loads,
-    Medium,
-    Scratch,
-)
+from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Medium, Scratch
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
 
 NOT_SOLVED = 10
+BOILING = 11
 
 _ITERATIONS = 60
 # Newton iterations before slopes are averaged with those before: pressures that hop between
@@ -46,51 +39,7 @@ _RESIDUAL_M3 = 1e-15  # of a chamber's volume in one step: 10 picometres of its 
 _HALVINGS = 8
 
 
-class Chambers(NamedTuple):
-    """
-    The chambers and the fabric around them.
-
-    Attributes
-    ----------
-    section : (m,)
-        Of each chamber.
-    area : (m,)
-        Bore [m^2].
-    place : (m, 2)
-        In the cross-section [m].
-    reach : (m,)
-        How many joints, from the base, its pressure can load.
-    moment : (sections, 3)
-        Of the fabric on the rotation vectors of a section's joints [N m], held over a step.
-
-    """
-
-    section: IntArray
-    area: Array
-    place: Array
-    reach: IntArray
-    moment: Array
-
-
-class Water(NamedTuple):
-    """
-    Drag of the water around the arm; empty arrays in air.
-
-    Attributes
-    ----------
-    coefficients : (5,)
-        See `morison_kernels`.
-    length, diameter : (n,)
-        Of the piece at each body's origin [m].
-
-    """
-
-    coefficients: Array
-    length: Array
-    diameter: Array
-
-
-@kernel
+@kernel(allocates=False)
 def gained_volumes_into(chambers: Chambers, state: ArmState, per: int, volume: Array) -> None:
     """Write the volume (m,) [m^3] that each chamber has gained over the straight arm."""
     for i in range(chambers.area.shape[0]):
@@ -101,33 +50,23 @@ def gained_volumes_into(chambers: Chambers, state: ArmState, per: int, volume: A
             volume[i] += chambers.area[i] * (state.extension[g] + y * phi_x - x * phi_y)
 
 
-@kernel
-def section_bends_into(state: ArmState, per: int, bends: Array) -> None:
-    """Write the rotation vectors (sections, 2) [rad] about x and y, summed over the joints."""
-    bends[:] = 0.0
-    for g in range(state.extension.shape[0]):
-        x, y, _, _ = log_of_quaternion(state.quaternion[g])
-        bends[g // per, 0] += x
-        bends[g // per, 1] += y
-
-
-@kernel
-def _chamber_gradients(chambers: Chambers, state: ArmState, per: int, gradient: Array) -> None:
+@kernel(allocates=False)
+def _chamber_gradients(chambers: Chambers, per: int, logarithm: Array, gradient: Array) -> None:
     """Write the gradients (m, n, 4) of the volumes by the joint coordinates."""
     for i in range(chambers.area.shape[0]):
         area = chambers.area[i]
         mx, my = area * chambers.place[i, 1], -area * chambers.place[i, 0]
         for g in range(per * chambers.section[i], per * (chambers.section[i] + 1)):
-            a, b, c = conjugate_moment(state.quaternion[g], mx, my, 0.0)
             row = gradient[i, g]
-            row[0], row[1], row[2], row[3] = a, b, c, area
+            row[0], row[1], row[2] = conjugate_moment(logarithm[g], mx, my, 0.0)
+            row[3] = area
 
 
-@kernel
+@kernel(allocates=False)
 def _wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
     """Write `medium`: `still` with the drag of the water, linearised about the velocity of now."""
     n = water.length.shape[0]
-    tangent, relative = np.empty((n, 3)), np.empty((n, 3))
+    tangent, relative = water.tangent, water.relative
     for g in range(n):
         V, r = scratch.twist[g], scratch.origin[g + 1]
         relative[g, 0] = -(V[3] + V[1] * r[2] - V[2] * r[1])
@@ -150,7 +89,7 @@ def _wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
                 medium.drag[g, i, j] += still.drag[g, i, j]
 
 
-@kernel
+@kernel(allocates=False)
 def _prepare(
     body: BodyParameters,
     state: ArmState,
@@ -168,44 +107,45 @@ def _prepare(
     energy = load_bodies(body, state, loads, scratch, h)
     for g in range(body.mass.shape[0]):
         m = chambers.moment[g // per]
-        a, b, c = conjugate_moment(state.quaternion[g], m[0], m[1], m[2])
-        scratch.load[g, 0] += a
-        scratch.load[g, 1] += b
-        scratch.load[g, 2] += c
+        x, y, z = conjugate_moment(scratch.logarithm[g], m[0], m[1], m[2])
+        scratch.load[g, 0] += x
+        scratch.load[g, 1] += y
+        scratch.load[g, 2] += z
     if water.length.shape[0] > 0:
         _wet(scratch, water, still, medium)
         immerse(body, medium, scratch, h)
     else:
         immerse(body, still, scratch, h)
-    _chamber_gradients(chambers, state, per, scratch.gradient)
+    _chamber_gradients(chambers, per, scratch.logarithm, scratch.gradient)
     factorise(body, scratch, h, chambers.area.shape[0])
     return energy
 
 
-@kernel
-def _meet(
-    parameters: Array, axes: Array, force: Array, moved: Array, scratch: Scratch, h: float
-) -> bool:
+@kernel(allocates=False)
+def _meet(axes: Axes, scratch: Scratch, h: float) -> bool:
     """
     Find the pressures at which arm and axes agree on the flows; write them, negative, as tensions.
 
-    `moved` (m, width) gets the state of the axes after the step. False if nothing is found.
+    `axes.moved` gets the state of the axes after the step. False if nothing is found.
     """
-    m = force.shape[0]
-    flow, slope, miss = np.empty(m), np.zeros(m), np.empty(m)
-    pressure, matrix = np.empty(m), np.empty((m, m))
-    chain = np.empty((axes.shape[1], 6))
-    moved[:] = axes
+    m = axes.force.shape[0]
+    parameters, state, moved = axes.parameters, axes.state, axes.moved
+    flow, slope, miss, pressure, matrix = (
+        axes.flow, axes.slope, axes.miss, axes.pressure, axes.matrix
+    )  # fmt: skip
+    _copy(state, moved)
     for i in range(m):
+        slope[i] = 0.0
         flow[i] = scratch.gap[i] / h
         for j in range(m):
             last = P0 + 2 * int(parameters[j, CELLS])
-            flow[i] += scratch.compliance[i, j] * axes[j, last] / h
+            flow[i] += scratch.compliance[i, j] * state[j, last] / h
     for iteration in range(_ITERATIONS):
         for i in range(m):
             rate, solved = stage_into(
-                axes[i], h, force[i], flow[i], axes[i, V] == 0.0, parameters[i], chain, moved[i]
-            )
+                state[i], h, axes.force[i], flow[i], state[i, V] == 0.0, parameters[i],
+                axes.chain, moved[i],
+            )  # fmt: skip
             if not solved:
                 return False
             slope[i] = 0.5 * (slope[i] + rate) if iteration >= _BRANCH_ITERATIONS else rate
@@ -235,7 +175,14 @@ def _meet(
     return False
 
 
-@kernel
+@kernel(allocates=False)
+def _copy(rows: Array, copies: Array) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            copies[i, j] = rows[i, j]
+
+
+@kernel(allocates=False)
 def step_arm_and_water(
     body: BodyParameters,
     state: ArmState,
@@ -244,15 +191,12 @@ def step_arm_and_water(
     medium: Medium,
     water: Water,
     chambers: Chambers,
-    parameters: Array,
-    axes: Array,
-    force: Array,
-    moved: Array,
+    axes: Axes,
     scratch: Scratch,
     h: float,
 ) -> tuple[int, int]:
     """
-    Advance arm and axes by h [s] under forces at the pistons (m,) [N].
+    Advance arm and axes by h [s] under the forces at the pistons.
 
     Returns
     -------
@@ -264,15 +208,16 @@ def step_arm_and_water(
     scratch.compliance[:] = 0.0
     scratch.gap[:] = 0.0
     couple_chain(state.velocity, chambers.reach, scratch, h)
-    if not _meet(parameters, axes, force, moved, scratch, h):
+    if not _meet(axes, scratch, h):
         return NOT_SOLVED, 0
-    axes[:] = moved
-    state.tension[:] = scratch.solution
+    _copy(axes.moved, axes.state)
+    for i in range(scratch.solution.shape[0]):
+        state.tension[i] = scratch.solution[i]
     accelerate(scratch, state.tension, h, state.velocity)
     return move_joints(body, state, h)
 
 
-@kernel
+@kernel(allocates=False)
 def advance_arm_and_water(
     body: BodyParameters,
     state: ArmState,
@@ -281,10 +226,7 @@ def advance_arm_and_water(
     medium: Medium,
     water: Water,
     chambers: Chambers,
-    parameters: Array,
-    axes: Array,
-    force: Array,
-    moved: Array,
+    axes: Axes,
     scratch: Scratch,
     h: float,
     longest: float,
@@ -292,7 +234,7 @@ def advance_arm_and_water(
     """
     Advance as `step_arm_and_water`, in equal parts no longer than `longest` [s].
 
-    A part that finds no solution is taken in halves.
+    A part that finds no solution is taken in halves. `axes.boiling` is written at the end.
     """
     least = 0
     while h > longest * 2**least and least < _HALVINGS:
@@ -301,9 +243,8 @@ def advance_arm_and_water(
     while done < whole:
         size = whole >> level
         status, joint = step_arm_and_water(
-            body, state, loads, still, medium, water, chambers, parameters, axes, force, moved,
-            scratch, h * size / whole,
-        )  # fmt: skip
+            body, state, loads, still, medium, water, chambers, axes, scratch, h * size / whole
+        )
         if status == NOT_SOLVED and level < _HALVINGS:
             level += 1
             continue
@@ -312,7 +253,69 @@ def advance_arm_and_water(
         done += size
         while level > least and done % (whole >> (level - 1)) == 0:
             level -= 1
+    for i in range(axes.force.shape[0]):
+        axes.boiling[i] = False
+        for k in range(int(axes.parameters[i, CELLS]) + 1):
+            if axes.state[i, P0 + 2 * k] + ATMOSPHERE_PA < VAPOUR_PA:
+                axes.boiling[i] = True
     return OK, 0
+
+
+@kernel(allocates=False)
+def drive_arm_and_water(
+    body: BodyParameters,
+    state: ArmState,
+    loads: Loads,
+    still: Medium,
+    medium: Medium,
+    water: Water,
+    chambers: Chambers,
+    stops: Stops,
+    axes: Axes,
+    motors: Motors,
+    held: bool,
+    gauges: Gauges,
+    deviates: Array,
+    bends: Array,
+    scratch: Scratch,
+    h: float,
+    longest: float,
+    may_boil: bool,
+) -> tuple[int, int, int]:
+    """
+    Advance motors, axes, arm and sensors together by steps of h [s], one per row of `deviates`.
+
+    `deviates` (steps, m) is the noise of the sensors in standard deviations, `bends` (sections, 2)
+    working memory. `held` as for `advance_motors`, `longest` as for `advance_arm_and_water`. If it
+    `may_boil`, water below the vapour pressure is noted in `axes.boiled_s`, else it ends the run.
+
+    Returns
+    -------
+    tuple
+        Status (`step_kernels`, NOT_SOLVED, BOILING), the joint it is about, the steps done.
+
+    """
+    m = axes.force.shape[0]
+    for step in range(deviates.shape[0]):
+        if stops.weight.shape[0] > 0:
+            section_bends_into(state, body.mass.shape[0] // chambers.moment.shape[0], bends)
+            follow_bends(stops, bends, chambers.moment)
+        advance_motors(motors, held, gauges.reading, h)
+        for i in range(m):
+            axes.force[i] = motors.force_per_torque[i] * motors.mean[i]
+        status, joint = advance_arm_and_water(
+            body, state, loads, still, medium, water, chambers, axes, scratch, h, longest
+        )
+        if status != OK:
+            return status, joint, step
+        for i in range(m):
+            if axes.boiling[i] and not may_boil:
+                return BOILING, 0, step
+            if axes.boiling[i]:
+                axes.boiled_s[i] += h
+            last = P0 + 2 * int(axes.parameters[i, CELLS])
+            read_gauge(gauges, i, axes.state[i, last], deviates[step, i])
+    return OK, 0, deviates.shape[0]
 
 
 @kernel
@@ -343,16 +346,3 @@ def settle_arm(
         if calmed(body, state, energy, tolerance, memory):
             return OK, 0
     return UNSETTLED, 0
-
-
-@kernel
-def boiling_into(parameters: Array, axes: Array, boiling: NDArray[np.bool_]) -> bool:
-    """Write which axes (m,) are below the vapour pressure anywhere; return whether any is."""
-    any_boils = False
-    for i in range(axes.shape[0]):
-        boiling[i] = False
-        for k in range(int(parameters[i, CELLS]) + 1):
-            if axes[i, P0 + 2 * k] + ATMOSPHERE_PA < VAPOUR_PA:
-                boiling[i] = True
-                any_boils = True
-    return any_boils

@@ -6,20 +6,22 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.plant.hydraulic.config import FabricConfig, PlantHydraulicSection
+from softarm_ros.plant.hydraulic.layout import Stops
 from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
+from softarm_ros.plant.layout import Array
 
-Array = NDArray[np.float64]
 
-
-class Fabric:
+def fabric_stops(
+    config: FabricConfig, sections: Sequence[PlantHydraulicSection], bends: Array
+) -> Stops:
     """
-    Stops in parallel with the bending stiffness of every section, one set for each direction.
+    Return stops in parallel with the bending stiffness of every section, a set a direction.
 
     The stiffness of the section itself is that of a large slow bend; small bends meet
-    `stiffness_share` more, and a loop of bends loses what the stops dissipate.
+    `stiffness_share` more, and a loop of bends loses what the stops dissipate. There are none
+    where that share is 0.
 
     Parameters
     ----------
@@ -31,29 +33,26 @@ class Fabric:
         Bending vectors of the sections to start from, without memory [rad].
 
     """
-
-    def __init__(
-        self, config: FabricConfig, sections: Sequence[PlantHydraulicSection], bends: Array
-    ) -> None:
-        self._elements = []
-        for section, bend in zip(sections, bends):
-            extra = config.stiffness_share * section.bending_stiffness_N_m2 / section.length_m
-            for value in bend:
-                # The elastic half of the element is taken off again in `moments`.
-                element = PrandtlIshlinskii(
-                    HysteresisConfig(
-                        stiffness=2.0 * extra,
-                        lost_share=0.5,
-                        saturation=math.radians(config.yield_bend_deg),
-                    )
-                )
-                element.reset(float(value))
-                self._elements.append((element, float(value)))
-
-    def moments(self, bends: Array) -> Array:
-        """Return the moments (s, 2) [N m] against bends (s, 2), each reached monotonically."""
-        out = [
-            element.step(float(value)).output - element.elastic * (float(value) - start)
-            for (element, start), value in zip(self._elements, bends.ravel())
-        ]
-        return np.array(out).reshape(-1, 2)
+    if config.stiffness_share == 0.0:
+        return Stops(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((0, 2, 0)))
+    # Half of such an element is a spring, which here is the section itself.
+    elements = [
+        PrandtlIshlinskii(
+            HysteresisConfig(
+                stiffness=2.0
+                * config.stiffness_share
+                * section.bending_stiffness_N_m2
+                / section.length_m,
+                lost_share=0.5,
+                saturation=math.radians(config.yield_bend_deg),
+            )
+        )
+        for section in sections
+    ]
+    count = len(elements[0].thresholds)
+    return Stops(
+        elements[0].thresholds,
+        np.array([element.weights for element in elements]),
+        np.array(bends, dtype=np.float64),
+        np.zeros((len(elements), 2, count)),
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.plant.hydraulic.config import PressureSensorConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.plant.hydraulic.drive_kernels import read_gauge
+from softarm_ros.plant.hydraulic.layout import Gauges
+from softarm_ros.plant.layout import Array
 
 
 class PressureSensors:
@@ -23,22 +23,43 @@ class PressureSensors:
     seed
         Of noise and offsets, each with a stream of its own.
 
+    Attributes
+    ----------
+    gauges
+        What the kernels work on.
+
     """
 
     def __init__(self, config: PressureSensorConfig, count: int, seed: int) -> None:
-        self.config = config
         # Streams of the pose sensor have the same seed but other spawn keys.
         offsets, noise = (
             np.random.default_rng(s) for s in np.random.SeedSequence((seed, 1)).spawn(2)
         )
-        self._offset = config.offset_Pa * offsets.standard_normal(count)
         self._noise = noise
-        self.signal = np.zeros(count)
-        self.reading = np.zeros(count)
+        self.gauges = Gauges(
+            config.offset_Pa * offsets.standard_normal(count),
+            np.zeros(count),
+            np.zeros(count),
+            config.noise_Pa,
+            config.step_Pa,
+        )
+
+    @property
+    def reading(self) -> Array:
+        """Pressures (m,) [Pa] as the converter has them."""
+        return self.gauges.reading.copy()
+
+    @property
+    def signal(self) -> Array:
+        """What the sensors give (m,) [Pa], before the converter."""
+        return self.gauges.signal.copy()
+
+    def deviates(self, readings: int) -> Array:
+        """Return the noise (readings, m) of the next readings, in standard deviations."""
+        return self._noise.standard_normal((readings, len(self.gauges.offset)))
 
     def sample(self, pressure_Pa: Array) -> None:
-        """Take a reading (m,) [Pa]; `signal` is the same before the converter."""
-        noise = self.config.noise_Pa * self._noise.standard_normal(len(pressure_Pa))
-        step = self.config.step_Pa
-        self.signal = pressure_Pa + self._offset + noise
-        self.reading = step * np.round(self.signal / step)
+        """Take a reading (m,) [Pa]."""
+        deviates = self.deviates(1)[0]
+        for i, pressure in enumerate(pressure_Pa):
+            read_gauge(self.gauges, i, float(pressure), float(deviates[i]))

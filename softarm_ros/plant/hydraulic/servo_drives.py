@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.pressure_loop import PressureLoop
 from softarm_ros.plant.hydraulic.config import ServoDriveConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.plant.hydraulic.drive_kernels import advance_motors, aim
+from softarm_ros.plant.hydraulic.layout import Motors
+from softarm_ros.plant.layout import Array
 
 
 class ServoDrives:
@@ -27,34 +26,61 @@ class ServoDrives:
         Limit, resolution, lag.
     loop
         From pressures to torques, at rest.
+    force_per_torque : (m,)
+        At the pistons [1/m].
+
+    Attributes
+    ----------
+    motors
+        What the kernels work on.
+    held
+        Whether they keep their targets, whatever the loop wants.
 
     """
 
-    def __init__(self, config: ServoDriveConfig, loop: PressureLoop) -> None:
-        self.config, self.loop = config, loop
-        self._held = False
-        self._target = self._reference()
-        self.torque = self._target.copy()
-        self._rate = np.zeros_like(self.torque)
+    def __init__(
+        self, config: ServoDriveConfig, loop: PressureLoop, force_per_torque: ArrayLike
+    ) -> None:
+        self._loop = loop
+        m = len(loop.wanted_Pa)
+        self.held = False
+        self.motors = Motors(
+            torque_per_pressure=loop.torque_per_pressure,
+            wanted=loop.wanted_Pa,
+            error=loop.error_Pa,
+            target=np.zeros(m),
+            torque=np.zeros(m),
+            mean=np.zeros(m),
+            rate=np.zeros(m),
+            force_per_torque=np.array(force_per_torque, dtype=np.float64),
+            gain=loop.config.gain,
+            filter_s=loop.config.filter_s,
+            torque_step=config.torque_step_N_m,
+            max_torque=config.max_torque_N_m,
+            lag_s=config.lag_s,
+        )
+        for i in range(m):
+            aim(self.motors, i)
+        self.motors.torque[:] = self.motors.target
 
     def command(self, pressure_Pa: Array) -> None:
         """Set the pressures (m,) [Pa] wanted from now on."""
-        self.loop.command(pressure_Pa)
-        self._held = False
+        self._loop.command(pressure_Pa)
+        self.held = False
 
     def hold(self) -> None:
         """Keep the torques of now, whatever the pressures do."""
-        self.follow(self.torque)
+        self.follow(self.motors.torque)
 
     def stop(self) -> None:
         """Put out nothing from now on, without lag."""
-        self.torque = np.zeros_like(self.torque)
-        self.follow(self.torque)
+        self.motors.torque[:] = 0.0
+        self.hold()
 
     def follow(self, torque_N_m: Array) -> None:
         """Put out these torques (m,) [N m], whatever the pressures do."""
-        self._target = np.array(torque_N_m, dtype=float)
-        self._held = True
+        self.motors.target[:] = torque_N_m
+        self.held = True
 
     def advance(self, reading_Pa: Array, duration_s: float) -> Array:
         """
@@ -62,22 +88,15 @@ class ServoDrives:
 
         `reading_Pa` (m,) is what the pressure sensors say at their beginning.
         """
-        self.loop.advance(reading_Pa, duration_s)
-        if not self._held:
-            self._target = self._reference()
-        lag = self.config.lag_s
-        left = math.exp(-duration_s / lag)
-        away = self.torque - self._target
-        mean = self._target + away * (lag / duration_s) * (1.0 - left)
-        before, self.torque = self.torque, self._target + away * left
-        self._rate = (self.torque - before) / duration_s
-        return np.asarray(mean)
+        advance_motors(self.motors, self.held, reading_Pa, duration_s)
+        return self.motors.mean.copy()
+
+    @property
+    def torque(self) -> Array:
+        """Torques (m,) of now [N m]."""
+        return self.motors.torque.copy()
 
     @property
     def pressure_rate(self) -> Array:
         """Rate (m,) of the pressure that the torques stand for [Pa/s]."""
-        return np.asarray(self._rate / self.loop.torque_per_pressure)
-
-    def _reference(self) -> Array:
-        step, limit = self.config.torque_step_N_m, self.config.max_torque_N_m
-        return np.asarray(np.clip(step * np.round(self.loop.torque / step), -limit, limit))
+        return np.asarray(self.motors.rate / self.motors.torque_per_pressure)

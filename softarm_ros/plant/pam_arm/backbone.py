@@ -117,9 +117,9 @@ class MovingBackbone:
             load_bodies(self.body, self.state, self.loads, self.scratch, self._time_step_s)
         )
 
-    def tip(self) -> Array:
-        """Return the pose (4, 4) of the tip, base frame."""
-        return np.asarray(body_poses(self.body, self.state, self.scratch)[-1])
+    def section_tips(self) -> Array:
+        """Return the pose (1, 4, 4) of the tip, all that is measured, in the base frame."""
+        return np.asarray(body_poses(self.body, self.state, self.scratch)[-1:])
 
     def disks(self) -> Array:
         """Return the poses (modules, 4, 4) of the modules' distal disks, base frame."""

@@ -26,7 +26,7 @@ from softarm_ros.plant.step_kernels import NOT_FINITE, OK, UNSETTLED, calmed, mo
 from softarm_ros.plant.tension_kernels import solve_active
 
 
-@kernel
+@kernel(allocates=False)
 def step_backbone(
     body: BodyParameters,
     state: ArmState,

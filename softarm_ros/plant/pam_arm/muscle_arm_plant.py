@@ -1,30 +1,23 @@
-"""The simulated muscle arm: drive, valves, muscles, backbone and tracker. It never sleeps."""
+"""The simulated muscle arm, put together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.plant.actuator_state import ActuatorState, Array
-from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
+from softarm_ros.plant.actuator_state import Array
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
-from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
-from softarm_ros.plant.pam_arm.relays import Relays
-from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
-from softarm_ros.plant.stepped_plant import SteppedPlant, require_duration
-
-# What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
-_BUILD_STREAM, _VALVE_STREAM = 101, 102
-_BURST_S = 0.1  # time constant with which a torn muscle fills with air
+from softarm_ros.plant.pam_arm.muscles import Muscles
+from softarm_ros.plant.plant import Plant
 
 
-class MuscleArmPlant(SteppedPlant):
+class MuscleArmPlant(Plant[MovingBackbone, Muscles]):
     """
-    What stands in for driver, valves, arm and electromagnetic tracker in simulation.
+    Backbone with muscles on valves, electromagnetic tracker.
 
     It starts at rest, hanging, all muscles homed: vented, as long as in the straight arm, with
     what homing gets wrong. Only the tip is measured.
@@ -48,16 +41,9 @@ class MuscleArmPlant(SteppedPlant):
     tip_load_kg
         Payload at the tip.
 
-    Attributes
-    ----------
-    time_s
-        Simulated time [s], from 0.
-    board
-        Valve board with the log of all pulses that commands led to.
-    relays
-        Behind it, with the valves.
-
     """
+
+    config: PamPlantConfig
 
     def __init__(
         self,
@@ -70,146 +56,7 @@ class MuscleArmPlant(SteppedPlant):
         seed: int,
         tip_load_kg: float = 0.0,
     ) -> None:
-        home = np.array(home_length_m, dtype=np.float64)
-        super().__init__(config, seed)
-        self.config = config
-        self._names = tuple(names)
-        build = np.random.default_rng([seed, _BUILD_STREAM])
-        gas = config.pneumatics
-        self._filling_times = gas.filling_time_s * _spread(
-            build, gas.filling_spread, (home.size, 2)
-        )
-        self._full_stiffness = config.muscle_stiffness_N_m * _spread(
-            build, config.stiffness_spread, (home.size,)
-        )
-        self._offset = gas.offset_m * build.standard_normal(home.size)
-        self._limits = np.array(
-            [
-                config.min_length_m,
-                config.full_length_m,
-                gas.max_pull_N,
-                gas.supply_push_N,
-                gas.leak_time_s,
-                gas.play_m,
-            ]
-        )
-        valves = np.random.default_rng([seed, _VALVE_STREAM])
-        self.relays = Relays(home.size, config.relays, valves)
-        self.board = ValveBoard(drive, self.relays)
-        self._drive = MuscleDrive(drive, self.board, home, load_of)
-        self._gas, self._free = home.copy(), home.copy()
-        self._body = MovingBackbone(
-            config, home.size // 3, np.asarray(gravity_m_s2, dtype=np.float64), tip_load_kg
-        )
-        self._torn = np.zeros(home.size, dtype=bool)
-        self._settle()
-        self._first_frame()
-
-    def switch(self, outputs: NDArray[np.bool_], at_s: float) -> None:
-        """
-        Let the relays follow a valve board instead of commands; `advance` then moves the arm.
-
-        Parameters
-        ----------
-        outputs : (m, 2)
-            Which relays are on: those of the deflating, of the inflating valves.
-        at_s
-            When they became so, simulated time [s]: somewhat late will do, see `Relays.switch`.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one.
-
-        """
-        if outputs.shape != self.relays.open_s.shape:
-            raise ValueError(
-                f'outputs have shape {outputs.shape}; expected {self.relays.open_s.shape}'
-            )
-        self.relays.switch(outputs, at_s, self.time_s)
-
-    def advance(self, duration_s: float) -> None:
-        """Let time pass under the relays as they are switched; raises as `step` does."""
-        require_duration(duration_s)
-        self._run(duration_s)
-
-    def hold(self) -> None:
-        """Close all valves: the muscles keep their gas."""
-        self._drive.hold(self.time_s)
-
-    def actuator_state(self) -> ActuatorState:
-        """
-        Return estimated length [m], its rate [m/s] and muscle force [N], each (m,).
-
-        The estimate is the driver's, by valve times. No hardware measures the force.
-        """
-        return ActuatorState(
-            self._drive.estimate.copy(),
-            self._drive.velocity.copy(),
-            self._body.state.tension.copy(),
-        )
-
-    def true_section_tips(self) -> Array:
-        """Return the true pose (1, 4, 4) of the tip, all that is measured, in the base frame."""
-        return self._body.tip()[None]
-
-    def true_disks(self) -> Array:
-        """Return the true poses (modules, 4, 4) of the modules' distal disks, base frame."""
-        return self._body.disks()
-
-    def true_centerline(self, n: int) -> Array:
-        """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
-        return self._body.centerline(n)
-
-    def true_lengths(self) -> Array:
-        """Return the lengths (m,) [m] that the muscles have."""
-        return self._body.muscle_lengths()
-
-    def _arm_faults(self) -> Faults:
-        return {'muscle burst': InjectedFault((actuator_word(self._names),), self._burst)}
-
-    def _burst(self, muscle: int) -> None:
-        """Let a muscle hold no vacuum: its skeleton pushes it out to full length."""
-        self._torn[muscle] = True
-
-    def _command(self, command: ArrayLike, duration_s: float) -> None:
-        self._drive.command(self.time_s, self._checked(command), duration_s)
-
-    def _checked(self, command: ArrayLike) -> Array:
-        target = np.array(command, dtype=np.float64)
-        if target.shape != (len(self._names),):
-            raise ValueError(f'command has shape {target.shape}; expected ({len(self._names)},)')
-        low, high = self._drive.config.range_m
-        for name, value in zip(self._names, target):
-            if not np.isfinite(value):
-                raise ValueError(f'{name} = {value}: expected a finite number of m')
-            if not low <= value <= high:
-                raise ValueError(f'{name} = {value:.6g} m outside [{low:.6g}, {high:.6g}] m')
-        return target
-
-    def _settle(self) -> None:
-        acting, stiffness = np.empty((2, len(self._names)))
-        muscle_state_into(
-            self._free, self._offset, self._full_stiffness, self.config.softening, self._limits,
-            acting, stiffness,
-        )  # fmt: skip
-        self._body.settle(acting, stiffness)
-
-    def _advance(self, h: float, steps: int) -> None:
-        body, relays = self._body, self.relays
-        relays.catch_up(self.time_s)
-        left = np.where(self._torn, np.exp(-h * steps / _BURST_S), 1.0)
-        full = self.config.full_length_m
-        self._gas[:] = full + left * (self._gas - full)
-        status, joint = drive_muscle_arm(
-            self._gas, self._free, relays.open_s, relays.close_s, self._filling_times,
-            self._limits, self._offset, self._full_stiffness, self.config.softening, body.body,
-            body.state, body.loads, body.medium, body.links, self.config.muscle_damping_time_s,
-            body.scratch, self.time_s, h, steps,
-        )  # fmt: skip
-        body.check(status, joint)
-
-
-def _spread(rng: np.random.Generator, spread: float, shape: tuple[int, ...]) -> Array:
-    """Return factors in 1 - spread to 1 + spread, two standard deviations: parts are sorted."""
-    return 1.0 + 0.5 * spread * np.clip(rng.standard_normal(shape), -2.0, 2.0)
+        gravity = np.asarray(gravity_m_s2, dtype=np.float64)
+        body = MovingBackbone(config, np.size(home_length_m) // 3, gravity, tip_load_kg)
+        muscles = Muscles(config, drive, home_length_m, names, load_of, body, seed)
+        super().__init__(config, body, muscles, seed)

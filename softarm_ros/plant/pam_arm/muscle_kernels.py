@@ -33,7 +33,7 @@ from softarm_ros.plant.step_kernels import OK
 Array = NDArray[np.float64]
 
 
-@kernel
+@kernel(allocates=False)
 def fill_muscles(
     gas: Array,
     free: Array,
@@ -82,7 +82,7 @@ def fill_muscles(
         free[i] = min(max(free[i], gas[i] - play), gas[i] + play)
 
 
-@kernel
+@kernel(allocates=False)
 def muscle_state_into(
     free: Array,
     offset: Array,
@@ -103,7 +103,7 @@ def muscle_state_into(
         stiffness[i] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
 
 
-@kernel
+@kernel(allocates=False)
 def drive_muscle_arm(
     gas: Array,
     free: Array,
@@ -114,6 +114,8 @@ def drive_muscle_arm(
     offset: Array,
     full_stiffness: Array,
     softening: float,
+    acting: Array,
+    stiffness: Array,
     body: BodyParameters,
     state: ArmState,
     loads: Loads,
@@ -125,8 +127,11 @@ def drive_muscle_arm(
     h: float,
     steps: int,
 ) -> tuple[int, int]:
-    """Advance muscles and backbone by `steps` of `h`; return status and joint."""
-    acting, stiffness = np.empty(free.shape), np.empty(free.shape)
+    """
+    Advance muscles and backbone by `steps` of `h`; return status and joint.
+
+    `acting`, `stiffness` (m,): of the muscles, as `muscle_state_into` writes them for each step.
+    """
     for step in range(steps):
         fill_muscles(
             gas, free, state.tension, open_s, close_s, filling_times, limits, now + step * h, h

@@ -1,0 +1,178 @@
+"""Regulators, chambers and gripper: what moves the simulated pneumatic arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
+from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
+from softarm_ros.plant.pneumatic.body import PneumaticBody
+from softarm_ros.plant.pneumatic.chambers import PlantChambers
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
+from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.regulators import Regulators
+from softarm_ros.plant.soft_arm import as_actuation
+
+
+class PneumaticDrives:
+    """
+    Regulators of all chambers and of the gripper; they bring the arm to rest without pressure.
+
+    Parameters
+    ----------
+    config, compensation, names, seed
+        As of `PneumaticPlant`.
+    body
+        What they move.
+
+    """
+
+    def __init__(
+        self,
+        config: PneumaticPlantConfig,
+        compensation: PlayCompensationConfig,
+        names: Sequence[str],
+        body: PneumaticBody,
+        seed: int,
+    ) -> None:
+        count = len(config.regulators.gain)
+        self._config, self._body = config, body
+        self._names = tuple(names) or tuple(map(str, range(count)))
+        self._tight = np.ones(count)  # 0: burst
+        self._regulators = Regulators(config.regulators, seed)
+        self._compensation = PlayCompensation(compensation, count)
+        self._chambers = [PlantChambers(s, config.hysteresis) for s in config.sections]
+        self._gripper = Gripper(config.gripper)
+        body.settle(np.zeros((len(config.sections), 4)))
+
+    def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
+        """Set the pressures (m,) [Pa] wanted; see `Drives`."""
+        wanted = as_actuation(target, self._count, 'command')
+        within = np.clip(wanted, 0.0, self._config.regulators.max_pressure_Pa)
+        self._regulators.command(self._compensation.signal(within))
+
+    def follow(self, signal_Pa: ArrayLike, gripper_Pa: float, vacuum: bool) -> None:
+        """
+        Take over the signals at the terminals of the regulators, with no driver in between.
+
+        Parameters
+        ----------
+        signal_Pa : (m,)
+            Of the chambers' regulators, as their volts stand for it.
+        gripper_Pa
+            Of the gripper's regulator.
+        vacuum
+            Whether the gripper's vacuum valve is open.
+
+        Raises
+        ------
+        ValueError
+            For a wrong shape or values that are not finite.
+
+        """
+        self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa'))
+        supply = self._config.gripper.vacuum_Pa if vacuum else 0.0
+        self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
+
+    def hold(self, now_s: float) -> None:
+        """Let the regulators keep the pressures there are."""
+        self._regulators.hold()
+
+    def advance(self, now_s: float, h: float, steps: int) -> None:
+        """Advance pressures, arm and gripper; see `Drives`."""
+        for _ in range(steps):
+            self._step_once(h)
+
+    def state(self) -> ActuatorState:
+        """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
+        measured = self._regulators.measured
+        return ActuatorState(measured.copy(), self._regulators.rate.copy(), measured.copy())
+
+    def faults(self) -> Faults:
+        """Return what can break: chambers burst."""
+        return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
+
+    def chamber_pressures(self) -> Array:
+        """Return the measured gauge pressures (m,) [Pa]."""
+        return self._regulators.measured.copy()
+
+    def true_pressures(self) -> Array:
+        """Return the gauge pressures (m,) [Pa] in the chambers."""
+        return self._regulators.pressure.copy()
+
+    def command_gripper(self, pressure_Pa: float) -> None:
+        """Set the gripper's pressure target [Pa gauge]; negative is vacuum."""
+        if not math.isfinite(pressure_Pa):
+            raise ValueError(f'gripper pressure = {pressure_Pa}; expected a finite number of Pa')
+        most = self._config.regulators.max_pressure_Pa
+        self._gripper.target_Pa = min(max(float(pressure_Pa), -1e5), most)
+
+    def gripper_pressure(self) -> float:
+        """Return the measured pressure of the gripper [Pa gauge]."""
+        return self._gripper.pressure_Pa
+
+    def place_object(self, item: GrippedObject | None) -> None:
+        """Put an object into the world for the gripper to take; None takes it away."""
+        if self._gripper.holds:
+            self._body.carry(0.0, 0.0, np.zeros(3))
+        self._gripper.place(item)
+
+    @property
+    def holds_object(self) -> bool:
+        """Whether the gripper holds the object."""
+        return self._gripper.holds
+
+    def object_position(self) -> Array | None:
+        """Return where the object is (3,) [m], base frame; None without one."""
+        return self._gripper.object_position(self._body.fingers())
+
+    def tips_at_rest(self, pressures_Pa: ArrayLike) -> Array:
+        """
+        Return the section tips (sections, 4, 4) long after a first filling; nothing moves.
+
+        `pressures_Pa` (m,): true pressures, behind the regulators.
+        """
+        pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa')
+        fresh = [PlantChambers(s, self._config.hysteresis) for s in self._config.sections]
+        free = [
+            chambers.free_strain(chambers.settle(three))
+            for chambers, three in zip(fresh, pressures.reshape(-1, 3))
+        ]
+        return self._body.section_tips_at_rest(np.array(free))
+
+    @property
+    def _count(self) -> int:
+        return 3 * len(self._config.sections)
+
+    def _burst(self, chamber: int) -> None:
+        """Let a chamber hold no pressure; its regulator, at the valve, goes on believing."""
+        self._tight[chamber] = 0.0
+
+    def _step_once(self, h: float) -> None:
+        pressures = (self._tight * self._regulators.advance(h)).reshape(-1, 3)
+        free = [
+            chambers.free_strain(chambers.advance(three, h))
+            for chambers, three in zip(self._chambers, pressures)
+        ]
+        self._body.advance(np.array(free), h)
+        if self._gripper.advance(h, self._body.fingers(), self._object_weight()):
+            self._reload()
+
+    def _object_weight(self) -> float:
+        item = self._gripper.object
+        if item is None:
+            return 0.0
+        heavy = item.mass_kg - self._body.density * item.volume_m3
+        return abs(heavy) * float(np.linalg.norm(self._body.gravity))
+
+    def _reload(self) -> None:
+        item = self._gripper.object
+        if item is not None and self._gripper.holds:
+            self._body.carry(item.mass_kg, item.volume_m3, self._gripper.offset())
+        else:
+            self._body.carry(0.0, 0.0, np.zeros(3))

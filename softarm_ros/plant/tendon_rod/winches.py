@@ -1,0 +1,196 @@
+"""Winches that hold the tensions of cables by load cells: what moves the rod."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
+from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
+from softarm_ros.plant.tendon_rod.kernels import (
+    WinchParameters,
+    WinchState,
+    drive_rod,
+    read_cell,
+    settle_rod,
+)
+from softarm_ros.plant.tendon_rod.rod import RodBody
+
+_TOLERANCE_M = 1e-5  # of the rod's integrator: local error of any node
+_SETTLE_DAMPING_S = 0.3
+_SETTLE_STEP_S = 0.02
+_SETTLE_TIME_S = 120.0
+_SETTLE_RATE_1_S = 1e-6
+_SETTLE_TOLERANCE_M = 1e-8
+
+
+@dataclass(frozen=True)
+class RodEquilibrium:
+    """Arm at rest: tips of the segments (segments, 4, 4), base frame."""
+
+    section_tips: Array
+
+
+class Winches:
+    """
+    Winches with their cables; they bring the rod to rest under the tensions to start with.
+
+    Friction is undecided then, as after shaking the arm.
+
+    Parameters
+    ----------
+    config, tension_N, seed
+        As of `TendonRodPlant`.
+    names : (m,)
+        Of the cables.
+    body
+        What they move.
+
+    Attributes
+    ----------
+    parameters, winches
+        What the kernels work on.
+
+    """
+
+    def __init__(
+        self,
+        config: TendonRodPlantConfig,
+        names: Sequence[str],
+        tension_N: ArrayLike,
+        body: RodBody,
+        seed: int,
+    ) -> None:
+        self._resolution = config.winch.load_cell_resolution_N
+        self._names, self._body = tuple(names), body
+        cells = np.random.default_rng([seed, len(names)])
+        winch, mu, m = config.winch, config.friction_coefficient, len(names)
+        self.parameters = WinchParameters(
+            winch.load_cell_gain_sd * cells.standard_normal(m),
+            winch.load_cell_zero_sd_N * cells.standard_normal(m),
+            body.runs,
+            np.array(
+                [
+                    winch.time_constant_s,
+                    winch.max_tension_rate_N_s,
+                    winch.cable_stiffness_N_m,
+                    winch.load_cell_resolution_N,
+                    winch.guide_loss,
+                    mu,
+                    config.presliding_m,
+                ]
+            ),
+        )
+        self.winches = self._still(tension_N, 'tension_N')
+        self._snapped = np.zeros(m, dtype=bool)
+        _settle(self.parameters, self.winches, body)
+
+    def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
+        """Set the tensions (m,) [N] wanted; see `Drives`."""
+        wanted = self._checked(target, 'command')
+        self.winches.target[:] = np.where(self._snapped, 0.0, wanted)
+
+    def hold(self, now_s: float) -> None:
+        """Let the winches keep the tension they have, by their load cells."""
+        self.winches.target[:] = self._shown()
+
+    def advance(self, now_s: float, h: float, steps: int) -> None:
+        """Advance winches, cables and rod together; see `Drives`."""
+        body = self._body
+        status, segment = drive_rod(
+            self.parameters,
+            self.winches,
+            body.dynamics.body,
+            body.loads,
+            body.memory,
+            body.per,
+            h,
+            steps,
+            _TOLERANCE_M,
+        )
+        body.check(status, segment)
+
+    def state(self) -> ActuatorState:
+        """Return the tension shown by the load cells [N], its rate [N/s], and it again [N]."""
+        shown = self._shown()
+        return ActuatorState(shown, self.winches.rate.copy(), shown.copy())
+
+    def faults(self) -> Faults:
+        """Return what can break: cables snap."""
+        return {'cable snap': InjectedFault((actuator_word(self._names),), self._snap)}
+
+    def true_tension(self) -> Array:
+        """Return the true tension (m,) [N] of every cable at its winch."""
+        return self.winches.tension.copy()
+
+    def static_equilibrium(
+        self, tension_N: ArrayLike, tip_force_N: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> RodEquilibrium:
+        """
+        Return where the arm would rest without friction, leaving the plant itself as it is.
+
+        Parameters
+        ----------
+        tension_N : (m,)
+            True tension of every cable.
+        tip_force_N : (3,)
+            Dead load on the tip, base frame.
+
+        """
+        twin = self._body.resting_copy(tip_force_N)
+        _settle(self.parameters, self._still(tension_N, 'tension_N'), twin)
+        return RodEquilibrium(twin.section_tips())
+
+    def _snap(self, cable: int) -> None:
+        """Let a cable pull no more, and its load cell show it."""
+        self._snapped[cable] = True
+        self.winches.tension[cable] = self.winches.target[cable] = 0.0
+
+    def _still(self, tension_N: ArrayLike, what: str) -> WinchState:
+        start = self._checked(tension_N, what)
+        m = len(start)
+        return WinchState(start, np.zeros(m), start.copy(), np.zeros(m))
+
+    def _shown(self) -> Array:
+        return np.array(
+            [
+                read_cell(tension, gain, zero, self._resolution)
+                for tension, gain, zero in zip(
+                    self.winches.tension, self.parameters.gain, self.parameters.zero
+                )
+            ]
+        )
+
+    def _checked(self, values: ArrayLike, what: str) -> Array:
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (len(self._names),):
+            raise ValueError(f'{what} has shape {array.shape}, expected ({len(self._names)},)')
+        for name, value in zip(self._names, array):
+            if not math.isfinite(value):
+                raise ValueError(f'{what} of {name} = {value} is not finite')
+            if value < 0.0:
+                raise ValueError(f'{what} of {name} = {value:g} N; a cable only pulls')
+        return array
+
+
+def _settle(parameters: WinchParameters, winches: WinchState, rod: RodBody) -> None:
+    """Let the rod come to rest under the tensions in force, by added damping."""
+    body = rod.dynamics.body
+    status, segment = settle_rod(
+        parameters,
+        winches,
+        body._replace(damping=_SETTLE_DAMPING_S * body.stiffness),
+        rod.loads,
+        rod.memory,
+        rod.per,
+        _SETTLE_STEP_S,
+        int(_SETTLE_TIME_S / _SETTLE_STEP_S),
+        _SETTLE_TOLERANCE_M,
+        _SETTLE_RATE_1_S,
+    )
+    rod.check(status, segment)
