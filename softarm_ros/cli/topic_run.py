@@ -37,7 +37,7 @@ LOOK_S = 0.05
 # After the last cycle, or after a node has died: what is still on its way arrives.
 AFTERMATH_S = 0.4
 SILENCE_S = 10.0
-FIRST_WORD_S = 60.0  # a busy machine takes its time to start all nodes
+FIRST_WORD_S = 300.0  # nodes may compile, on a machine that is busy with other things
 PATH_POINTS = 400
 
 
