@@ -277,7 +277,7 @@ class TrackerNode(Node):
         if taken is None:
             return None, conversions.time_message(now_ns)
         pose, stamp = taken[0], conversions.time_message(taken[1])
-        if pose.configuration is not None:
+        if pose.configuration is not None and self._state.get_subscription_count() > 0:
             self._state.publish(
                 conversions.joint_message(
                     self.loop.model.configuration_names, pose.configuration, stamp
