@@ -47,6 +47,7 @@ class DriverNode(LifecycleNode):
         self.rig = declare_rig(self)
         declare_time_scale(self)
         declare_priority(self)
+        declare(self, 'device', name, 'name of the device in the rig file')
         self._folder = declare(
             self, 'devices_folder', '', 'of the addresses of emulated devices; empty: real ones'
         )

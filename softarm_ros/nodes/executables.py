@@ -27,7 +27,7 @@ def run(module: str) -> int:
     return int(node.main())
 
 
-daq_node = partial(run, 'daq_node')
+device_node = partial(run, 'device_node')
 emulator_node = partial(run, 'emulator_node')
 inverse_kinematics_node = partial(run, 'inverse_kinematics_node')
 markers_node = partial(run, 'markers_node')
@@ -36,8 +36,5 @@ outcome_node = partial(run, 'outcome_node')
 plant_node = partial(run, 'plant_node')
 prepare_kernels = partial(run, 'prepare_kernels')
 recorder_node = partial(run, 'recorder_node')
-servo_node = partial(run, 'servo_node')
-steppers_node = partial(run, 'steppers_node')
 supervisor_node = partial(run, 'supervisor_node')
 tracker_node = partial(run, 'tracker_node')
-valves_node = partial(run, 'valves_node')

@@ -147,8 +147,10 @@ def graph_plan(
         'time_scale': float(rate),
     }
 
-    def node(name: str, required: bool = True, **parameters: ParameterValue) -> NodeSpec:
-        executable = f'{name}_node'
+    def node(
+        name: str, required: bool = True, executable: str = '', **parameters: ParameterValue
+    ) -> NodeSpec:
+        executable = executable or f'{name}_node'
         module = f'softarm_ros.nodes.{executable}'
         shared = processes == 'one' and name in _CONTROL_NODES
         return NodeSpec(
@@ -173,6 +175,8 @@ def graph_plan(
         arm += [
             node(
                 name,
+                executable='device_node',
+                device=name,
                 devices_folder=folder,
                 home=backend == 'emulated' if home is None else home,
                 real_time_priority=priority,

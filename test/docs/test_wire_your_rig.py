@@ -110,7 +110,7 @@ def test_services_exist():
             continue
         assert node in load_rig(rig).devices.names
         shared = ['driver_node.py', 'actuator_node.py']
-        shared += ['daq_node.py', 'daq_topics.py'] if node == 'daq' else []
+        shared += ['daq_nodes.py', 'daq_topics.py'] if node == 'daq' else []
         assert any(f"'~/{service}'" in (nodes / name).read_text() for name in shared)
     assert f'/cable_arm/{load_rig("cable_arm").feedback.pose_topic}' in PAGE
 

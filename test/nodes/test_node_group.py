@@ -29,7 +29,7 @@ def group(*arguments):
     ('names', 'expected'),
     [
         ([], 'no node is named'),
-        (['tracker_node', 'servo_node'], 'servo_node cannot share a process'),
+        (['tracker_node', 'device_node'], 'device_node cannot share a process'),
     ],
 )
 def test_what_is_no_group_is_refused(names, expected):
@@ -87,3 +87,21 @@ def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
         assert ended.nodes == ('inverse_kinematics', 'tracker', 'supervisor')
         assert 'was killed by SIGKILL' in ended.describe()
         assert 'supervisor silent' in bench.health['steppers'].message
+
+
+@pytest.mark.parametrize(
+    ('rig', 'device', 'has'),
+    [('hydraulic_arm', 'steppers', "'daq', 'servo'"), ('trunk', 'steppers', 'none')],
+)
+def test_a_device_that_a_rig_does_not_have_is_refused(rig, device, has):
+    done = subprocess.run(
+        [
+            *(sys.executable, '-m', 'softarm_ros.nodes.device_node', '--ros-args'),
+            *('-p', f'rig:={rig}', '-p', f'device:={device}'),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert f"device = '{device}': rig '{rig}' has {has}" in done.stderr

@@ -1,12 +1,10 @@
-"""An NI DAQ as a node: the one that drives a pneumatic arm, or one that only measures."""
+"""Nodes of an NI DAQ: one that drives a pneumatic arm, and one that only measures."""
 
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
-from rclpy.node import Node
 from sensor_msgs.msg import FluidPressure
 
 from softarm_ros.drivers.actuator_driver import ActuatorDriver
@@ -17,7 +15,6 @@ from softarm_ros.drivers.pressure_outputs import PressureOutputs
 from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_topics import DaqTopics
 from softarm_ros.nodes.driver_node import DriverNode
-from softarm_ros.nodes.node_base import declare_rig, run_node
 from softarm_ros.nodes.qos import VISUAL
 from softarm_ros.rigs.devices import Devices
 
@@ -98,23 +95,3 @@ class DaqActuatorNode(ActuatorNode):
             self.get_logger().error(
                 f'gripper command refused: {self._gripper_refused}', throttle_duration_sec=1.0
             )
-
-
-def build_node(**options: Any) -> Node:
-    """Return the node that suits the rig of this process's parameters."""
-    asking = Node(NAME, start_parameter_services=False, enable_rosout=False, **options)
-    try:
-        rig = declare_rig(asking)
-    finally:
-        asking.destroy_node()
-    driving = rig.devices is not None and rig.devices.DRIVING == NAME
-    return DaqActuatorNode(**options) if driving else DaqSensorsNode(**options)
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return run_node(build_node, NAME, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
