@@ -21,7 +21,7 @@ def servo_config(port=502, axes=6, per_axis_unit=False, **changes):
         'host': '127.0.0.1',
         'port': port,
         'registers': REGISTERS,
-        'command_timeout_s': 0.15,  # longer than the default: machines that run tests are busy
+        'command_timeout_s': 0.15,
         'axes': [
             {
                 'name': f'axis_{i + 1}',

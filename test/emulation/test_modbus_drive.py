@@ -13,7 +13,8 @@ from pymodbus.constants import ExcCodes
 from pymodbus.exceptions import ModbusIOException
 
 from softarm_ros.drivers.servo_config import ServoConfig
-from softarm_ros.emulation.modbus_drive import EmulatedDrives, Flywheels
+from softarm_ros.emulation.drive_bank import Flywheels
+from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
 CONFIG = ServoConfig.model_validate(
     {
