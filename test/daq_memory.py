@@ -28,15 +28,20 @@ class MemoryDaq:
         clock: ManualClock,
         source: Callable[[], Array] | None = None,
         sink: Callable[[Array, NDArray[np.bool_]], None] | None = None,
+        *,
+        seed: int = 0,
     ) -> None:
+        self.config = config
         self.clock = clock
+        self.port = 1
+        self.errors: list[str] = []  # of the device: here they are failures of the clock
         self.host_faults = HostFaults()
         self.volts = np.full(len(config.input_channels), 2.0)  # where there is no source
         self.device = EmulatedDaqDevice(
             config,
             source or (lambda: self.volts.copy()),
             sink or (lambda volts, levels: None),
-            0,
+            seed,
             clock,
         )
         self.service = service(self.device, self.host_faults, clock)
@@ -44,7 +49,10 @@ class MemoryDaq:
         self.calls: list[_Call] = []  # under way
         self._stop = clock.event()
         self._ticking = clock.task(self._tick, 'daq')
+
+    def start(self) -> MemoryDaq:
         self._ticking.start()
+        return self
 
     @property
     def faults(self) -> DaqFaults:

@@ -23,7 +23,7 @@ class Rig:
     def __init__(self, **changes):
         config = daq_config(port=1, **changes)
         self.clock = ManualClock()
-        self.daq = MemoryDaq(config, self.clock)
+        self.daq = MemoryDaq(config, self.clock).start()
         self.daq.volts[6:] = 0.0
         self.driver = DaqDriver(config, self.clock, self.daq.channel)
         self.driver.start()
@@ -311,7 +311,7 @@ def test_any_code_of_a_call_is_reported_as_it_is(rig, call):
 def test_channels_that_do_not_exist_are_reported():
     config, clock = daq_config(port=1), ManualClock()
     wrong = [part.model_copy(update={'channel': 'Dev2/ai0'}) for part in config.inputs[:1]]
-    daq = MemoryDaq(config, clock)
+    daq = MemoryDaq(config, clock).start()
     driver = DaqDriver(config.model_copy(update={'inputs': tuple(wrong)}), clock, daq.channel)
     driver.start()
     clock.until(lambda: driver.state().problems, 2.0, 'report')

@@ -151,7 +151,7 @@ class Rig:
         config = daq_config(port=1, inputs=inputs)
         self.clock = ManualClock()
         self.chamber = Chamber(self.clock)
-        self.daq = MemoryDaq(config, self.clock, self.chamber.source, self.chamber.sink)
+        self.daq = MemoryDaq(config, self.clock, self.chamber.source, self.chamber.sink).start()
         self.driver = DaqDriver(config, self.clock, self.daq.channel)
         self.gripper = GripperDriver(CONFIG, self.driver)
         self.driver.start()
