@@ -187,8 +187,8 @@ class _Method:
         self._daq, self._name = daq, path.rpartition('/')[2]
 
     def with_call(self, request: Any, timeout: float | None = None, **_: Any) -> Any:
-        assert timeout is not None, 'a call that might never return'
-        answer = _Call(self._daq, self._name, request, timeout).perform()
+        limit_s = np.inf if timeout is None else timeout
+        answer = _Call(self._daq, self._name, request, limit_s).perform()
         return answer, _Done(answer)
 
     def __call__(self, request: Any, timeout: float | None = None, **_: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -170,3 +171,11 @@ class ManualClock:
         task.due_s = np.inf
         self.running = task
         task.turn.release()
+
+
+def wait_until(condition: Callable[[], object], within_s: float, what: str) -> None:
+    """Wait, on the computer's clock, for what has no limit of its own."""
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, f'{what}: not within {within_s} s'
+        time.sleep(0.001)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from daq_cases import daq_config
-from servo_cases import wait_until
+from manual_clock import wait_until
 
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')

@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 import pytest
-from servo_cases import servo_config, wait_until
+from manual_clock import wait_until
+from servo_cases import servo_config
 from tcp_proxy import Proxy
 
 pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
