@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from softarm_ros.clock import MonotonicClock
+
 
 class _Task:
     """A thread that runs when it is its turn."""
@@ -171,6 +173,18 @@ class ManualClock:
         task.due_s = np.inf
         self.running = task
         task.turn.release()
+
+
+class WallClock(MonotonicClock):
+    """The computer's clock, to wait for what has no limit of its own."""
+
+    failures: tuple[BaseException, ...] = ()
+
+    def until(self, condition: Callable[[], object], within_s: float, what: str = '') -> float:
+        """See `ManualClock`; how long it took says nothing."""
+        began = self.now_s()
+        wait_until(condition, within_s, what)
+        return self.now_s() - began
 
 
 def wait_until(condition: Callable[[], object], within_s: float, what: str) -> None:
