@@ -1,4 +1,4 @@
-"""A board on a line of memory: its firmware's core, compiled here, in the time of a clock."""
+"""A board on a line of memory, in the time of a clock: its firmware's core, or its AVR binary."""
 
 from __future__ import annotations
 
@@ -23,30 +23,60 @@ SHAFTS, OUTPUTS, RESET, STATUS = b'C', b'V', b'R', b'S'
 
 
 @functools.cache
-def library() -> Path:
-    """Return the library, made now; skips the test where there is no compiler."""
+def folder() -> Path:
+    """Return where this process makes libraries and binaries."""
+    return Path(tempfile.mkdtemp(prefix='softarm-board-'))
+
+
+@functools.cache
+def made(target: str) -> Path:
+    """Return what firmware/Makefile makes; skips the test where there is no compiler."""
     if shutil.which('make') is None or shutil.which('cc') is None:
         pytest.skip('make and cc are needed')
-    folder = Path(tempfile.mkdtemp(prefix='softarm-board-'))
-    target = folder / 'native_board.so'
     done = subprocess.run(
-        ['make', '-C', str(FIRMWARE), f'BUILD={folder}', str(target)],
+        ['make', '-C', str(FIRMWARE), f'BUILD={folder()}', f'{folder()}/{target}'],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return target
+    return folder() / target
+
+
+def avr_binary() -> Path:
+    """Return the stepper board's own binary; skips the test where it cannot be made or run."""
+    for program in ('avr-gcc', 'avr-g++'):
+        if shutil.which(program) is None:
+            pytest.skip(f'{program} is not installed')
+    if not Path('/usr/share/arduino/hardware/arduino/avr/cores').is_dir():
+        pytest.skip('arduino-core-avr is not installed')
+    if not Path('/usr/include/simavr/sim_avr.h').is_file():
+        pytest.skip('libsimavr-dev is not installed')
+    return made('steppers.elf')
 
 
 class MemoryBoard(FirmwareBoard):
-    """In place of a program that runs a board: `FirmwareBoard`, without processes and files."""
+    """
+    In place of a program that runs a board: `FirmwareBoard`, without processes and files.
 
-    def __init__(self, board: str, clock: ManualClock, *, reset_on_open: bool = False) -> None:
+    The core compiled for this computer, or `elf`, the AVR binary, in simavr.
+    """
+
+    def __init__(
+        self,
+        board: str,
+        clock: ManualClock,
+        *,
+        elf: Path | None = None,
+        reset_on_open: bool = False,
+    ) -> None:
         super().__init__(board, 'native', reset_on_open=reset_on_open)
         self._clock = clock
+        self._elf = elf
         with tempfile.NamedTemporaryFile(suffix='.so') as copy:  # each has variables of its own
-            shutil.copyfile(library(), copy.name)
+            shutil.copyfile(
+                made('native_board.so' if elf is None else 'simavr_board.so'), copy.name
+            )
             self._library = ctypes.CDLL(copy.name)
         self._library.memory_take.restype = self._library.memory_said.restype = ctypes.c_size_t
         self._library.memory_plugged.restype = ctypes.c_bool
@@ -59,13 +89,21 @@ class MemoryBoard(FirmwareBoard):
 
     @property
     def emulator(self) -> str:
-        return 'native (in memory)' if self._started else ''
+        how = 'native' if self._elf is None else 'simavr'
+        return f'{how} (in memory)' if self._started else ''
+
+    @property
+    def plugged(self) -> bool:
+        """Whether the port is there."""
+        return bool(self._library.memory_plugged())
 
     def start(self, port: Path | None = None) -> None:
         """Power on; the port is found by `open_port`, whatever its name."""
-        reset = b'1' if self._reset_on_open else b'0'
         now = ctypes.c_uint64(self._now_us())
-        self._library.memory_start(self.board.encode(), reset, now)
+        reset = f' --reset-on-open {int(self._reset_on_open)}' if self.board == 'steppers' else ''
+        given = f'--kind {self.board}' if self._elf is None else f'--elf {self._elf}'
+        self._library.memory_start(f'{given}{reset}'.encode(), now)
+        self._library.memory_run(now)
         self._started = True
         self._running.start()
 

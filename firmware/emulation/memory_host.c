@@ -14,11 +14,12 @@
 #define STACK_BYTES (256u * 1024u)
 #define SAID_BYTES (1u << 20)
 #define ORDERS 16
+#define ARGUMENTS 16
 
 static char stack[STACK_BYTES];
 static ucontext_t runner;
 static ucontext_t caller;
-static char *arguments[8];
+static char *arguments[ARGUMENTS];
 static int argument_count;
 static uint64_t now_us;
 static uint64_t wake_us;
@@ -36,16 +37,14 @@ int runner_main(int argc, char **argv);
 
 static void run_runner(void) { (void)runner_main(argument_count, arguments); }
 
-void memory_start(const char *kind, const char *reset_on_open, uint64_t start_us) {
-  static char kind_text[16];
-  static char reset_text[4];
-  static char program[] = "runner", kind_name[] = "--kind", port_name[] = "--port";
-  static char link[] = "memory", reset_name[] = "--reset-on-open";
-  (void)snprintf(kind_text, sizeof kind_text, "%s", kind);
-  (void)snprintf(reset_text, sizeof reset_text, "%s", reset_on_open);
-  char *const given[] = {program, kind_name, kind_text, port_name, link, reset_name, reset_text};
-  argument_count = (int)(sizeof given / sizeof *given);
-  memcpy(arguments, given, sizeof given);
+void memory_start(const char *given, uint64_t start_us) {
+  static char text[1024];
+  (void)snprintf(text, sizeof text, "runner --port memory %s", given);
+  argument_count = 0;
+  for (char *word = strtok(text, " "); word != NULL && argument_count < ARGUMENTS;
+       word = strtok(NULL, " ")) {
+    arguments[argument_count++] = word;
+  }
   now_us = wake_us = start_us;
   (void)getcontext(&runner);
   runner.uc_stack.ss_sp = stack;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Power on; kind: steppers, valves. Once for each copy of the library. */
-void memory_start(const char *kind, const char *reset_on_open, uint64_t start_us);
+/* Power on; arguments of the runner without its port. Once for each copy of the library. */
+void memory_start(const char *given, uint64_t start_us);
 /* Let time pass until then. */
 void memory_run(uint64_t until_us);
 /* The host opens or closes the port. */

@@ -118,10 +118,10 @@ class Rig:
         assert not self.clock.failures
 
 
-def rig_in_memory(**fields):
-    """Return a driver at the firmware's core, in simulated time."""
+def rig_in_memory(elf=None, **fields):
+    """Return a driver at the firmware's core, or its AVR binary, in simulated time."""
     clock = ManualClock()
-    board = MemoryBoard('steppers', clock)
+    board = MemoryBoard('steppers', clock, elf=elf)
     board.start()
     return Rig(board, clock, board.open_port, **fields)
 

@@ -1,9 +1,9 @@
-"""The stepper driver against the firmware's core, compiled here, in simulated time."""
+"""The stepper driver against boards, in simulated time: AVR binary, and core compiled here."""
 
 import numpy as np
 import pytest
 from manual_clock import ManualClock, wait_until
-from memory_board import MemoryBoard
+from memory_board import MemoryBoard, avr_binary
 from stepper_cases import MOTORS, STEP_M, config, limits, rig_in_memory
 
 from softarm_ros.drivers.cable_steppers import CableSteppers
@@ -14,9 +14,9 @@ ONE = np.ones(MOTORS)
 FAR = 0.05 * ONE
 
 
-@pytest.fixture
-def rig():
-    running = rig_in_memory()
+@pytest.fixture(params=['native', 'avr'])
+def rig(request):
+    running = rig_in_memory(None if request.param == 'native' else avr_binary())
     yield running
     running.close()
 

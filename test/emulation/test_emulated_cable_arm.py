@@ -1,30 +1,26 @@
 """
 The stepper board on the simulated cable arm: coils turn shafts, shafts wind cables.
 
-In simulated time with the firmware's core compiled here; in simavr on the computer's clock.
+In simulated time, with the AVR binary and with the core compiled here.
 """
 
 import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from manual_clock import ManualClock, WallClock, wait_until
-from memory_board import MemoryBoard
+from manual_clock import ManualClock, wait_until
+from memory_board import MemoryBoard, avr_binary
 
 import softarm_ros
 from softarm_ros.drivers.cable_steppers import CableSteppers
-from softarm_ros.drivers.serial_port import SerialPort
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
-from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
 from softarm_ros.rigs.cable_rig import cable_limits
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.addresses import addressed
 
 CHUNK_S = 0.002
 
@@ -32,37 +28,27 @@ CHUNK_S = 0.002
 class Running:
     """An emulated arm whose time goes by, and the driver of the rig."""
 
-    def __init__(self, rig, folder, emulator):
-        self.plant = rig.simulated_arm(0)
+    def __init__(self, rig, folder, elf=None):
+        self.clock = ManualClock()
+        self.board = MemoryBoard('steppers', self.clock, elf=elf)
         steppers = rig.devices.steppers
-        parts = (self.plant, rig.plant.stepper.step_m, steppers.motors)
-        if emulator == 'memory':
-            self.clock = ManualClock()
-            board = MemoryBoard('steppers', self.clock)
-            self.arm = EmulatedCableArm(*parts, clock=self.clock, board=board)
-            open_port = board.open_port
-        else:
-            self.clock = WallClock()
-            self.arm = EmulatedCableArm(*parts, emulator)
-            open_port = SerialPort
+        self.arm = EmulatedCableArm(
+            rig.simulated_arm(0),
+            rig.plant.stepper.step_m,
+            steppers.motors,
+            clock=self.clock,
+            board=self.board,
+        )
         self.arm.start(folder)
-        if emulator != 'memory':
-            steppers = addressed(rig.devices, folder).steppers
         limits = cable_limits(rig.actuator_limits())
-        self.driver = CableSteppers(steppers, limits, self.clock, open_port)
-        self.lock = threading.Lock()
+        self.driver = CableSteppers(steppers, limits, self.clock, self.board.open_port)
         self._stop = self.clock.event()
         self._passing = self.clock.task(self._pass_time, 'arm')
         self._passing.start()
 
     def _pass_time(self):
-        origin = self.clock.now_s() - self.arm.time_s
-        while not self._stop.wait(0.001):
-            with self.lock:
-                while self.arm.time_s < self.clock.now_s() - origin:
-                    self.arm.advance(CHUNK_S)
-                    if self.clock.now_s() - origin > self.arm.time_s + 0.1:
-                        origin = self.clock.now_s() - self.arm.time_s
+        while not self._stop.wait(CHUNK_S):
+            self.arm.advance(CHUNK_S)
 
     def until(self, condition, within_s=20.0):
         self.clock.until(condition, within_s, self.driver.not_ready())
@@ -72,12 +58,6 @@ class Running:
         self.until(lambda: 'not homed' in self.driver.not_ready())
         self.driver.home()
         self.until(lambda: not self.driver.not_ready())
-
-    def board_counts(self):
-        if isinstance(self.arm._board, MemoryBoard):
-            return self.arm._board.wait_for_status()
-        with self.lock:  # `advance` takes the answer, too
-            return self.arm._board.wait_for_status()
 
     def follow(self, target, duration):
         end = self.clock.now_s() + duration
@@ -101,21 +81,9 @@ def rig():
     return loaded
 
 
-@pytest.fixture
-def running(rig, tmp_path):
-    started = Running(rig, tmp_path, 'memory')
-    yield started
-    started.close()
-
-
-@pytest.fixture(params=['memory', pytest.param('simavr', marks=pytest.mark.wall_clock)])
-def in_both(rig, request, tmp_path):
-    if request.param != 'memory':
-        try:
-            built('steppers', request.param)
-        except FirmwareBuildError as error:
-            pytest.skip(str(error))
-    started = Running(rig, tmp_path, request.param)
+@pytest.fixture(params=['native', 'avr'])
+def running(rig, request, tmp_path):
+    started = Running(rig, tmp_path, None if request.param == 'native' else avr_binary())
     yield started
     started.close()
 
@@ -130,8 +98,7 @@ def idle(rig, tmp_path):
     arm.close()
 
 
-def test_steps_are_the_same_in_driver_board_coils_and_arm(in_both, rig):
-    running = in_both
+def test_steps_are_the_same_in_driver_board_coils_and_arm(running, rig):
     running.home()
     target = np.array([0.008, -0.004, -0.0031, 0.0052, 0.0, -0.002])
     running.follow(target, 1.5)
@@ -140,13 +107,12 @@ def test_steps_are_the_same_in_driver_board_coils_and_arm(in_both, rig):
     assert running.driver.values()['targets_microsteps'] == ' '.join(map(str, steps))
     reading = running.driver.reading()
     assert np.rint(reading.position / rig.plant.stepper.step_m).tolist() == steps
-    counts = running.board_counts()
+    counts = running.board.wait_for_status()
     assert list(counts['shafts']) == steps
     assert list(counts['moved']) == np.abs(steps).tolist()
 
     def wound():
-        with running.lock:
-            position = running.arm.plant.actuator_state().position
+        position = running.arm.plant.actuator_state().position
         return np.rint(position / rig.plant.stepper.step_m).tolist() == steps
 
     running.until(wound)
@@ -161,8 +127,7 @@ def test_the_arm_ends_where_the_simulated_one_does(running, rig):
     for _ in range(300):
         simulated.step(target, 0.01)
     running.follow(target, 3.0)
-    with running.lock:
-        tip = running.arm.plant.true_section_tips()[-1, :3, 3]
+    tip = running.arm.plant.true_section_tips()[-1, :3, 3]
     expected = simulated.true_section_tips()[-1, :3, 3]
     assert np.linalg.norm(expected - rig.simulated_arm(0).true_section_tips()[-1, :3, 3]) > 0.02
     np.testing.assert_allclose(tip, expected, atol=1e-3)
@@ -171,15 +136,13 @@ def test_the_arm_ends_where_the_simulated_one_does(running, rig):
 def test_a_pulled_plug_stops_the_arm_itself(running):
     running.home()
     running.follow(np.full(6, 0.02), 0.5)
-    with running.lock:
-        assert running.arm.inject('steppers unplug') == 'steppers: unplug'
+    assert running.arm.inject('steppers unplug') == 'steppers: unplug'
     pulled = running.clock.now_s()
     running.until(lambda: running.driver.problems())
     assert running.driver.problems()[0].since_s - pulled < 0.3
 
     def contraction():
-        with running.lock:
-            return running.arm.plant.actuator_state().position
+        return running.arm.plant.actuator_state().position
 
     def still():
         before = contraction()

@@ -13,10 +13,8 @@ from statistics import median
 import numpy as np
 import pytest
 import valve_drive
-from boards import Bench, running
+from boards import Bench, in_memory, running
 from firmware_build import build, need
-from manual_clock import ManualClock, WallClock
-from memory_board import MemoryBoard
 
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.drivers.problems import DriverError
@@ -35,25 +33,6 @@ def no_load(lengths):
     return np.zeros(len(lengths))
 
 
-class MemoryBench:
-    """What `Bench` tells of a program, of a board in memory."""
-
-    exact = True  # stamps are those of the board's own time
-
-    def __init__(self, clock: ManualClock) -> None:
-        self.clock = clock
-        self.board = MemoryBoard('valves', clock)
-        self.valves: list[tuple[float, int]] = []
-
-    def read(self) -> None:
-        """Take in what the outputs did."""
-        while self.board.outputs:
-            self.valves.append(self.board.outputs.popleft())
-
-    def order(self, line: str) -> None:
-        self.board.order(line)
-
-
 def wait(what: Callable[[], bool], bench: Bench, seconds: float = 5.0) -> None:
     """Wait until something is so; what the outputs do is read meanwhile."""
 
@@ -70,15 +49,12 @@ def driven(tmp_path: Path, kind: str, **changes: float) -> Iterator[tuple[Muscle
     """A driver that is connected to a board, not homed."""
     with ExitStack() as stack:
         if kind == 'memory':
-            bench = MemoryBench(ManualClock())
-            bench.board.start()
-            stack.callback(bench.board.close)
+            _, bench = stack.enter_context(in_memory('valves'))
             open_port, port = bench.board.open_port, 'memory'
         else:
             need('arm-none-eabi-gcc', 'qemu-system-arm')
             command = (build('qemu_runner'), '--elf', build('valves.elf'))
             port, bench = stack.enter_context(running(tmp_path, *command))
-            bench.clock, bench.exact = WallClock(), False
             open_port = SerialPort
         config = ValveBoardConfig(port=str(port), pairs=PAIRS, **changes)
         driver = MuscleValves(config, DRIVE, NAMES, REST, no_load, bench.clock, open_port)
