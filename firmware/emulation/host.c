@@ -55,42 +55,13 @@ static void unplug(port_t *port) {
 
 void port_create(port_t *port, const char *link) {
   (void)snprintf(port->link, sizeof port->link, "%s", link);
-  port->random = 88172645463325252u;
+  line_seed(port);
   plug(port);
-}
-
-static double draw(port_t *port) {
-  port->random ^= port->random << 13;
-  port->random ^= port->random >> 7;
-  port->random ^= port->random << 17;
-  return (double)(port->random >> 11) / 9007199254740992.0;
-}
-
-static void onto(port_t *port, line_t *line, uint8_t byte) {
-  if (line->count == LINE_BYTES || (port->loss > 0.0 && draw(port) < port->loss)) {
-    return;
-  }
-  if (port->noise > 0.0 && draw(port) < port->noise) {
-    byte ^= (uint8_t)(1u << (int)(8.0 * draw(port)));
-  }
-  const size_t at = (line->first + line->count++) % LINE_BYTES;
-  line->bytes[at] = byte;
-  line->due_us[at] = monotonic_us() + port->delay_us;
-}
-
-static size_t off(line_t *line, uint8_t *bytes, size_t most) {
-  size_t count = 0;
-  while (count < most && line->count > 0 && line->due_us[line->first] <= monotonic_us()) {
-    bytes[count++] = line->bytes[line->first];
-    line->first = (line->first + 1) % LINE_BYTES;
-    line->count--;
-  }
-  return count;
 }
 
 static void flush(port_t *port) {
   uint8_t bytes[512];
-  for (size_t count; (count = off(&port->out, bytes, sizeof bytes)) > 0;) {
+  for (size_t count; (count = line_off(&port->out, bytes, sizeof bytes)) > 0;) {
     if (port->open) {
       (void)!write(port->fd, bytes, count);
     }
@@ -111,34 +82,27 @@ size_t port_read(port_t *port, uint8_t *bytes, size_t most) {
   uint8_t fresh[512];
   const ssize_t got = port->open ? read(port->fd, fresh, sizeof fresh) : 0;
   for (ssize_t i = 0; i < got; i++) {
-    onto(port, &port->in, fresh[i]);
+    line_onto(port, &port->in, fresh[i]);
   }
-  return off(&port->in, bytes, most);
+  return line_off(&port->in, bytes, most);
 }
 
 void port_write(port_t *port, const uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    onto(port, &port->out, bytes[i]);
+    line_onto(port, &port->out, bytes[i]);
   }
   flush(port);
 }
 
 bool port_order(port_t *port, const char *order) {
-  double value;
   if (strcmp(order, "line unplug") == 0) {
     unplug(port);
   } else if (strcmp(order, "line plug") == 0) {
     if (port->fd < 0) {
       plug(port);
     }
-  } else if (sscanf(order, "line delay %lf", &value) == 1) {
-    port->delay_us = (uint32_t)(1000.0 * value);
-  } else if (sscanf(order, "line loss %lf", &value) == 1) {
-    port->loss = value;
-  } else if (sscanf(order, "line noise %lf", &value) == 1) {
-    port->noise = value;
   } else {
-    return false;
+    return line_order(port, order);
   }
   return true;
 }
@@ -243,12 +207,3 @@ void host_signals(void) {
 }
 
 bool host_orphaned(void) { return getppid() != parent; }
-
-const char *option(int argc, char **argv, const char *name, const char *otherwise) {
-  for (int i = 1; i + 1 < argc; i++) {
-    if (strcmp(argv[i], name) == 0) {
-      return argv[i + 1];
-    }
-  }
-  return otherwise;
-}

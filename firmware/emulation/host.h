@@ -29,6 +29,13 @@ typedef struct {
   uint64_t random;
 } port_t;
 
+/* Of a line that delays, loses and spoils bytes: put one on it, take off what has arrived. */
+void line_seed(port_t *port);
+void line_onto(port_t *port, line_t *line, uint8_t byte);
+size_t line_off(line_t *line, uint8_t *bytes, size_t most);
+/* "line delay MS", "line loss P", "line noise P": whether it was one. */
+bool line_order(port_t *port, const char *order);
+
 /* A pty whose other end is the symbolic link `link`; ends the program if that cannot be had. */
 void port_create(port_t *port, const char *link);
 /* To be called often. Returns +1 when the port has just been opened, -1 when closed. */

@@ -1,5 +1,6 @@
 """Benchmark of the Cosserat rod: rows, accuracy table, growth of the cost."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from softarm_reproduction.bench_cosserat import accuracy_report, growth, growth_figure, rows
@@ -20,15 +21,11 @@ def test_accuracy_report_solves_all():
 
 
 def test_cost_grows_linearly(tmp_path):
-    """A straight line fits; a busy machine makes single times worse, hence three tries."""
-    for _ in range(3):
-        curves = growth(5)
-        misses = []
-        for points in curves:
-            x, y = np.array(points).T
-            misses.append(np.abs(np.polyval(np.polyfit(x, y, 1), x) - y).max() / y.max())
-        if max(misses) < 0.2:
-            break
-    assert max(misses) < 0.2, curves
+    """Sixteen times as much takes less than 32 times as long, on a busy machine; not 256 times."""
+    curves = growth(5)
+    for points in curves:
+        x, y = np.array(points).T
+        assert y[-1] / y[0] < 2.0 * x[-1] / x[0], points
     growth_figure(tmp_path / 'growth.png', *curves)
-    assert (tmp_path / 'growth.png').stat().st_size > 1000
+    pixels = plt.imread(tmp_path / 'growth.png')[..., :3]
+    assert 0.005 < np.mean(np.any(pixels < 0.9, axis=2)) < 0.5  # lines on white

@@ -9,10 +9,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_rows():
+def test_commands_take_the_way_through_the_driver():
     rows = bench_drivers.rows(1)
-    assert len(rows) == 8
-    assert len({row.name for row in rows}) == 8
-    for p50, p99 in zip(rows[::2], rows[1::2]):
-        assert 10.0 < p50.compiled_us <= p99.compiled_us
-        assert 10.0 < p50.reference_us <= p99.reference_us
+    assert len({row.name for row in rows}) == len(rows) == 8
+    for row in rows:
+        # A request and an answer between two processes: not for nothing, and not by a time-out.
+        assert 10.0 < row.compiled_us < 1e6, row
+        assert 10.0 < row.reference_us < 1e6, row

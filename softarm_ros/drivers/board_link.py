@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-import time
 from collections import deque
 from typing import Protocol
 
+from softarm_ros.clock import MONOTONIC, Clock, Event
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.board_clock import BoardClock
 from softarm_ros.drivers.frames import DELIMITER, Frame, FrameReceiver
@@ -84,8 +83,14 @@ class BoardLink:
     """One connection to a board, from a handshake to its end. For the board's thread only."""
 
     def __init__(
-        self, port: SerialPort, config: SerialConfig, user: BoardUser, counter: SerialCounter
+        self,
+        port: SerialPort,
+        config: SerialConfig,
+        user: BoardUser,
+        counter: SerialCounter,
+        clock: Clock = MONOTONIC,
     ) -> None:
+        self._time = clock
         self._port = port
         self._config = config
         self._user = user
@@ -98,7 +103,7 @@ class BoardLink:
         self._reply: HelloReply | None = None
         self._pings: deque[tuple[int, float]] = deque(maxlen=20)
         self._controls: deque[tuple[int, float]] = deque(maxlen=100)
-        self._heard_s = time.monotonic()
+        self._heard_s = self._time.now_s()
 
     @property
     def boot_id(self) -> int:
@@ -127,7 +132,7 @@ class BoardLink:
         self._sequence = (sequence + 1) & 0xFF
         self._counter.sent += 1
         if frame_type in _CONTROL:
-            self._controls.append((sequence, time.monotonic()))
+            self._controls.append((sequence, self._time.now_s()))
         return sequence
 
     def ask(self, frame_type: Type, payload: bytes = b'') -> Result:
@@ -144,9 +149,9 @@ class BoardLink:
         """
         asked: set[int] = set()
         for _ in range(_TRIES):
-            deadline = time.monotonic() + self._config.answer_timeout_s
+            deadline = self._time.now_s() + self._config.answer_timeout_s
             sequence = self.send(frame_type, payload)
-            while time.monotonic() < deadline:
+            while self._time.now_s() < deadline:
                 if sequence is None:
                     sequence = self.send(frame_type, payload)
                 else:
@@ -155,7 +160,7 @@ class BoardLink:
                     result = self.answer(frame_type, number)
                     if result is not None:
                         return result
-                self.listen(min(deadline, time.monotonic() + 0.005))
+                self.listen(min(deadline, self._time.now_s() + 0.005))
             self._counter.unanswered += 1
         raise LinkDownError(f'no answer to {frame_type.name}')
 
@@ -169,7 +174,7 @@ class BoardLink:
             piece = self._port.read(until_s)
         except PortError as error:
             raise LinkDownError(str(error)) from error
-        now = time.monotonic()
+        now = self._time.now_s()
         lost = self._counter.received.lost
         for frame in self._receiver.feed(piece):
             try:
@@ -184,7 +189,7 @@ class BoardLink:
         if self._hello is not None and silent > self._config.link_timeout_s:
             raise LinkDownError(f'no state for {1e3 * silent:.0f} ms')
 
-    def shake_hands(self, kind: Kind, give_up_s: float, stopped: threading.Event) -> HelloReply:
+    def shake_hands(self, kind: Kind, give_up_s: float, stopped: Event) -> HelloReply:
         """
         Say HELLO until the board answers.
 
@@ -201,7 +206,7 @@ class BoardLink:
         received = self._counter.received
         before = (received.lost, received.malformed, received.corrupt)
         next_s = -1.0
-        while (now := time.monotonic()) < give_up_s and not stopped.is_set():
+        while (now := self._time.now_s()) < give_up_s and not stopped.is_set():
             if now >= next_s:
                 with contextlib.suppress(PortError):
                     self._port.write(DELIMITER)  # ends whatever was there
@@ -223,7 +228,7 @@ class BoardLink:
             self._hello = reply
             # The port was opened in the middle of a frame, or the board was starting.
             received.lost, received.malformed, received.corrupt = before
-            self._heard_s = time.monotonic()
+            self._heard_s = self._time.now_s()
             self._clock.restart()
             return reply
         raise LinkDownError('no answer to HELLO')

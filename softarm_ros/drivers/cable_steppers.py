@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.messages import (
@@ -25,8 +25,9 @@ from softarm_ros.drivers.messages import (
     ValveState,
 )
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog, require_none
-from softarm_ros.drivers.serial_board import BoardLink, RefusedError, SerialBoard
+from softarm_ros.drivers.serial_board import BoardLink, OpenPort, RefusedError, SerialBoard
 from softarm_ros.drivers.serial_counters import SerialCounts
+from softarm_ros.drivers.serial_port import SerialPort
 from softarm_ros.drivers.stepper_config import (
     CableLimits,
     SteppersConfig,
@@ -61,6 +62,8 @@ class CableSteppers:
         Of the board.
     limits
         Of the commands, arrays (m,) in the order of `config.motors`.
+    clock, open_port
+        As of `SerialBoard`.
 
     Raises
     ------
@@ -69,15 +72,22 @@ class CableSteppers:
 
     """
 
-    def __init__(self, config: SteppersConfig, limits: CableLimits) -> None:
+    def __init__(
+        self,
+        config: SteppersConfig,
+        limits: CableLimits,
+        clock: Clock = MONOTONIC,
+        open_port: OpenPort = SerialPort,
+    ) -> None:
         self.config = config
+        self._clock = clock
         self._limits = limits
         self._orders = board_limits(config, limits)
         self._motors = np.array([motor.motor for motor in config.motors])
         self._steps = np.array([motor.step_m for motor in config.motors])
         self._mask = int(sum(1 << motor.motor for motor in config.motors))
         self._log = ProblemLog()
-        self._board = SerialBoard(config, Kind.STEPPERS, self, self._log)
+        self._board = SerialBoard(config, Kind.STEPPERS, self, self._log, clock, open_port)
 
         # Between callers and the board's thread, under the lock.
         self._lock = threading.Lock()
@@ -168,7 +178,7 @@ class CableSteppers:
             if self._log:  # since then
                 return str(next(iter(self._log)))
             new, self._target = target != self._target, target
-            self._target_s = time.monotonic()
+            self._target_s = self._clock.now_s()
         if new:  # else the next cycle repeats it
             self._board.wake()
         return None
@@ -227,7 +237,7 @@ class CableSteppers:
             values |= {
                 'state': state.state.name,
                 'cause': state.cause.name,
-                'age_ms': f'{1e3 * (time.monotonic() - heard):.0f}',
+                'age_ms': f'{1e3 * (self._clock.now_s() - heard):.0f}',
                 'homed': str(state.zeroed & self._mask == self._mask).lower(),
                 'positions_microsteps': _listed(np.array(state.positions)[self._motors]),
             }
@@ -244,7 +254,7 @@ class CableSteppers:
                 BOARD,
                 f'reset {reply.reset_cause.value}',
                 f'the board was started anew ({reply.reset_cause.name.lower()})',
-                time.monotonic(),
+                self._clock.now_s(),
             )
         if self._boot_id == reply.boot_id and not self._fresh:
             return
@@ -297,7 +307,7 @@ class CableSteppers:
         position = np.array(state.positions)[self._motors] * self._steps
         with self._lock:
             self._state = state
-            self._stamp_s, self._heard_s = stamp_s, time.monotonic()
+            self._stamp_s, self._heard_s = stamp_s, self._clock.now_s()
             self._past.append((stamp_s, position))
             while len(self._past) > 2 and self._past[1][0] <= stamp_s - _VELOCITY_S:
                 self._past.popleft()
@@ -369,7 +379,7 @@ class CableSteppers:
     def _problem(self, source: str, code: str, text: str) -> None:
         with self._lock:
             self._target = None
-            self._log.report(source, code, text, time.monotonic())
+            self._log.report(source, code, text, self._clock.now_s())
 
     def _with_others(self, target: Sequence[int]) -> list[int]:
         """Return targets of all motors of the board: those of others stay where they are."""

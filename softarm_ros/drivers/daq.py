@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Event, Task
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_inputs import INPUTS, InputReader
 from softarm_ros.drivers.daq_outputs import OUTPUTS, Levels, OutputWriter
-from softarm_ros.drivers.daq_session import OVERRUN, DaqFaultError
+from softarm_ros.drivers.daq_session import (
+    OVERRUN,
+    DaqFaultError,
+    OpenChannel,
+    plain_channel,
+)
 from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor
 from softarm_ros.drivers.problems import (
@@ -40,18 +46,27 @@ class DaqDriver:
     Outputs stand at their safe values until `enable`, and again after any problem, until `reset`
     and `enable` are called. A device that comes back changes nothing of that; but what was wrong
     with the link before anything was enabled (or, where there are no outputs, read) is forgotten
-    when it works.
+    when it works. The clock is the computer's, and a host is reached over its network, unless
+    others are given.
     """
 
-    def __init__(self, config: DaqConfig) -> None:
+    def __init__(
+        self,
+        config: DaqConfig,
+        clock: Clock = MONOTONIC,
+        open_channel: OpenChannel = plain_channel,
+    ) -> None:
         self.config = config
-        self._inputs = InputReader(config, self._on_block, self._on_fault)
-        self._outputs = OutputWriter(config, self._levels, self._on_written, self._on_fault)
+        self.clock = clock
+        self._inputs = InputReader(config, self._on_block, self._on_fault, clock, open_channel)
+        self._outputs = OutputWriter(
+            config, self._levels, self._on_written, self._on_fault, clock, open_channel
+        )
         self._force = ForceSensor(config.force_sensor) if config.force_sensor else None
         self._watches = [SensorWatch(part, config.open_after_s) for part in config.inputs]
         self._problems = ProblemLog()
-        self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._stop = clock.event()
+        self._threads: list[Task] = []
         self._command_latency = LatencyRecord()
         self._read_age = LatencyRecord()
 
@@ -159,7 +174,7 @@ class DaqDriver:
             if not self._enabled:
                 return 'DAQ outputs not enabled'
             if np.array_equal(self._targets[self._streamed], checked):
-                self._command_s = time.monotonic()  # nothing to write, but not stale
+                self._command_s = self.clock.now_s()  # nothing to write, but not stale
                 return None
             self._targets[self._streamed] = checked
             self._command_s = self._note_command()
@@ -228,7 +243,7 @@ class DaqDriver:
                 values=self._values.copy(),
                 wrench=self._wrench.copy(),
                 stamp_s=self._stamp_s,
-                age_s=time.monotonic() - self._stamp_s,
+                age_s=self.clock.now_s() - self._stamp_s,
                 outputs=self._written.copy(),
                 lines=tuple(map(bool, self._written_on)),
                 reading=self._inputs.running,
@@ -255,7 +270,7 @@ class DaqDriver:
     # -- under the lock
 
     def _note_command(self) -> float:
-        now = time.monotonic()
+        now = self.clock.now_s()
         self._commands += 1
         if self._unsent_s is not None:
             self._superseded += 1
@@ -274,12 +289,12 @@ class DaqDriver:
 
     # -- in the threads
 
-    def _spawn(self, name: str, run: Callable[[threading.Event], None]) -> None:
-        thread = threading.Thread(target=self._guard, args=(name, run), name=name, daemon=True)
+    def _spawn(self, name: str, run: Callable[[Event], None]) -> None:
+        thread = self.clock.task(partial(self._guard, name, run), name)
         self._threads.append(thread)
         thread.start()
 
-    def _guard(self, name: str, run: Callable[[threading.Event], None]) -> None:
+    def _guard(self, name: str, run: Callable[[Event], None]) -> None:
         try:
             run(self._stop)
         except Exception as error:  # without this thread nothing is read or written
@@ -311,13 +326,13 @@ class DaqDriver:
             self._blocks += 1
             self._used = self._used or not (config.outputs or config.lines)
         self._works(INPUTS)
-        self._read_age.add(time.monotonic() - float(stamps[-1]))
+        self._read_age.add(self.clock.now_s() - float(stamps[-1]))
         if overload is not None:
             self._trouble(WRENCH, 'overload', overload)
 
     def _levels(self) -> Levels:
         config = self.config
-        now = time.monotonic()
+        now = self.clock.now_s()
         with self._lock:
             stale = self._enabled and now - self._command_s > config.command_timeout_s
         if stale:
@@ -342,7 +357,7 @@ class DaqDriver:
             pending, self._pending_s = self._pending_s, None
         self._works(OUTPUTS)
         if pending is not None:
-            self._command_latency.add(time.monotonic() - pending)
+            self._command_latency.add(self.clock.now_s() - pending)
 
     def _on_fault(self, source: str, error: DaqFaultError) -> None:
         if error.code == OVERRUN:
@@ -363,7 +378,7 @@ class DaqDriver:
 
     def _trouble(self, source: str, code: str, text: str) -> None:
         """Note a problem; the outputs are safe from here on."""
-        self._problems.report(source, code, text, time.monotonic())
+        self._problems.report(source, code, text, self.clock.now_s())
         with self._lock:
             if not self._enabled:
                 return

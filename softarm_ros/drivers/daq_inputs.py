@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Event
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig, ForceSensorConfig, Terminal
-from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
+from softarm_ros.drivers.daq_session import (
+    DaqFaultError,
+    DaqSession,
+    OpenChannel,
+    daq_errors,
+    plain_channel,
+)
 from softarm_ros.drivers.sample_clock import SampleClock
 
 if TYPE_CHECKING:
@@ -34,17 +39,21 @@ class InputReader:
         config: DaqConfig,
         on_block: Callable[[Array, Array], None],
         on_fault: Callable[[str, DaqFaultError], None],
+        clock: Clock = MONOTONIC,
+        open_channel: OpenChannel = plain_channel,
     ) -> None:
         self._config = config
+        self._clock = clock
+        self._open_channel = open_channel
         self._on_block = on_block
         self._on_fault = on_fault
         self.running = False
         self.starts = 0
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: Event) -> None:
         """Read until `stop`."""
         while not stop.is_set():
-            with DaqSession(self._config) as session:
+            with DaqSession(self._config, self._open_channel) as session:
                 try:
                     self._read(session.task(INPUTS), stop)
                     return
@@ -55,7 +64,7 @@ class InputReader:
                     self.running = False
             stop.wait(self._config.reopen_s)
 
-    def _read(self, task: Task, stop: threading.Event) -> None:
+    def _read(self, task: Task, stop: Event) -> None:
         from nidaqmx.stream_readers import AnalogMultiChannelReader
 
         config = self._config
@@ -63,9 +72,9 @@ class InputReader:
             self._set_up(task)
             reader = AnalogMultiChannelReader(task.in_stream)
             reader.verify_array_shape = False  # two more calls to the host for each block
-            before = time.monotonic()
+            before = self._clock.now_s()
             task.start()
-            clock = SampleClock(config.sample_rate_hz, before, time.monotonic())
+            clock = SampleClock(config.sample_rate_hz, before, self._clock.now_s())
         self.starts += 1
         count = config.block_samples
         while not stop.is_set():
@@ -74,10 +83,10 @@ class InputReader:
                 reader.read_many_sample(
                     volts, count, timeout=config.block_s + config.read_margin_s
                 )
-            stamps = clock.stamp(count, time.monotonic())
+            stamps = clock.stamp(count, self._clock.now_s())
             self.running = True
             self._on_block(stamps, volts)
-            count = self._next_count(time.monotonic() - float(stamps[-1]))
+            count = self._next_count(self._clock.now_s() - float(stamps[-1]))
 
     def _next_count(self, age_s: float) -> int:
         """

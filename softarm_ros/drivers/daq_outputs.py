@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,8 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Event
 from softarm_ros.drivers.daq_config import DaqConfig
-from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
+from softarm_ros.drivers.daq_session import (
+    DaqFaultError,
+    DaqSession,
+    OpenChannel,
+    daq_errors,
+    plain_channel,
+)
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
@@ -41,22 +47,25 @@ class OutputWriter:
         levels: Callable[[], Levels],
         on_written: Callable[[Levels], None],
         on_fault: Callable[[str, DaqFaultError], None],
+        clock: Clock = MONOTONIC,
+        open_channel: OpenChannel = plain_channel,
     ) -> None:
         self._config = config
+        self._open_channel = open_channel
         self._levels = levels
         self._on_written = on_written
         self._on_fault = on_fault
-        self._news = threading.Event()
+        self._news = clock.event()
         self.running = False
 
     def wake(self) -> None:
         """There is something new to write."""
         self._news.set()
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: Event) -> None:
         """Write until `stop`, and once more after it."""
         while not stop.is_set():
-            with DaqSession(self._config) as session:
+            with DaqSession(self._config, self._open_channel) as session:
                 try:
                     self._write(session, stop)
                     return
@@ -67,7 +76,7 @@ class OutputWriter:
                     self.running = False
             stop.wait(self._config.reopen_s)
 
-    def _write(self, session: DaqSession, stop: threading.Event) -> None:
+    def _write(self, session: DaqSession, stop: Event) -> None:
         write_volts = self._analogue(session)
         write_lines = self._digital(session)
         period_s = 1.0 / self._config.output_rate_hz

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig
 from softarm_ros.drivers.daq_inputs import InputReader
-from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
+from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors, plain_channel
 from softarm_ros.drivers.problems import import_library
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _absent(config: DaqConfig) -> dict[str, str]:
     wanted += [('out', output.channel, _add_output) for output in config.outputs]
     wanted += [('lines', line.line, _add_line) for line in config.lines]
     absent: dict[str, str] = {}
-    with DaqSession(config) as session:
+    with DaqSession(config, plain_channel) as session:
         tasks: dict[str, Task] = {}
         for kind, channel, add in wanted:
             if kind not in tasks:

@@ -6,10 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_config import DaqConfig, DaqHost
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
+
+# Opens a channel of gRPC, such as `grpc.insecure_channel` returns, to a host.
+OpenChannel = Callable[[DaqHost], Any]
 
 # A host that comes back is found within this [ms]; gRPC waits up to two minutes by itself.
 _BACKOFF_MS = 200
@@ -50,8 +53,9 @@ class DaqSession:
     it would keep the device reserved.
     """
 
-    def __init__(self, config: DaqConfig) -> None:
+    def __init__(self, config: DaqConfig, open_channel: OpenChannel) -> None:
         self._config = config
+        self._open_channel = open_channel
         self._channel: Any = None
         self._stack = contextlib.ExitStack()
 
@@ -60,15 +64,7 @@ class DaqSession:
         if host is not None:
             import grpc
 
-            plain = grpc.insecure_channel(
-                f'{host.host}:{host.port}',
-                options=(
-                    ('grpc.use_local_subchannel_pool', 1),
-                    ('grpc.initial_reconnect_backoff_ms', _BACKOFF_MS),
-                    ('grpc.max_reconnect_backoff_ms', _BACKOFF_MS),
-                    ('grpc.enable_retries', 0),
-                ),
-            )
+            plain = self._open_channel(host)
             self._stack.callback(plain.close)
             self._channel = grpc.intercept_channel(plain, _deadline(self._config.call_timeout_s))
         return self
@@ -99,6 +95,21 @@ class DaqSession:
         with contextlib.suppress(DaqError, RpcError):
             create(how.ATTACH_TO_SERVER_SESSION).close()
         return create(how.INITIALIZE_SERVER_SESSION)
+
+
+def plain_channel(host: DaqHost) -> Any:
+    """Return a channel over the network, not encrypted."""
+    import grpc
+
+    return grpc.insecure_channel(
+        f'{host.host}:{host.port}',
+        options=(
+            ('grpc.use_local_subchannel_pool', 1),
+            ('grpc.initial_reconnect_backoff_ms', _BACKOFF_MS),
+            ('grpc.max_reconnect_backoff_ms', _BACKOFF_MS),
+            ('grpc.enable_retries', 0),
+        ),
+    )
 
 
 def _local(name: str) -> Task:

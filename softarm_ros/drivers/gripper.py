@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.clock import Task
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import (
@@ -52,11 +52,12 @@ class GripperDriver:
     def __init__(self, config: GripperDriveConfig, daq: DaqDriver) -> None:
         self.config = config
         self._daq = daq
+        self._clock = daq.clock
         self._logic = GripperLogic(config)
         self._problems = ProblemLog()
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._stop = daq.clock.event()
+        self._thread: Task | None = None
         self._sent: GripperLevels | None = None
         require_channels(config, daq.config)
         inputs = [part.name for part in daq.config.inputs]
@@ -68,7 +69,7 @@ class GripperDriver:
         """Begin to watch; nothing moves before a command."""
         if self._thread is None:
             self._stop.clear()
-            self._thread = threading.Thread(target=self._run, name='gripper', daemon=True)
+            self._thread = self._clock.task(self._run, 'gripper')
             self._thread.start()
 
     def close(self) -> None:
@@ -105,7 +106,7 @@ class GripperDriver:
         with self._lock:
             if not self._daq.state().enabled:
                 return 'DAQ outputs not enabled'
-            self._logic.command(float(target_Pa), time.monotonic())
+            self._logic.command(float(target_Pa), self._clock.now_s())
             self._sent = None
             return self._send()
 
@@ -154,7 +155,7 @@ class GripperDriver:
         before = self._logic.phase
         refusal: str | None = 'DAQ outputs not enabled'
         if self._daq.state().enabled:
-            phase = self._logic.step(time.monotonic(), pressure)
+            phase = self._logic.step(self._clock.now_s(), pressure)
             refusal = self._send()
             if phase is GripperPhase.TIMED_OUT and before is not phase:
                 self._report_timeout(pressure)
@@ -163,7 +164,7 @@ class GripperDriver:
         self._logic.abandon()
         if before in (GripperPhase.CHANGEOVER, GripperPhase.MOVING):
             text = f'action abandoned: {refusal}'
-            self._problems.report(GRIPPER, 'refused', text, time.monotonic())
+            self._problems.report(GRIPPER, 'refused', text, self._clock.now_s())
 
     def _report_timeout(self, pressure: float | None) -> None:
         found = '' if pressure is None else f', found {pressure:.4g} Pa'
@@ -172,7 +173,7 @@ class GripperDriver:
             'timeout',
             f'{self._logic.target_Pa:.4g} Pa not reached within '
             f'{self.config.action_timeout_s:g} s{found}',
-            time.monotonic(),
+            self._clock.now_s(),
         )
 
     def _send(self) -> str | None:

@@ -8,8 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.counters import LinkCounter
 from softarm_ros.drivers.modbus_registers import Span
+
+# Host, port and time-out [s] of a client of pymodbus that is not connected yet.
+ClientMaker = Callable[[str, int, float], Any]
 
 EXCEPTIONS: dict[int, str] = {
     1: 'illegal function',
@@ -44,14 +48,22 @@ class ModbusLink:
     """
     Blocking requests over one connection, for one thread.
 
-    Nothing is retried here: a torque that is late must not be sent again.
+    Nothing is retried here: a torque that is late must not be sent again. `make_client` gives
+    another client than that of TCP: one that has `deadline_s`, on this clock, and keeps it.
     """
 
     def __init__(
-        self, host: str, port: int, response_timeout_s: float, counter: LinkCounter
+        self,
+        host: str,
+        port: int,
+        response_timeout_s: float,
+        counter: LinkCounter,
+        clock: Clock = MONOTONIC,
+        make_client: ClientMaker | None = None,
     ) -> None:
         self._host, self._port, self._timeout_s = host, port, response_timeout_s
-        self._counter = counter
+        self._counter, self._clock = counter, clock
+        self._make_client = make_client or _punctual_client
         self._client: Any = None
 
     @property
@@ -63,7 +75,7 @@ class ModbusLink:
         """Connect; raises `LinkDownError` within the response time-out."""
         # Its messages tell nothing that is not reported here; unhandled they go to stderr.
         logging.getLogger('pymodbus').addHandler(_SILENT)
-        client = _punctual_client(self._host, self._port, self._timeout_s)
+        client = self._make_client(self._host, self._port, self._timeout_s)
         client.set_max_no_responses(1_000_000)  # when to give up is decided here
         if not client.connect():
             raise LinkDownError(f'no connection to {self._host}:{self._port}')
@@ -137,11 +149,11 @@ class ModbusLink:
         from pymodbus.exceptions import ConnectionException, ModbusException, ModbusIOException
 
         client = self._alive()
-        client.deadline_s = time.monotonic() + self._timeout_s
+        client.deadline_s = self._clock.now_s() + self._timeout_s
         try:
             return request()
         except ModbusIOException as error:
-            if time.monotonic() >= client.deadline_s - 0.1 * self._timeout_s:
+            if self._clock.now_s() >= client.deadline_s - 0.1 * self._timeout_s:
                 self._counter.timeouts += 1
                 limit_ms = 1e3 * self._timeout_s
                 raise NoAnswerError(f'no answer within {limit_ms:.0f} ms to: {what}') from error

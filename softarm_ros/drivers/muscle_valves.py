@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.messages import (
@@ -25,7 +25,8 @@ from softarm_ros.drivers.messages import (
 )
 from softarm_ros.drivers.muscle_lengths import TICK_S, MuscleLengths
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
-from softarm_ros.drivers.serial_board import BoardLink, RefusedError, SerialBoard
+from softarm_ros.drivers.serial_board import BoardLink, OpenPort, RefusedError, SerialBoard
+from softarm_ros.drivers.serial_port import SerialPort
 from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 from softarm_ros.drivers.valve_pulses import PulseBook, ValveBatch
 from softarm_ros.models.arm_model import ModelError
@@ -61,6 +62,8 @@ class MuscleValves:
         (m,) [m] at home: muscles vented, arm straight.
     load_of
         Pull of the muscles (m,) [N] at lengths (m,) [m], by the model of the arm.
+    clock, open_port
+        As of `SerialBoard`.
 
     Raises
     ------
@@ -77,6 +80,8 @@ class MuscleValves:
         names: Sequence[str],
         rest_lengths: Array,
         load_of: Callable[[Array], Array],
+        clock: Clock = MONOTONIC,
+        open_port: OpenPort = SerialPort,
     ) -> None:
         if len(config.pairs) != len(names):
             raise ValueError(f'pairs: {len(config.pairs)} given for {len(names)} muscles')
@@ -85,6 +90,7 @@ class MuscleValves:
                 f'longest_pulse_s = {drive.longest_pulse_s}: expected at most the watchdog of the '
                 f'board, {messages.WATCHDOG_S}'
             )
+        self._clock = clock
         self._drive = drive
         self._names = tuple(names)
         self._rest = np.array(rest_lengths, dtype=np.float64)
@@ -92,7 +98,7 @@ class MuscleValves:
         self._lengths = MuscleLengths(drive, self._rest, load_of)
         self._book = PulseBook(self._lengths, config.pairs)
         self._log = ProblemLog()
-        self._board = SerialBoard(config, Kind.VALVES, self, self._log)
+        self._board = SerialBoard(config, Kind.VALVES, self, self._log, clock, open_port)
         self._lock = threading.Lock()
         # What follows is shared, under the lock.
         self._target: Array | None = None
@@ -135,7 +141,7 @@ class MuscleValves:
                 raise DriverError(f'home: not connected: {trouble or "no state yet"}')
             if self._target is not None:
                 raise DriverError('home: muscles follow commands, hold them first')
-            if self._book.pending is not None or self._book.anything_open(time.monotonic()):
+            if self._book.pending is not None or self._book.anything_open(self._clock.now_s()):
                 raise DriverError('home: valves are open')
             self._lengths.estimate = self._rest.copy()
             self._past.clear()
@@ -198,7 +204,9 @@ class MuscleValves:
         with self._lock:
             state, reading = self._state, self._reading
         age = (
-            'none yet' if reading is None else f'{1e3 * (time.monotonic() - reading.stamp_s):.0f}'
+            'none yet'
+            if reading is None
+            else f'{1e3 * (self._clock.now_s() - reading.stamp_s):.0f}'
         )
         values = {
             'connected': str(not self._board.trouble).lower(),
@@ -222,7 +230,7 @@ class MuscleValves:
         with self._lock:
             self._state = None
         while (state := self._state) is None:
-            link.listen(time.monotonic() + 0.05)
+            link.listen(self._clock.now_s() + 0.05)
         with self._lock:
             if reply.boot_id == self._boot_id:
                 # Our HELLO has cut what was open, if the watchdog had not let it end before.
@@ -272,7 +280,7 @@ class MuscleValves:
         """Count what the board has done; see what is wrong with it."""
         if not isinstance(state, ValveState):
             return
-        now = time.monotonic()
+        now = self._clock.now_s()
         with self._lock:
             self._state = state
             if self._armed:
@@ -297,12 +305,15 @@ class MuscleValves:
                 self._book.refused()
                 self._target = None
             self._log.report(
-                BOARD, f'{int(ack.result)}', f'refuses {name}: {ack.result.name}', time.monotonic()
+                BOARD,
+                f'{int(ack.result)}',
+                f'refuses {name}: {ack.result.name}',
+                self._clock.now_s(),
             )
 
     def disconnected(self, why: str) -> None:
         """Wait for a new command; what the board did, it will tell when it is back."""
-        self._lost_s = time.monotonic()
+        self._lost_s = self._clock.now_s()
         self._armed = self._opened = self._stop_it = False
         with self._lock:
             self._target = None
@@ -315,7 +326,7 @@ class MuscleValves:
             self._armed = self._opened = False
             with self._lock:
                 if self._state is not None:
-                    self._book.found(self._state.batch, cut_s=time.monotonic())
+                    self._book.found(self._state.batch, cut_s=self._clock.now_s())
 
     # ---- Parts ------------------------------------------------------------------------------
     def _checked(self, command: Array) -> Array:
@@ -340,7 +351,7 @@ class MuscleValves:
         # Asked twice, as an answer was lost, it is armed already.
         if result is not Result.OK and self._state.state not in _ACTIVE:
             self._log.report(
-                BOARD, f'{int(result)}', f'refuses ARM: {result.name}', time.monotonic()
+                BOARD, f'{int(result)}', f'refuses ARM: {result.name}', self._clock.now_s()
             )
             return False
         self._armed, self._opened = True, False
@@ -369,7 +380,7 @@ class MuscleValves:
             sequence = link.send(Type.OPEN, batch.payload())
             if sequence is not None:
                 self._open_sequence, self._opened, self._resend = sequence, True, False
-                self._book.sent(batch, time.monotonic())
+                self._book.sent(batch, self._clock.now_s())
         else:
             pending = self._book.pending
             link.send(

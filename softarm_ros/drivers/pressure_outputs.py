@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -204,11 +203,11 @@ class PressureOutputs:
         # The outputs have stood at their safe values: go on from what there is.
         self._compensation = PlayCompensation(self._config, len(self._names))
         self._target = np.clip(state.values[self._inputs], 0.0, self._high)
-        self._target_s = time.monotonic()
+        self._target_s = self.daq.clock.now_s()
         return None
 
     def _approach(self, wanted: Array) -> str | None:
-        now = time.monotonic()
+        now = self.daq.clock.now_s()
         most = CATCH_UP * self._max_rate * min(now - self._target_s, _LONGEST_STEP_S)
         target = np.clip(wanted, self._target - most, self._target + most)
         refusal = self.daq.set_outputs(np.minimum(self._compensation.signal(target), self._high))

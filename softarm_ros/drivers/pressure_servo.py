@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Task
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.counters import LatencyRecord
+from softarm_ros.drivers.modbus_link import ClientMaker
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
@@ -50,11 +50,18 @@ class PressureServo:
         Gain and filter of the pressure loop; with a gain of 0 measured pressures are only shown.
     axes
         Ratios, limits and preload of the arm's actuators, in the order of `config.axes`.
+    clock, make_client
+        As of `ServoDriver`.
 
     """
 
     def __init__(
-        self, config: PressureServoConfig, loop: PressureLoopConfig, axes: CylinderAxes
+        self,
+        config: PressureServoConfig,
+        loop: PressureLoopConfig,
+        axes: CylinderAxes,
+        clock: Clock = MONOTONIC,
+        make_client: ClientMaker | None = None,
     ) -> None:
         if config.names != axes.names:
             raise ValueError(
@@ -62,16 +69,17 @@ class PressureServo:
                 f'{", ".join(axes.names)}'
             )
         self.config, self.axes = config, axes
-        self._servo = ServoDriver(config)
+        self._clock = clock
+        self._servo = ServoDriver(config, clock, make_client)
         self._loop = PressureLoop(loop, axes.torque_per_pressure, axes.preload_Pa)
         self._most = np.array([axis.torque_limit_N_m for axis in config.axes])
         self._problems = ProblemLog()
-        self._thread: threading.Thread | None = None
+        self._thread: Task | None = None
         self._age = LatencyRecord()  # of a pressure when its torque is handed on
         self._work = LatencyRecord()
 
         # Between callers and thread, under the lock.
-        self._wake = threading.Condition()
+        self._wake = clock.condition()
         self._stop = self._pending = False
         self._mode = _Mode.OFF
         self._homed = False
@@ -98,7 +106,7 @@ class PressureServo:
         self._servo.start()
         if self._thread is None:
             self._stop = False
-            self._thread = threading.Thread(target=self._run, name=LOOP, daemon=True)
+            self._thread = self._clock.task(self._run, LOOP)
             self._thread.start()
 
     def close(self) -> None:
@@ -127,7 +135,7 @@ class PressureServo:
         if problems:
             raise DriverError(f'servo: reset it first: {"; ".join(map(str, problems))}')
         with self._wake:
-            if self._loop.config.gain > 0.0 and not self._fresh(time.monotonic()):
+            if self._loop.config.gain > 0.0 and not self._fresh(self._clock.now_s()):
                 raise DriverError('servo: no pressures measured yet')
             if self._mode in (_Mode.ENABLING, _Mode.HOMING):
                 return
@@ -135,7 +143,7 @@ class PressureServo:
         with self._wake:
             self._homed = False
             self._mode = _Mode.ENABLING
-            self._homing_s = time.monotonic()
+            self._homing_s = self._clock.now_s()
             self._kick()
 
     def reset(self) -> None:
@@ -158,7 +166,7 @@ class PressureServo:
             self.hold()
             return waiting
         with self._wake:
-            self._command, self._followed_s = values, time.monotonic()
+            self._command, self._followed_s = values, self._clock.now_s()
             self._held = False
             self._kick()
         return None
@@ -190,7 +198,7 @@ class PressureServo:
             if not sound.all():  # NaN is not sound
                 self._rejected += 1
                 return
-            stamp_s = min(stamp_s, time.monotonic())  # another clock may be ahead
+            stamp_s = min(stamp_s, self._clock.now_s())  # another clock may be ahead
             if stamp_s <= self._pressure_s:
                 return
             self._samples += 1
@@ -227,7 +235,7 @@ class PressureServo:
     def values(self) -> dict[str, str]:
         """Return connection, ages, latencies, losses and states of the drives."""
         state, counts = self._servo.state(), self._servo.counts()
-        now = time.monotonic()
+        now = self._clock.now_s()
         with self._wake:
             pressure_ms = 1e3 * (now - self._pressure_s)
             samples, rejected, mode = self._samples, self._rejected, self._mode
@@ -273,27 +281,27 @@ class PressureServo:
             self._turn_until_stopped()
         except Exception as error:  # without this thread the drives trip on a stale command
             _log.exception('pressure loop failed')
-            self._problems.report(LOOP, 'internal', f'failed: {error!r}', time.monotonic())
+            self._problems.report(LOOP, 'internal', f'failed: {error!r}', self._clock.now_s())
             self._servo.disable()
             with self._wake:
                 self._switched_off()
 
     def _turn_until_stopped(self) -> None:
         period = 1.0 / self.config.rate_hz
-        due = time.monotonic()
+        due = self._clock.now_s()
         while True:
             with self._wake:
                 while not (self._stop or self._pending):
-                    left = due - time.monotonic()
+                    left = due - self._clock.now_s()
                     if left <= 0.0:
                         break
                     self._wake.wait(left)
                 if self._stop:
                     return
                 self._pending = False
-            now = time.monotonic()
+            now = self._clock.now_s()
             self._turn(now)
-            self._work.add(time.monotonic() - now)
+            self._work.add(self._clock.now_s() - now)
             due = now + period
 
     def _turn(self, now: float) -> None:

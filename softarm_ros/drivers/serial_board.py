@@ -6,8 +6,9 @@ import contextlib
 import logging
 import os
 import threading
-import time
+from collections.abc import Callable
 
+from softarm_ros.clock import MONOTONIC, Clock, Task
 from softarm_ros.drivers.board_link import (
     BoardLink,
     BoardUser,
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+OpenPort = Callable[[str, int], SerialPort]
 LINK = 'link'
 INTERNAL = 'internal'
 _SILENCE_S = 6.0  # without an answer the port is opened anew
@@ -58,19 +60,29 @@ class SerialBoard:
         Configures and commands it.
     problems
         Where losses are reported.
+    clock, open_port
+        The computer's and its serial ports, unless others are given.
 
     """
 
     def __init__(
-        self, config: SerialConfig, kind: Kind, user: BoardUser, problems: ProblemLog
+        self,
+        config: SerialConfig,
+        kind: Kind,
+        user: BoardUser,
+        problems: ProblemLog,
+        clock: Clock = MONOTONIC,
+        open_port: OpenPort = SerialPort,
     ) -> None:
+        self._clock = clock
+        self._open_port = open_port
         self.config = config
         self.kind = kind
         self.user = user
         self.counter = SerialCounter()
         self._problems = problems
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
+        self._thread: Task | None = None
+        self._stop = clock.event()
         self._lock = threading.Lock()
         self._port: SerialPort | None = None
         self._woken = False
@@ -91,7 +103,7 @@ class SerialBoard:
             self._stop.clear()
             self._trouble = f'no answer from {self.config.port} yet'
             name = self.kind.name.lower()
-            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread = self._clock.task(self._run, name)
             self._thread.start()
 
     def close(self) -> None:
@@ -119,7 +131,7 @@ class SerialBoard:
         _go_first()
         while not self._stop.is_set():
             try:
-                port = SerialPort(self.config.port, self.config.baud)
+                port = self._open_port(self.config.port, self.config.baud)
             except PortError as error:
                 self._trouble = str(error)
                 self._stop.wait(self.config.reconnect_s)
@@ -131,7 +143,7 @@ class SerialBoard:
             except Exception as error:  # the user's part, or this one's: motion ends here
                 _log.exception('%s at %s', self.kind.name, self.config.port)
                 self._trouble = f'{type(error).__name__}: {error}'
-                self._problems.report(INTERNAL, '', self._trouble, time.monotonic())
+                self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
                 return
             finally:
                 with self._lock:
@@ -141,11 +153,11 @@ class SerialBoard:
 
     def _serve(self, port: SerialPort) -> None:
         """Shake hands and run, again and again, while the port is good and somebody answers."""
-        link = BoardLink(port, self.config, self.user, self.counter)
+        link = BoardLink(port, self.config, self.user, self.counter, self._clock)
         while not self._stop.is_set():
             answered = running = False
             try:
-                reply = link.shake_hands(self.kind, time.monotonic() + _SILENCE_S, self._stop)
+                reply = link.shake_hands(self.kind, self._clock.now_s() + _SILENCE_S, self._stop)
                 answered = True
                 self.user.connected(link, reply)
                 running = True
@@ -170,20 +182,20 @@ class SerialBoard:
         if isinstance(error, RebootedError):
             self.counter.reboots += 1
         if running:
-            self._problems.report(LINK, '', f'lost: {error}', time.monotonic())
+            self._problems.report(LINK, '', f'lost: {error}', self._clock.now_s())
         self.user.disconnected(str(error))
 
     def _cycle(self, link: BoardLink) -> None:
         period = 1.0 / self.config.rate_hz
-        began = due = time.monotonic()
+        began = due = self._clock.now_s()
         ping_s = counters_s = began
         while not self._stop.is_set():
             woken = False
-            while (now := time.monotonic()) < due:
+            while (now := self._clock.now_s()) < due:
                 link.listen(due)
                 if self._woken:
                     self._woken, woken = False, True
-                    due = min(due, max(time.monotonic(), began + _MIN_SPACING * period))
+                    due = min(due, max(self._clock.now_s(), began + _MIN_SPACING * period))
             self.counter.cycle_delay.add(now - due)
             began = now
             # Woken in step with the caller's commands, no repetition shall just precede them.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -13,9 +11,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Task
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
-from softarm_ros.drivers.modbus_link import LinkDownError, ModbusLink, NoAnswerError, RefusedError
+from softarm_ros.drivers.modbus_link import (
+    ClientMaker,
+    LinkDownError,
+    ModbusLink,
+    NoAnswerError,
+    RefusedError,
+)
 from softarm_ros.drivers.problems import (
     DriverError,
     ProblemLog,
@@ -42,22 +47,36 @@ class ServoDriver:
     The caller never waits for the network. Torque is applied only while every axis is enabled and
     commands are fresh; otherwise it is zero (with `holding_brakes`, that of before until the
     drives are off) and, after any problem, all drives are switched off until `reset` and `enable`
-    are called. A connection that comes back changes nothing of that.
+    are called. A connection that comes back changes nothing of that. Clock and client are the
+    computer's and pymodbus' own unless given (`ModbusLink`).
     """
 
-    def __init__(self, config: ServoConfig) -> None:
+    def __init__(
+        self,
+        config: ServoConfig,
+        clock: Clock = MONOTONIC,
+        make_client: ClientMaker | None = None,
+    ) -> None:
         self.config = config
+        self._clock = clock
         n = len(config.axes)
         self._counter = LinkCounter()
-        self._link = ModbusLink(config.host, config.port, config.response_timeout_s, self._counter)
+        self._link = ModbusLink(
+            config.host,
+            config.port,
+            config.response_timeout_s,
+            self._counter,
+            clock,
+            make_client,
+        )
         units = sorted({axis.unit for axis in config.axes})
         self._units = [UnitExchange(config, unit) for unit in units]
         self._limits = np.array([axis.torque_limit_N_m for axis in config.axes])
         self._problems = ProblemLog()
-        self._thread: threading.Thread | None = None
+        self._thread: Task | None = None
 
         # Between caller and thread, under the lock.
-        self._wake = threading.Condition()
+        self._wake = clock.condition()
         self._stop = False
         self._pending = False
         self._wanted = False
@@ -98,7 +117,7 @@ class ServoDriver:
         import_library('pymodbus.client')
         if self._thread is None:
             self._stop = False
-            self._thread = threading.Thread(target=self._run, name='servo', daemon=True)
+            self._thread = self._clock.task(self._run, 'servo')
             self._thread.start()
 
     def close(self) -> None:
@@ -125,7 +144,7 @@ class ServoDriver:
             if not self._link.connected:
                 raise DriverError('servo is not ready: no connection yet')
             if not self._wanted:
-                self._wanted, self._wanted_since = True, time.monotonic()
+                self._wanted, self._wanted_since = True, self._clock.now_s()
                 self._enabling += 1
                 self._command = None
                 self._kick()
@@ -141,7 +160,7 @@ class ServoDriver:
         with self._wake:
             self._disable()
             self._problems.clear()
-            self._reset_until = time.monotonic() + self.config.transition_timeout_s
+            self._reset_until = self._clock.now_s() + self.config.transition_timeout_s
             self._kick()
 
     def set_torque(self, values: Sequence[float] | Array) -> str | None:
@@ -161,7 +180,7 @@ class ServoDriver:
             self._counter.commands += 1
             if not self._sent:
                 self._counter.superseded += 1
-            self._command, self._command_stamp = command, time.monotonic()
+            self._command, self._command_stamp = command, self._clock.now_s()
             self._sent = False
             self._kick()
         return None
@@ -179,7 +198,7 @@ class ServoDriver:
             speed=values[1],
             position=values[2],
             stamp_s=stamps,
-            age_s=time.monotonic() - stamps,
+            age_s=self._clock.now_s() - stamps,
             drive_states=states,
             fault_codes=codes,
             connected=connected,
@@ -226,11 +245,11 @@ class ServoDriver:
             self._switch_off()
 
     def _exchange_until_stopped(self) -> None:
-        due = time.monotonic()
+        due = self._clock.now_s()
         while True:
             with self._wake:
                 while not (self._stop or self._pending):
-                    left = due - time.monotonic()
+                    left = due - self._clock.now_s()
                     if left <= 0.0:
                         break
                     self._wake.wait(left)
@@ -238,11 +257,11 @@ class ServoDriver:
                     return
                 self._pending = False
             pause = self._exchange() / self.config.rate_hz
-            due = time.monotonic() + pause
+            due = self._clock.now_s() + pause
 
     def _exchange(self) -> float:
         """Exchange once with every unit; return after how many periods to do it again."""
-        began = time.monotonic()
+        began = self._clock.now_s()
         if not self._link.connected and not self._connect(began):
             return 1.0
         intent = self._intent(began)
@@ -259,10 +278,10 @@ class ServoDriver:
                 for unit in group:
                     silent = unit
                     self._take(self._guard(unit, partial(unit.read, self._link)) or {})
-                    self._heard[unit.unit] = time.monotonic()
+                    self._heard[unit.unit] = self._clock.now_s()
                     self._silent.discard(unit.unit)
             silent = None
-            self._counter.cycle.add(time.monotonic() - began)
+            self._counter.cycle.add(self._clock.now_s() - began)
         except NoAnswerError:
             # What the others get must not wait for the one that is silent: it comes last now.
             assert silent is not None
@@ -271,7 +290,7 @@ class ServoDriver:
             self._lose_link(str(error))
             return 1.0
         self._controls = list(intent.controls)
-        self._judge(time.monotonic(), intent, complete=silent is None)
+        self._judge(self._clock.now_s(), intent, complete=silent is None)
         if silent is not None:
             return 0.0
         # While commands come, they set the pace: none shall find the line busy.
@@ -298,13 +317,13 @@ class ServoDriver:
         except (LinkDownError, NoAnswerError, ValueError) as error:
             self._trouble(LINK, '', str(error))
         else:
-            now = time.monotonic()
+            now = self._clock.now_s()
             self._heard = dict.fromkeys(self._heard, now)
             self._silent.clear()
             self._controls = self._off
             return True
         self._link.close()
-        self._next_attempt = time.monotonic() + self.config.reconnect_s
+        self._next_attempt = self._clock.now_s() + self.config.reconnect_s
         return False
 
     def _lose_link(self, text: str) -> None:
@@ -313,7 +332,7 @@ class ServoDriver:
         for unit in self._units:
             unit.send(self._link, self._off, self._idle_torque(self._enabling))
         self._link.close()
-        self._next_attempt = time.monotonic() + self.config.reconnect_s
+        self._next_attempt = self._clock.now_s() + self.config.reconnect_s
         with self._wake:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
@@ -347,10 +366,10 @@ class ServoDriver:
     def _note_written(self, stamp: float | None) -> None:
         if stamp is not None and stamp != self._written_stamp:
             self._written_stamp = stamp
-            self._counter.command_latency.add(time.monotonic() - stamp)
+            self._counter.command_latency.add(self._clock.now_s() - stamp)
 
     def _take(self, readings: dict[int, AxisReading]) -> None:
-        now = time.monotonic()
+        now = self._clock.now_s()
         with self._wake:
             for i, reading in readings.items():
                 self._values[:, i] = reading.torque, reading.speed, reading.position
@@ -401,7 +420,7 @@ class ServoDriver:
 
     def _trouble(self, source: str, code: str, text: str) -> None:
         """Note a problem; all drives are switched off from here on."""
-        self._problems.report(source, code, text, time.monotonic())
+        self._problems.report(source, code, text, self._clock.now_s())
         with self._wake:
             if self._wanted:
                 self._disable()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
 
 Array = NDArray[np.float64]
@@ -132,14 +131,16 @@ class EmulatedDaqDevice:
         source: Callable[[], Array],
         sink: Callable[[Array, NDArray[np.bool_]], None],
         seed: int,
+        clock: Clock = MONOTONIC,
     ) -> None:
+        self._clock = clock
         self.faults = DaqFaults()
         self.inputs = list(config.input_channels)
         self.outputs = [output.channel for output in config.outputs]
         self.lines = [line.line for line in config.lines]
         self.output_V = np.zeros(len(self.outputs))
         self.line_levels = np.zeros(len(self.lines), dtype=bool)
-        self.changed = threading.Condition()
+        self.changed = clock.condition()
         self.tasks: dict[int, DaqTask] = {}
         self._source, self._sink = source, sink
         self._rng = np.random.default_rng(seed)
@@ -212,7 +213,7 @@ class EmulatedDaqDevice:
             if any(t.running and t.kind == task.kind for t in self.tasks.values() if t != task):
                 raise DaqmxError(RESOURCE_RESERVED)
             task.running, task.overrun = True, False
-            task.began_s, task.produced, task.read = time.monotonic(), 0, 0
+            task.began_s, task.produced, task.read = self._clock.now_s(), 0, 0
             task.buffer = np.zeros((len(task.channels), max(task.capacity, 1)))
             if task.kind == 'ai':
                 task.sources = np.array([self.inputs.index(c.physical) for c in task.channels])
@@ -234,7 +235,7 @@ class EmulatedDaqDevice:
             raise ValueError(
                 f'source gave shape {at_terminals.shape}, expected ({len(self.inputs)},)'
             )
-        now = time.monotonic()
+        now = self._clock.now_s()
         with self.changed:
             for i, channel in enumerate(self.inputs):
                 if channel in self.faults.stuck:
@@ -279,12 +280,12 @@ class EmulatedDaqDevice:
 
         """
         task = self.task(number)
-        end = time.monotonic() + timeout_s
+        end = self._clock.now_s() + timeout_s
         with self.changed:
             if not task.running:
                 raise DaqmxError(INVALID_TASK)
             while task.produced - task.read < count and not task.overrun:
-                left = end - time.monotonic()
+                left = end - self._clock.now_s()
                 if left <= 0.0:
                     raise DaqmxError(SAMPLES_NOT_YET_AVAILABLE)
                 self.changed.wait(left)

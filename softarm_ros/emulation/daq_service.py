@@ -17,6 +17,7 @@ from nidaqmx._stubs import nidaqmx_pb2 as messages
 from nidaqmx._stubs import nidaqmx_pb2_grpc as services
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.emulation.daq_device import (
     ERROR_TEXTS,
@@ -173,6 +174,11 @@ class EmulatedDaq:
                 return
 
 
+def service(device: EmulatedDaqDevice, faults: HostFaults, clock: Clock) -> Any:
+    """Return what answers the calls of a host, however they come."""
+    return _Service(device, faults, clock)
+
+
 def _bound(server: grpc.Server, port: int) -> int:
     """Return the port the server listens on; one that was just left may still be taken."""
     give_up_s = time.monotonic() + _BIND_S
@@ -192,9 +198,8 @@ def _answered(call: Call) -> Call:
     def answer(self: _Service, request: Any, context: Any) -> Any:
         faults = self.faults
         while faults.hang and context.is_active():
-            time.sleep(0.005)
-        if faults.delay_s > 0.0:
-            time.sleep(faults.delay_s)
+            self.clock.sleep(0.005)
+        self.clock.sleep(faults.delay_s)
         try:
             if faults.fail_next is not None and faults.fail_next[0] == call.__name__:
                 code, faults.fail_next = faults.fail_next[1], None
@@ -217,9 +222,12 @@ def _attribute(known: Mapping[int, Any], request: Any, context: Any) -> Any:
 class _Service(services.NiDAQmxServicer):
     """The calls that a driver of analogue inputs, analogue outputs and lines makes."""
 
-    def __init__(self, device: EmulatedDaqDevice, faults: HostFaults) -> None:
+    def __init__(
+        self, device: EmulatedDaqDevice, faults: HostFaults, clock: Clock = MONOTONIC
+    ) -> None:
         self._device = device
         self.faults = faults
+        self.clock = clock
 
     # -- sessions and attributes
 

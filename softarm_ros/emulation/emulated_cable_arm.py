@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.messages import MOTORS
 from softarm_ros.drivers.stepper_config import MotorConfig
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
@@ -39,6 +39,9 @@ class EmulatedCableArm:
         Which motor turns which actuator, and which way; in the order of the actuators.
     emulator
         auto: the board's own binary where its compiler and emulator are installed.
+    clock, board
+        Whose time goes by, and a board in this time; the computer's and one in `emulator` unless
+        given.
 
     """
 
@@ -48,12 +51,15 @@ class EmulatedCableArm:
         step_m: float,
         motors: Sequence[MotorConfig],
         emulator: Emulator = 'auto',
+        clock: Clock = MONOTONIC,
+        board: FirmwareBoard | None = None,
     ) -> None:
         self.plant: Plant = plant
         self._arm = plant
         self._step_m = np.array([-step_m if motor.reversed else step_m for motor in motors])
         self._motors = [motor.motor for motor in motors]
-        self._board = FirmwareBoard('steppers', emulator)
+        self._board = board or FirmwareBoard('steppers', emulator)
+        self._clock = clock
         self._shafts = np.zeros(MOTORS)
         self._wall = WallTimes()
         self._faults: list[str] = []
@@ -70,7 +76,7 @@ class EmulatedCableArm:
     def advance(self, duration_s: float) -> None:
         """Turn the motors as the shafts have turned until the end of this duration."""
         self._board.poll()
-        end_s = self._wall.of(self.plant.time_s + duration_s, time.monotonic())
+        end_s = self._wall.of(self.plant.time_s + duration_s, self._clock.now_s())
         changes = self._board.shafts
         while changes and changes[0][0] <= end_s:
             self._shafts = np.array(changes.popleft()[1], dtype=float)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.valve_config import ValveBoardConfig
 from softarm_ros.emulation.firmware_board import LINE_HELP, FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
@@ -36,15 +36,23 @@ class EmulatedMuscleArm:
         Which outputs are whose.
     emulator
         See `FirmwareBoard`.
+    clock, board
+        As of `EmulatedCableArm`.
 
     """
 
     def __init__(
-        self, plant: MuscleArmPlant, config: ValveBoardConfig, emulator: Emulator = 'auto'
+        self,
+        plant: MuscleArmPlant,
+        config: ValveBoardConfig,
+        emulator: Emulator = 'auto',
+        clock: Clock = MONOTONIC,
+        board: FirmwareBoard | None = None,
     ) -> None:
         self.plant: Plant = plant
         self._arm = plant
-        self._board = FirmwareBoard('valves', emulator)
+        self._board = board or FirmwareBoard('valves', emulator)
+        self._wall = clock
         self._inflate = 2 * np.array(config.pairs)
         self._time_s = plant.time_s
         self._clock = _Clock()
@@ -66,7 +74,7 @@ class EmulatedMuscleArm:
     def advance(self, duration_s: float) -> None:
         """Let the outputs of the board up to now act on the arm; raises as `EmulatedArm` says."""
         self._time_s += duration_s
-        self._clock.tick(self._time_s, time.monotonic())
+        self._clock.tick(self._time_s, self._wall.now_s())
         self._board.poll()
         while self._board.outputs:
             stamp_s, mask = self._board.outputs.popleft()

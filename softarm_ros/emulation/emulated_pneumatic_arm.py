@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
@@ -25,6 +26,9 @@ from softarm_ros.plant.pneumatic.terminals import (
     monitor_volts,
     regulator_signal_Pa,
 )
+
+if TYPE_CHECKING:
+    from softarm_ros.emulation.daq_service import EmulatedDaq
 
 Array = NDArray[np.float64]
 _EARLY = 1e-6  # of a step: rounding of sums of durations
@@ -48,6 +52,10 @@ class EmulatedPneumaticArm:
         Of the actuators, in the order of the plant's chambers.
     seed
         Of the noise of the card.
+    clock
+        On which the card samples.
+    make_daq
+        Makes another host than `EmulatedDaq`.
 
     """
 
@@ -58,6 +66,8 @@ class EmulatedPneumaticArm:
         gripper: GripperDriveConfig | None,
         names: Sequence[str],
         seed: int,
+        clock: Clock = MONOTONIC,
+        make_daq: Callable[..., EmulatedDaq] | None = None,
     ) -> None:
         try:
             import_library('grpc', 'nidaqmx._stubs.nidaqmx_pb2')
@@ -65,6 +75,7 @@ class EmulatedPneumaticArm:
             raise EmulationError(f'the DAQ cannot be emulated: {error}') from error
         from softarm_ros.emulation.daq_service import EmulatedDaq
 
+        self._clock = clock
         self.plant: Plant = plant
         self._arm = plant
         self._config = daq
@@ -89,7 +100,7 @@ class EmulatedPneumaticArm:
         self._gaps = LatencyRecord()
         self._written = 0
         self._elapsed_s = 0.0
-        self._daq = EmulatedDaq(daq, self._source, self._sink, seed=seed)
+        self._daq = (make_daq or EmulatedDaq)(daq, self._source, self._sink, seed=seed)
 
     @property
     def time_s(self) -> float:
@@ -182,7 +193,7 @@ class EmulatedPneumaticArm:
     # -- called by the DAQ's threads
 
     def _source(self) -> Array:
-        now = time.monotonic()
+        now = self._clock.now_s()
         if now > self._asked_s:
             self._gaps.add(now - self._asked_s)
         self._asked_s = now

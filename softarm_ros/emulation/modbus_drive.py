@@ -1,4 +1,4 @@
-"""Emulated servo drives: a Modbus TCP server with a mechanical load behind each axis."""
+"""Emulated servo drives behind a Modbus TCP server."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,40 +17,14 @@ from pymodbus.server import ModbusTcpServer
 from pymodbus.server.requesthandler import ServerRequestHandler
 from pymodbus.simulator import DataType, SimData, SimDevice
 
-from softarm_ros.drivers.modbus_registers import Register
 from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
-from softarm_ros.emulation.cia402_drive import EXCESS_SPEED_FAULT, EmulatedDrive
+from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 
 Array = NDArray[np.float64]
 _WRITE_FUNCTIONS = (6, 16, 22, 23)
 _START_S = 5.0
 _LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
 _SILENT = logging.NullHandler()
-
-
-class DriveLoad(Protocol):
-    """What the motors turn; arrays (n,) in the order and sense of the rig's axes."""
-
-    def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
-        """Advance by dt under these torques; return positions [rad] and speeds [rad/s]."""
-
-
-class Flywheels:
-    """Independent inertias with viscous friction, integrated exactly over each step."""
-
-    def __init__(self, n: int, inertia_kg_m2: float = 2e-3, damping_N_m_s: float = 0.02) -> None:
-        self._inertia, self._damping = inertia_kg_m2, damping_N_m_s
-        self._position, self._speed = np.zeros(n), np.zeros(n)
-
-    def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
-        """Advance; see `DriveLoad`."""
-        rate = self._damping / self._inertia
-        final = torque_N_m / self._damping
-        decay = np.exp(-rate * dt_s)
-        lag = self._speed - final
-        self._position = self._position + final * dt_s + lag * (1.0 - decay) / rate
-        self._speed = final + lag * decay
-        return self._position.copy(), self._speed.copy()
 
 
 @dataclass
@@ -78,9 +51,9 @@ class LinkFaults:
     refuse: ExcCodes | None = None
 
 
-class EmulatedDrives:
+class EmulatedDrives(DriveBank):
     """
-    Drives as a rig file describes them, on a port of the loopback interface.
+    Drives on a port of the loopback interface.
 
     One thread answers requests and lets the load turn in real time. Values of the shafts can be
     read at any time; `kill` and `revive` end and restart the server, the shafts turn on.
@@ -95,17 +68,10 @@ class EmulatedDrives:
         watchdog_s: float = 0.1,
         brake_close_s: float = 0.0,
     ) -> None:
-        self.config = config
+        super().__init__(config, load, watchdog_s=watchdog_s, brake_close_s=brake_close_s)
         self.faults = LinkFaults()
         self.errors: list[str] = []
-        self._load: DriveLoad = load if load is not None else Flywheels(len(config.axes))
         self._period_s = period_s
-        self._drives = [
-            EmulatedDrive(axis.torque_limit_N_m, watchdog_s, brake_close_s) for axis in config.axes
-        ]
-        self._signs = np.array([-1.0 if axis.reversed else 1.0 for axis in config.axes])
-        self._lock = threading.Lock()
-        self._torque_writes: list[tuple[float, int, float]] = []
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: _Server | None = None
@@ -149,54 +115,6 @@ class EmulatedDrives:
         """Listen again on the same port, if killed."""
         if self._server is None:
             self._call(self._serve())
-
-    # -- what a test or a plant looks at and does
-
-    @property
-    def torque(self) -> Array:
-        """Torques at the shafts (n,) [N m], in the sense of the rig's axes."""
-        with self._lock:
-            return self._signs * [drive.torque for drive in self._drives] + 0.0
-
-    @property
-    def brakes_lifted(self) -> NDArray[np.bool_]:
-        """Which holding brakes (n,) have current."""
-        with self._lock:
-            return np.array([drive.brake_lifted for drive in self._drives])
-
-    @property
-    def position(self) -> Array:
-        """Positions (n,) [rad], in the sense of the rig's axes."""
-        with self._lock:
-            return self._signs * [drive.position for drive in self._drives]
-
-    @property
-    def speed(self) -> Array:
-        """Speeds (n,) [rad/s], in the sense of the rig's axes."""
-        with self._lock:
-            return self._signs * [drive.speed for drive in self._drives]
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """State of each drive."""
-        with self._lock:
-            return tuple(drive.state for drive in self._drives)
-
-    def fail(self, axis: int, code: int, persists: bool = False) -> None:
-        """Put a drive into a fault with this code; see `EmulatedDrive.fail`."""
-        with self._lock:
-            self._drives[axis].fail(code, persists)
-
-    def heal(self, axis: int) -> None:
-        """Remove the cause of a fault that persists."""
-        with self._lock:
-            self._drives[axis].heal()
-
-    def torque_writes(self) -> list[tuple[float, int, float]]:
-        """Return and forget the torques written: monotonic time [s], axis, N m (rig's sense)."""
-        with self._lock:
-            written, self._torque_writes = self._torque_writes, []
-        return written
 
     # -- the thread
 
@@ -254,25 +172,11 @@ class EmulatedDrives:
             await asyncio.sleep(self._period_s)
             now = time.monotonic()
             try:
-                self._advance(min(now - last, _LONGEST_S))
+                self.advance(min(now - last, _LONGEST_S))
             except Exception as error:  # a broken load must not look like a broken link
                 self.errors.append(f'load: {error!r}')
                 raise
             last = now
-
-    def _advance(self, dt_s: float) -> None:
-        with self._lock:
-            torque = self._signs * [drive.torque for drive in self._drives]
-        position, speed = self._load.step(torque, dt_s)
-        with self._lock:
-            for i, drive in enumerate(self._drives):
-                drive.position = float(self._signs[i] * position[i])
-                drive.speed = float(self._signs[i] * speed[i])
-                drive.advance(dt_s)
-                # A drive trips a little later than the master should have.
-                limit = 1.2 * self.config.axes[i].speed_limit_rad_s
-                if drive.state == 'enabled' and abs(drive.speed) > limit:
-                    drive.fail(EXCESS_SPEED_FAULT)
 
     # -- registers
 
@@ -313,53 +217,13 @@ class EmulatedDrives:
             table = 'input' if function == 4 else 'holding'
             if values is not None:
                 memory[address - first : address - first + len(values)] = map(int, values)
-                self._after_write(unit, first, memory, range(address, address + len(values)))
+                self.written(unit, first, memory, range(address, address + len(values)))
             else:
-                self._before_read(unit, table, first, memory)
+                self.show(unit, table, first, memory)
         except Exception as error:
             self.errors.append(f'registers: {error!r}')
             return ExcCodes.DEVICE_FAILURE
         return None
-
-    def _after_write(self, unit: int, first: int, memory: list[int], written: range) -> None:
-        registers = self.config.registers
-        now = time.monotonic()
-        with self._lock:
-            for i, axis in enumerate(self.config.axes):
-                if axis.unit != unit:
-                    continue
-                torque, control = registers.torque_command, registers.control_word
-                if axis.base + torque.address in written:
-                    value = torque.decode(_words(axis, torque, first, memory))
-                    self._drives[i].write_torque(value)
-                    self._torque_writes.append((now, i, float(self._signs[i] * value)))
-                    del self._torque_writes[:-100_000]
-                if axis.base + control.address in written:
-                    word = int(control.decode_raw(_words(axis, control, first, memory)))
-                    self._drives[i].write_control(word & 0xFFFF)
-
-    def _before_read(self, unit: int, table: str, first: int, memory: list[int]) -> None:
-        registers = self.config.registers
-        with self._lock:
-            for axis, drive in zip(self.config.axes, self._drives):
-                if axis.unit != unit:
-                    continue
-                shown: Sequence[tuple[Register, list[int]]] = (
-                    (registers.torque, registers.torque.encode(drive.torque)),
-                    (registers.speed, registers.speed.encode(drive.speed)),
-                    (registers.position, registers.position.encode(drive.position)),
-                    (registers.status_word, registers.status_word.encode_raw(drive.status_word)),
-                    (registers.fault_code, registers.fault_code.encode_raw(drive.fault_code)),
-                )
-                for register, words in shown:
-                    if register.table == table:
-                        at = axis.base + register.address - first
-                        memory[at : at + register.words] = words
-
-
-def _words(axis: ServoAxis, register: Register, first: int, memory: list[int]) -> list[int]:
-    at = axis.base + register.address - first
-    return memory[at : at + register.words]
 
 
 def _cells(addresses: set[int]) -> list[SimData]:

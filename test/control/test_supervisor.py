@@ -298,12 +298,20 @@ def test_gate_closes_when_the_cable_is_out(gate):
     assert 'supervisor silent for 160 ms (limit 150 ms)' in reason
 
 
-@pytest.mark.parametrize('bad', [[0.1, 0.0], [np.nan, 0.0], [0.0], [0.0, 0.0, 0.0]])
-def test_gate_refuses_bad_commands_and_forgets_the_last_good_one(gate, bad):
+@pytest.mark.parametrize(
+    ('bad', 'said'),
+    [
+        ([0.1, 0.0], 'a = 0.1 m outside [-0.01, 0.03] m'),
+        ([np.nan, 0.0], 'a = nan: expected a finite number of m'),
+        ([0.0], 'command has shape (1,); expected (2,) for a, b'),
+        ([0.0, 0.0, 0.0], 'command has shape (3,); expected (2,) for a, b'),
+    ],
+)
+def test_gate_refuses_bad_commands_and_forgets_the_last_good_one(gate, bad, said):
     gate.on_permit(0.0, True)
     gate.on_command(0.0, [0.01, 0.02])
     refusal = gate.on_command(0.01, bad)
-    assert refusal is not None
+    assert refusal == f'command refused: {said}'
     assert gate.target(0.02) == (None, refusal)
 
 

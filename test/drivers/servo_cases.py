@@ -1,6 +1,4 @@
-"""Register maps and waiting, shared by the tests of servo driver and emulated drives."""
-
-import time
+"""Register maps shared by the tests of servo driver and emulated drives."""
 
 from softarm_ros.drivers.servo_config import ServoConfig
 
@@ -21,7 +19,7 @@ def servo_config(port=502, axes=6, per_axis_unit=False, **changes):
         'host': '127.0.0.1',
         'port': port,
         'registers': REGISTERS,
-        'command_timeout_s': 0.15,  # longer than the default: machines that run tests are busy
+        'command_timeout_s': 0.15,
         'axes': [
             {
                 'name': f'axis_{i + 1}',
@@ -35,13 +33,3 @@ def servo_config(port=502, axes=6, per_axis_unit=False, **changes):
         ],
     }
     return ServoConfig.model_validate(fields | changes)
-
-
-def wait_until(condition, within_s, what):
-    """Return how long it took [s]; fails if it takes longer."""
-    began = time.monotonic()
-    while not condition():
-        elapsed = time.monotonic() - began
-        assert elapsed < within_s, f'{what}: not within {within_s} s'
-        time.sleep(0.001)
-    return time.monotonic() - began

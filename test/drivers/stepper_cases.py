@@ -2,12 +2,14 @@
 
 import contextlib
 import threading
-import time
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock, WallClock
+from memory_board import MemoryBoard
 
 from softarm_ros.drivers.cable_steppers import CableSteppers
+from softarm_ros.drivers.serial_port import SerialPort
 from softarm_ros.drivers.stepper_config import CableLimits, SteppersConfig
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.firmware_board import FirmwareBoard
@@ -32,26 +34,16 @@ def limits(count=MOTORS, speed=0.02):
     return CableLimits(-0.045 * one, 0.055 * one, speed * one, 0.1 * one)
 
 
-def until(condition, timeout=10.0, what=lambda: ''):
-    """Wait for a condition."""
-    end = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.001)
-
-
 class Rig:
     """A driver, the board at the other end of its line, and what its shafts did."""
 
-    def __init__(self, folder, emulator, **fields):
-        self.port = folder / 'steppers'
-        self.board = FirmwareBoard('steppers', emulator)
-        self.board.start(self.port)
-        self.driver = CableSteppers(config(self.port, **fields), limits())
+    def __init__(self, board, clock, open_port, port='memory', **fields):
+        self.clock, self.board = clock, board
+        self.driver = CableSteppers(config(port, **fields), limits(), clock, open_port)
         self.turned_at = -np.inf  # last time that a shaft moved
-        self._stop = threading.Event()
+        self._stop = clock.event()
         self._orders = threading.Lock()
-        self._watch = threading.Thread(target=self._look, daemon=True)
+        self._watch = clock.task(self._look, 'watch')
         self._watch.start()
 
     def _look(self):
@@ -63,22 +55,30 @@ class Rig:
                     stamp, now = self.board.shafts.popleft()
                     if now != shafts:
                         self.turned_at, shafts = stamp, now
-            time.sleep(0.001)
+            self.clock.sleep(0.001)
 
     def inject(self, fault):
-        with self._orders:
-            self.board.inject(fault)
-        return time.monotonic()
+        self.board.inject(fault)
+        return self.clock.now_s()
 
     def bench(self):
+        if isinstance(self.board, MemoryBoard):
+            return self.board.wait_for_status()
         with self._orders:
             return self.board.wait_for_status()
 
+    def until(self, condition, timeout=10.0):
+        """Wait for a condition; fail with what the driver says."""
+        try:
+            return self.clock.until(condition, timeout)
+        except AssertionError as error:
+            raise AssertionError(f'{self.driver.not_ready()}; {self.driver.values()}') from error
+
     def ready(self, timeout=10.0):
-        until(lambda: not self.driver.not_ready(), timeout, self.driver.not_ready)
+        self.until(lambda: not self.driver.not_ready(), timeout)
 
     def says(self, text, timeout=10.0):
-        until(lambda: text in self.driver.not_ready(), timeout, self.driver.not_ready)
+        self.until(lambda: text in self.driver.not_ready(), timeout)
 
     def home(self):
         """Connect and home."""
@@ -89,12 +89,12 @@ class Rig:
 
     def drive(self, command, duration):
         """Follow `command(t)` for a time; return the refusal, if any."""
-        begin = time.monotonic()
-        while (t := time.monotonic() - begin) < duration:
+        begin = self.clock.now_s()
+        while (t := self.clock.now_s() - begin) < duration:
             refusal = self.driver.follow(command(t))
             if refusal:
                 return refusal
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
         return None
 
     def arrive(self, contraction, timeout=10.0):
@@ -104,30 +104,41 @@ class Rig:
         def there():
             refusal = self.driver.follow(target)
             assert refusal is None, refusal
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
             reading = self.driver.reading()
             return np.all(np.abs(reading.position - target) <= 0.51 * STEP_M)
 
-        until(there, timeout, self.driver.values)
+        self.until(there, timeout)
 
     def close(self):
         self.driver.close()
         self._stop.set()
         self._watch.join()
         self.board.close()
+        assert not self.clock.failures
+
+
+def rig_in_memory(elf=None, **fields):
+    """Return a driver at the firmware's core, or its AVR binary, in simulated time."""
+    clock = ManualClock()
+    board = MemoryBoard('steppers', clock, elf=elf)
+    board.start()
+    return Rig(board, clock, board.open_port, **fields)
 
 
 @contextlib.contextmanager
 def rig_at(folder, emulator, **fields):
-    """Run a driver at an emulated board; skip where that cannot be built."""
+    """Run a driver at a board in an emulator, behind a port; skip where that cannot be built."""
     try:
         built('steppers', emulator)
     except FirmwareBuildError as error:
         pytest.skip(str(error))
     try:
-        rig = Rig(folder, emulator, **fields)
+        board = FirmwareBoard('steppers', emulator)
+        board.start(folder / 'steppers')
     except EmulationError as error:
         pytest.fail(str(error))
+    rig = Rig(board, WallClock(), SerialPort, folder / 'steppers', **fields)
     try:
         yield rig
     finally:

@@ -1,10 +1,10 @@
-"""The stepper driver against boards: the AVR binary in simavr, and the core compiled here."""
-
-import time
+"""The stepper driver against boards, in simulated time: AVR binary, and core compiled here."""
 
 import numpy as np
 import pytest
-from stepper_cases import MOTORS, STEP_M, config, limits, rig_at, until
+from manual_clock import ManualClock, wait_until
+from memory_board import MemoryBoard, avr_binary
+from stepper_cases import MOTORS, STEP_M, config, limits, rig_in_memory
 
 from softarm_ros.drivers.cable_steppers import CableSteppers
 from softarm_ros.drivers.problems import DriverError
@@ -14,20 +14,11 @@ ONE = np.ones(MOTORS)
 FAR = 0.05 * ONE
 
 
-# These tests give their commands from a thread that a busy machine may keep waiting.
-PATIENT = {'command_timeout_s': 1.0, 'link_timeout_s': 0.25}
-
-
-@pytest.fixture(params=['native', 'simavr'])
-def rig(request, tmp_path):
-    with rig_at(tmp_path, request.param, **PATIENT) as running:
-        yield running
-
-
-@pytest.fixture
-def native(tmp_path):
-    with rig_at(tmp_path, 'native', **PATIENT) as running:
-        yield running
+@pytest.fixture(params=['native', 'avr'])
+def rig(request):
+    running = rig_in_memory(None if request.param == 'native' else avr_binary())
+    yield running
+    running.close()
 
 
 def counted(rig):
@@ -43,7 +34,7 @@ def test_nothing_moves_before_it_is_homed_and_told(rig):
     assert 'not homed' in rig.driver.follow(FAR)
     rig.driver.home()
     rig.ready()
-    time.sleep(0.1)
+    rig.clock.sleep(0.1)
     assert rig.bench()['moved'] == (0,) * MOTORS
     assert rig.driver.values()['state'] == 'IDLE'
 
@@ -58,7 +49,7 @@ def test_steps_commanded_are_steps_executed(rig):
     assert rig.drive(wave, 1.5) is None
     rig.arrive(0.00731)
     target = [round(0.00731 / step) for step in np.where(phases == 2, -STEP_M, STEP_M)]
-    until(lambda: np.all(rig.driver.reading().velocity == 0.0))
+    rig.until(lambda: np.all(rig.driver.reading().velocity == 0.0))
     driver, coils = counted(rig)
     assert driver == coils == target
     assert rig.bench()['jumps'] == (0,) * MOTORS
@@ -70,10 +61,10 @@ def test_steps_commanded_are_steps_executed(rig):
 def test_hold_brakes_and_the_next_target_goes_on(rig):
     rig.home()
     assert rig.drive(lambda _: FAR, 0.6) is None
-    held = time.monotonic()
+    held = rig.clock.now_s()
     for _ in range(60):
         rig.driver.hold()
-        time.sleep(0.005)
+        rig.clock.sleep(0.005)
     assert rig.turned_at - held < 0.1  # a cycle, a frame, 40 ms of braking
     assert not rig.driver.problems()
     assert rig.driver.values()['state'] == 'IDLE'
@@ -91,7 +82,7 @@ def test_unplugged_in_mid_motion(rig):
     assert 'link: lost' in refusal
     (problem,) = rig.driver.problems()
     assert problem.since_s - pulled < 0.3
-    time.sleep(0.35)
+    rig.clock.sleep(0.35)
     stood = rig.turned_at - pulled
     print(f'reported after {1e3 * (problem.since_s - pulled):.0f} ms, stood {1e3 * stood:.0f} ms')
     assert stood < 0.25
@@ -102,12 +93,12 @@ def test_unplugged_in_mid_motion(rig):
     assert 'link: lost' in rig.driver.follow(FAR)
     with pytest.raises(DriverError, match='reset it first'):
         rig.driver.home()
-    time.sleep(0.3)
+    rig.clock.sleep(0.3)
     assert rig.bench()['shafts'] == stopped
 
     rig.driver.reset()
     rig.ready()  # what was counted is still known: no homing
-    time.sleep(0.1)
+    rig.clock.sleep(0.1)
     assert rig.bench()['shafts'] == stopped
     assert counted(rig)[0] == list(stopped)
     rig.arrive(0.0)
@@ -118,14 +109,14 @@ def test_a_restarted_board_is_not_homed(rig):
     rig.home()
     rig.arrive(0.004)
     began = rig.inject('reset')
-    until(lambda: 'reset 2' in rig.driver.not_ready(), what=rig.driver.not_ready)
+    rig.until(lambda: 'reset 2' in rig.driver.not_ready())
     first = min(problem.since_s for problem in rig.driver.problems())
     assert first - began < 0.3
     shafts = rig.bench()['shafts']
     rig.driver.reset()
     rig.says('not homed')
     assert 'not homed' in rig.driver.follow(FAR)
-    time.sleep(0.2)
+    rig.clock.sleep(0.2)
     assert rig.bench()['shafts'] == shafts
     rig.driver.home()
     rig.ready()
@@ -165,46 +156,43 @@ def test_a_bad_line_costs_frames_and_the_arm_still_follows(rig):
         values = rig.driver.values()
         return int(values['board_frames_lost']) > 0 and int(values['board_frames_corrupt']) > 0
 
-    until(board_has_told, what=rig.driver.values)
+    rig.until(board_has_told)
     values = rig.driver.values()
     assert int(values['states_lost']) > 0
     assert int(values['frames_corrupt']) > 0
     assert not rig.driver.problems()
 
 
-def test_a_slow_line_delays_and_loses_nothing(native):
-    rig = native
+def test_a_slow_line_delays_and_loses_nothing(rig):
     rig.inject('delay 40')  # Bluetooth
     rig.home()
     rig.arrive(0.003)
     values = rig.driver.values()
     assert 80.0 <= float(values['round_trip_ms'].split()[0]) < 130.0
     rig.driver.hold()  # an ARM is never left behind, however late its state comes
-    until(lambda: rig.driver.values()['state'] == 'IDLE')
+    rig.until(lambda: rig.driver.values()['state'] == 'IDLE')
     rig.driver.follow(0.0 * ONE)
-    time.sleep(0.02)
+    rig.clock.sleep(0.02)
     rig.driver.hold()
-    time.sleep(0.5)
+    rig.clock.sleep(0.5)
     assert rig.driver.values()['state'] == 'IDLE'
     assert not rig.driver.problems()
 
 
-def test_commands_that_stop_coming_stop_the_motors(tmp_path):
-    with rig_at(tmp_path, 'native') as rig:
-        rig.home()
-        assert rig.drive(lambda _: FAR, 0.4) is None
-        last = time.monotonic()
-        rig.says('command: stale')
-        time.sleep(0.2)
-        assert rig.turned_at - last < 0.25
-        assert 'stale' in rig.driver.follow(FAR)
-        rig.driver.reset()
-        rig.ready()
+def test_commands_that_stop_coming_stop_the_motors(rig):
+    rig.home()
+    assert rig.drive(lambda _: FAR, 0.4) is None
+    last = rig.clock.now_s()
+    rig.says('command: stale')
+    rig.clock.sleep(0.2)
+    assert rig.turned_at - last < 0.25
+    assert 'stale' in rig.driver.follow(FAR)
+    rig.driver.reset()
+    rig.ready()
 
 
-def test_a_new_driver_knows_what_the_board_has_counted(native):
+def test_a_new_driver_knows_what_the_board_has_counted(rig):
     """A driver ends in mid-motion without a word; the one after it needs no homing, no reset."""
-    rig = native
     rig.home()
     rig.arrive(0.004)
     rig.driver.follow(FAR)
@@ -212,41 +200,41 @@ def test_a_new_driver_knows_what_the_board_has_counted(native):
     rig.driver.close()
     rig.driver.close()
     assert 'closed' in rig.driver.not_ready()
-    time.sleep(0.3)  # the board stops by itself
+    rig.clock.sleep(0.3)  # the board stops by itself
     rig.inject('plug')
-    again = CableSteppers(rig.driver.config, limits())
+    again = CableSteppers(rig.driver.config, limits(), rig.clock, rig.board.open_port)
     again.start()
-    until(lambda: not again.not_ready(), what=again.not_ready)
+    rig.until(lambda: not again.not_ready())
     assert not again.problems()
     made = rig.bench()['moved']
     steps = np.array([motor.step_m for motor in again.config.motors])
     assert tuple(np.rint(again.reading().position / np.abs(steps)).astype(int)) == made
     assert made[0] >= round(0.004 / STEP_M)
-    time.sleep(0.2)
+    rig.clock.sleep(0.2)
     assert rig.bench()['moved'] == made
     again.close()
 
 
-def test_another_board_is_refused_by_name(tmp_path):
-    from softarm_ros.emulation.firmware_board import FirmwareBoard
-
-    board = FirmwareBoard('valves', 'native')
-    board.start(tmp_path / 'valves')
-    driver = CableSteppers(config(tmp_path / 'valves'), limits())
+def test_another_board_is_refused_by_name():
+    clock = ManualClock()
+    board = MemoryBoard('valves', clock)
+    board.start()
+    driver = CableSteppers(config(), limits(), clock, board.open_port)
     driver.start()
     expected = 'a board of valves is there, expected steppers'
-    until(lambda: expected in driver.not_ready(), what=driver.not_ready)
+    clock.until(lambda: expected in driver.not_ready(), 10.0, expected)
     with pytest.raises(DriverError, match=expected):
         driver.home()
     driver.close()
     board.close()
+    assert clock.failures == []
 
 
 def test_a_port_that_is_not_there_is_named(tmp_path):
     driver = CableSteppers(config(tmp_path / 'missing'), limits())
     assert driver.not_ready() == 'steppers: not started'
     driver.start()
-    until(lambda: 'missing' in driver.not_ready(), what=driver.not_ready)
+    wait_until(lambda: 'missing' in driver.not_ready(), 20.0, 'report')
     assert driver.reading() is None
     assert not driver.problems()
     driver.reset()

@@ -1,22 +1,17 @@
-"""The DAQ driver against the emulated host: the real nidaqmx package, over loopback."""
-
-import os
-import subprocess
-import sys
-import time
-from pathlib import Path
+"""The DAQ driver and the real nidaqmx package against the emulated host, in simulated time."""
 
 import numpy as np
 import pytest
 from daq_cases import CALIBRATION, daq_config
-from servo_cases import wait_until
+from manual_clock import ManualClock
 
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
+from daq_memory import MemoryDaq
+
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.problems import DriverError
-from softarm_ros.emulation.daq_service import EmulatedDaq
 
 REPORT_S = 0.3  # from a fault to the driver's report of it
 PRESSURES = np.array([1e4, 2e4, 3e4, 4e4, 5e4, 6e4])
@@ -26,10 +21,11 @@ class Rig:
     """An emulated DAQ and a driver, with commands streaming where asked for."""
 
     def __init__(self, **changes):
-        config = daq_config(**changes)
-        self.daq = EmulatedDaq(config).start()
+        config = daq_config(port=1, **changes)
+        self.clock = ManualClock()
+        self.daq = MemoryDaq(config, self.clock).start()
         self.daq.volts[6:] = 0.0
-        self.driver = DaqDriver(config.model_copy(update={'host': daq_config(self.daq.port).host}))
+        self.driver = DaqDriver(config, self.clock, self.daq.channel)
         self.driver.start()
 
     def up(self):
@@ -37,28 +33,26 @@ class Rig:
             state = self.driver.state()
             return state.reading and state.writing
 
-        wait_until(ready, 5.0, 'connection')
+        self.clock.until(ready, 5.0, 'connection')
 
     def move(self, seconds=0.2):
         self.up()
-        self.driver.reset()  # a busy machine may have been late in starting
         self.driver.enable()
         self.stream(seconds)
         assert np.allclose(self.daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
 
     def stream(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        end = self.clock.now_s() + seconds
+        while self.clock.now_s() < end:
             self.driver.set_outputs(PRESSURES)
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
 
     def time_to(self, condition):
-        began = time.monotonic()
-        while not condition():
+        def streamed():
             self.driver.set_outputs(PRESSURES)
-            assert time.monotonic() - began < 3.0
-            time.sleep(0.002)
-        return time.monotonic() - began
+            return condition()
+
+        return self.clock.until(streamed, 3.0)
 
     def reported(self, source, code):
         def seen():
@@ -73,7 +67,7 @@ class Rig:
     def close(self):
         self.driver.close()
         self.daq.close()
-        assert self.daq.errors == []
+        assert self.clock.failures == []
 
 
 @pytest.fixture
@@ -103,7 +97,7 @@ def test_no_sample_is_lost_and_stamps_are_those_of_the_sample_clock(rig):
     rig.driver.take_blocks()
     blocks = []
     for _ in range(10):
-        time.sleep(0.1)
+        rig.clock.sleep(0.1)
         blocks += rig.driver.take_blocks()
     stamps = np.concatenate([block.stamps_s for block in blocks])
     steps = np.diff(stamps)
@@ -123,7 +117,7 @@ def test_outputs_are_safe_before_enabling_and_after_disabling(rig):
     assert rig.safe()
     rig.move()
     rig.driver.disable()
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert rig.driver.state().problems == ()
     rig.move()
 
@@ -131,9 +125,9 @@ def test_outputs_are_safe_before_enabling_and_after_disabling(rig):
 def test_a_command_from_before_enabling_is_not_followed(rig):
     rig.move()
     rig.driver.disable()
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     rig.driver.enable()
-    time.sleep(0.25)
+    rig.clock.sleep(0.25)
     assert rig.safe()
     assert rig.driver.state().problems == ()  # none yet, hence none stale
 
@@ -162,7 +156,7 @@ def test_names_that_do_not_exist_are_refused():
 
 def test_stale_commands_make_the_outputs_safe(rig):
     rig.move()
-    assert wait_until(rig.safe, REPORT_S, 'safe outputs') < REPORT_S
+    assert rig.clock.until(rig.safe, REPORT_S, 'safe outputs') < REPORT_S
     assert str(rig.driver.state().problems[0]) == 'command: stale no command for 150 ms'
     with pytest.raises(DriverError, match='command: stale'):
         rig.driver.enable()
@@ -174,7 +168,7 @@ def test_overrun(rig):
     rig.move()
     rig.daq.device.overrun()
     assert rig.reported('inputs', '-200279') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert 'not able to keep up' in rig.driver.state().problems[0].text
     rig.up()  # reading goes on by itself, moving does not
     rig.stream(0.2)
@@ -191,7 +185,7 @@ def test_a_buffer_that_is_not_read_overruns_by_itself():
         rig.daq.host_faults.delay_s = 0.17  # longer than the buffer lasts
         assert rig.reported('inputs', '-200279') < 2.0
         rig.daq.host_faults.delay_s = 0.0
-        wait_until(rig.safe, 2.0, 'safe outputs')
+        rig.clock.until(rig.safe, 2.0, 'safe outputs')
     finally:
         rig.close()
 
@@ -201,8 +195,8 @@ def test_a_reader_that_fell_behind_catches_up(rig):
     rig.driver.reset()
     rig.driver.take_blocks()
     rig.daq.host_faults.delay_s = 0.06  # of a call for ten samples, while sixty are taken
-    time.sleep(1.0)
-    ages = [rig.driver.state().age_s for _ in range(20) if time.sleep(0.02) is None]
+    rig.clock.sleep(1.0)
+    ages = [rig.driver.state().age_s for _ in range(20) if rig.clock.sleep(0.02) is None]
     assert np.median(ages) < 0.2
     stamps = np.concatenate([block.stamps_s for block in rig.driver.take_blocks()])
     assert stamps.size > 1000
@@ -216,12 +210,12 @@ def test_open_circuit(rig):
     rig.move()
     rig.daq.faults.open_V['Dev1/ai2'] = -0.02
     assert rig.reported('pressure_3', 'open') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert 'open circuit: -0.0' in rig.driver.state().problems[0].text
     rig.driver.reset()
-    wait_until(lambda: rig.driver.state().problems, REPORT_S, 'report again')
+    rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report again')
     rig.daq.faults.open_V.clear()
-    wait_until(lambda: rig.driver.state().values[2] > 1e5, 2.0, 'a sound sensor')
+    rig.clock.until(lambda: rig.driver.state().values[2] > 1e5, 2.0, 'a sound sensor')
     rig.driver.reset()
     rig.move()
 
@@ -230,28 +224,28 @@ def test_stuck_sensor(rig):
     rig.move()
     rig.daq.faults.stuck.add('Dev1/ai0')
     assert rig.reported('pressure_1', 'stuck') < REPORT_S + 0.2  # stuck_after_s
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
 def test_pressure_beyond_its_limit(rig):
     rig.move()
     rig.daq.volts[4] = 5.2
     assert rig.reported('pressure_5', 'limit') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
 def test_force_beyond_the_rating(rig):
     rig.move()
     rig.daq.volts[6:] = np.linalg.solve(CALIBRATION, [60.0, 0, 0, 0, 0, 0])
     assert rig.reported('wrench', 'overload') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
 def test_sample_clock_stands_still(rig):
     rig.move()
     rig.daq.faults.stall = True
     assert rig.reported('inputs', '-200284') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert not rig.driver.state().reading
     rig.daq.faults.stall = False
     rig.driver.reset()
@@ -265,7 +259,7 @@ def test_device_unplugged(rig):
     assert not rig.driver.state().enabled
     rig.daq.faults.gone = False
     rig.up()
-    wait_until(rig.safe, 1.0, 'safe outputs')
+    rig.clock.until(rig.safe, 1.0, 'safe outputs')
     rig.driver.reset()
     rig.move()
 
@@ -279,7 +273,7 @@ def test_host_killed_in_motion_and_back(rig):
     # Outputs of a device stand when its host dies: nothing here can change that.
     assert np.allclose(rig.daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
     rig.daq.revive()
-    wait_until(rig.safe, 2.0, 'safe outputs')
+    rig.clock.until(rig.safe, 2.0, 'safe outputs')
     rig.up()
     rig.stream(0.2)
     assert rig.safe()
@@ -294,10 +288,10 @@ def test_cable_to_the_host_out_and_back(rig):
     rig.daq.host_faults.hang = True
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
     assert rig.driver.state().problems[0].code == 'grpc DEADLINE_EXCEEDED'
-    time.sleep(0.3)
+    rig.clock.sleep(0.3)
     rig.daq.host_faults.hang = False
     # The host still has the tasks of before: they are cleared, or the device stayed reserved.
-    wait_until(rig.safe, 3.0, 'safe outputs')
+    rig.clock.until(rig.safe, 3.0, 'safe outputs')
     rig.up()
     rig.driver.reset()
     rig.move()
@@ -311,38 +305,36 @@ def test_any_code_of_a_call_is_reported_as_it_is(rig, call):
     if call == 'WriteDigitalLines':
         rig.driver.set_line('vacuum', True)
     assert rig.reported(source, '-200077') < REPORT_S
-    wait_until(rig.safe, 1.0, 'safe outputs')
+    rig.clock.until(rig.safe, 1.0, 'safe outputs')
 
 
 def test_channels_that_do_not_exist_are_reported():
-    config = daq_config()
+    config, clock = daq_config(port=1), ManualClock()
     wrong = [part.model_copy(update={'channel': 'Dev2/ai0'}) for part in config.inputs[:1]]
-    with EmulatedDaq(config) as daq:
-        host = daq_config(daq.port).host
-        driver = DaqDriver(config.model_copy(update={'host': host, 'inputs': tuple(wrong)}))
-        driver.start()
-        wait_until(lambda: driver.state().problems, 2.0, 'report')
-        assert driver.state().problems[0].code == '-200220'
-        with pytest.raises(DriverError, match='-200220'):
-            driver.enable()
-        driver.close()
+    daq = MemoryDaq(config, clock).start()
+    driver = DaqDriver(config.model_copy(update={'inputs': tuple(wrong)}), clock, daq.channel)
+    driver.start()
+    clock.until(lambda: driver.state().problems, 2.0, 'report')
+    assert driver.state().problems[0].code == '-200220'
+    with pytest.raises(DriverError, match='-200220'):
+        driver.enable()
+    driver.close()
+    daq.close()
+    assert clock.failures == []
 
 
 def test_the_caller_never_waits_for_a_slow_host(rig):
     rig.move()
     rig.daq.host_faults.delay_s = 0.03
-    longest, count = 0.0, 0
-    end = time.monotonic() + 0.5
-    while time.monotonic() < end:
-        count += 1
-        began = time.monotonic()
+    longest = 0.0
+    for count in range(100):
+        began = rig.clock.now_s()
         rig.driver.set_outputs(PRESSURES + 10.0 * count)  # the same again is not written again
         rig.driver.state()
-        longest = max(longest, time.monotonic() - began)
-        time.sleep(0.005)
-    state = rig.driver.state()
-    assert state.problems == ()
-    assert longest < 0.025
+        longest = max(longest, rig.clock.now_s() - began)
+        rig.clock.sleep(0.005)
+    assert rig.driver.state().problems == ()
+    assert longest == 0.0
     assert rig.driver.counts().superseded > 0
 
 
@@ -350,54 +342,17 @@ def test_a_driver_that_fails_says_so_and_makes_the_outputs_safe(rig, monkeypatch
     rig.move()
     monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
     assert rig.reported('daq inputs', 'internal') < REPORT_S
-    wait_until(rig.safe, REPORT_S, 'safe outputs')
-
-
-def test_the_library_is_imported_by_one_thread_only():
-    # Two threads that import nidaqmx at the same time break each other's import.
-    program = (
-        'import sys, time\n'
-        'from daq_cases import daq_config\n'
-        'from softarm_ros.drivers.daq import DaqDriver\n'
-        'assert "nidaqmx" not in sys.modules\n'
-        'driver = DaqDriver(daq_config(port=1))\n'
-        'driver.start()\n'
-        'while not driver.state().problems: time.sleep(0.01)\n'
-        'time.sleep(0.5)\n'
-        'print({problem.code for problem in driver.state().problems})\n'
-        'driver.close()\n'
-    )
-    done = subprocess.run(
-        [sys.executable, '-c', program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {'PYTHONPATH': os.pathsep.join([str(Path(__file__).parent), *sys.path])},
-    )
-    assert done.stdout.strip() == "{'grpc UNAVAILABLE'}", done.stdout + done.stderr
+    rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
 def test_tare(rig):
     rig.daq.volts[6:] = [0.1, -0.2, 0.3, 0.1, 0.0, -0.1]
     rig.up()
     rig.driver.tare()
-    wait_until(lambda: not rig.driver.taring, 2.0, 'tare')
-    time.sleep(0.1)
+    rig.clock.until(lambda: not rig.driver.taring, 2.0, 'tare')
+    rig.clock.sleep(0.1)
     assert np.abs(rig.driver.state().wrench).max() < 0.01
     assert np.allclose(rig.driver.bias_V, rig.daq.volts[6:], atol=2e-4)
-
-
-def test_without_the_driver_of_ni_that_is_what_is_reported():
-    driver = DaqDriver(daq_config())
-    driver.start()
-    try:
-        wait_until(lambda: driver.state().problems, 2.0, 'report')
-        text = str(driver.state().problems[0])
-        if 'NI-DAQmx' not in text:
-            pytest.skip(f'NI-DAQmx is installed here: {text}')
-        assert not driver.state().reading
-    finally:
-        driver.close()
 
 
 def test_close_makes_the_outputs_safe(rig):

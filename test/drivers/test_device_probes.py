@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pytest
 from daq_cases import daq_config
-from servo_cases import servo_config, wait_until
+from manual_clock import wait_until
+from servo_cases import servo_config
 
 from softarm_ros.drivers.cia402 import DriveState
 from softarm_ros.drivers.daq import DaqDriver
@@ -31,8 +32,9 @@ def changed(config, **fields):
 
 @pytest.fixture(params=[False, True], ids=['one_controller', 'six_units'])
 def drives(request):
-    config = servo_config(per_axis_unit=request.param)
-    with EmulatedDrives(config) as device:
+    patient = {'response_timeout_s': 0.5, 'link_timeout_s': 2.0, 'command_timeout_s': 20.0}
+    config = servo_config(per_axis_unit=request.param, **patient)
+    with EmulatedDrives(config, watchdog_s=20.0) as device:
         yield device, changed(config, port=device.port)
 
 
@@ -48,7 +50,7 @@ def test_every_axis_says_its_state(drives):
 def test_the_fault_of_an_axis_is_named(drives):
     device, config = drives
     device.fail(3, 0x2310)
-    wait_until(lambda: device.states[3] == 'fault', 2.0, 'fault')
+    wait_until(lambda: device.states[3] == 'fault', 20.0, 'fault')
     reports = probe_drives(config)
     assert reports[3].trouble == 'fault 0x2310 continuous over-current'
     assert [bool(report.trouble) for report in reports] == [False] * 3 + [True] + [False] * 2
@@ -59,9 +61,9 @@ def test_a_running_driver_is_not_disturbed(drives):
     driver = ServoDriver(config)
     driver.start()
     try:
-        wait_until(lambda: driver.state().connected, 5.0, 'connection')
+        wait_until(lambda: driver.state().connected, 20.0, 'connection')
         driver.enable()
-        wait_until(lambda: driver.state().enabled, 5.0, 'operation')
+        wait_until(lambda: driver.state().enabled, 20.0, 'operation')
         driver.set_torque(np.full(6, 0.1))
         reports = probe_drives(config)
         assert {report.state for report in reports} == {DriveState.ENABLED}
@@ -102,11 +104,12 @@ def test_no_drive_at_all(free_port=9):
 def daq():
     written = []
     volts = np.concatenate((np.full(6, 1.4), np.zeros(6)))
-    config = daq_config()
+    patient = {'call_timeout_s': 2.0, 'read_margin_s': 2.0, 'buffer_samples': 5000}
+    config = daq_config(**patient)
     with EmulatedDaq(
         config, source=lambda: volts, sink=lambda v, levels: written.append(v)
     ) as device:
-        yield device, daq_config(device.port), written, volts
+        yield device, daq_config(device.port, **patient), written, volts
 
 
 def test_every_channel_is_there_and_read_once(daq):
@@ -156,12 +159,12 @@ def test_a_running_daq_is_not_disturbed(daq):
     driver = DaqDriver(config)
     driver.start()
     try:
-        wait_until(lambda: driver.state().reading and driver.state().writing, 5.0, 'reading')
+        wait_until(lambda: driver.state().reading and driver.state().writing, 20.0, 'reading')
         driver.reset()
         reports = probe_daq(config)
         assert all(report.trouble.startswith('-50103') for report in reports[:12])
         stamp = driver.state().stamp_s
-        wait_until(lambda: driver.state().stamp_s > stamp + 0.1, 5.0, 'more samples')
+        wait_until(lambda: driver.state().stamp_s > stamp + 0.1, 20.0, 'more samples')
         assert driver.state().problems == ()
     finally:
         driver.close()

@@ -1,21 +1,20 @@
 """The gripper: its sequence alone, and at the emulated DAQ with a chamber that fills."""
 
-import time
-
 import numpy as np
 import pytest
 from daq_cases import daq_config
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from servo_cases import wait_until
+from manual_clock import ManualClock
 
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
+from daq_memory import MemoryDaq
+
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.gripper import GripperDriver
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig, GripperLogic, GripperPhase
-from softarm_ros.emulation.daq_service import EmulatedDaq
 
 CONFIG = GripperDriveConfig(
     pressure_output='gripper_pressure',
@@ -123,15 +122,16 @@ def test_what_the_daq_does_not_have_is_named(change, message):
 class Chamber:
     """A gripper that fills and empties with a time constant of 60 ms."""
 
-    def __init__(self):
+    def __init__(self, clock):
+        self.clock = clock
         self.pressure = 0.0
         self.supply = 0.0
         self.leak = 1.0
         self.together = False
-        self.last = time.monotonic()
+        self.last = clock.now_s()
 
     def source(self):
-        now = time.monotonic()
+        now = self.clock.now_s()
         share = -np.expm1(-(now - self.last) / 0.06)
         self.last = now
         self.pressure += share * (self.leak * self.supply - self.pressure)
@@ -148,27 +148,26 @@ class Chamber:
 class Rig:
     def __init__(self):
         inputs = [part.model_dump() for part in daq_config().inputs] + [SENSOR]
-        config = daq_config(inputs=inputs)
-        self.chamber = Chamber()
-        self.daq = EmulatedDaq(config, self.chamber.source, self.chamber.sink).start()
-        host = daq_config(self.daq.port).host
-        self.driver = DaqDriver(config.model_copy(update={'host': host}))
+        config = daq_config(port=1, inputs=inputs)
+        self.clock = ManualClock()
+        self.chamber = Chamber(self.clock)
+        self.daq = MemoryDaq(config, self.clock, self.chamber.source, self.chamber.sink).start()
+        self.driver = DaqDriver(config, self.clock, self.daq.channel)
         self.gripper = GripperDriver(CONFIG, self.driver)
         self.driver.start()
         self.gripper.start()
 
     def enable(self):
-        wait_until(
+        self.clock.until(
             lambda: self.driver.state().reading and self.driver.state().writing, 5.0, 'connection'
         )
-        self.driver.reset()
         self.driver.enable()
 
     def close(self):
         self.gripper.close()
         self.driver.close()
         self.daq.close()
-        assert self.daq.errors == []
+        assert self.clock.failures == []
         assert not self.chamber.together
 
 
@@ -186,14 +185,14 @@ def done(rig):
 def test_close_open_and_hold(rig):
     rig.enable()
     assert rig.gripper.command('close') is None
-    wait_until(lambda: done(rig), 2.0, 'closing')
+    rig.clock.until(lambda: done(rig), 2.0, 'closing')
     assert rig.chamber.pressure == pytest.approx(60e3, abs=6e3)
     assert rig.gripper.state().pressure_Pa == pytest.approx(60e3, abs=6e3)
     rig.gripper.command('hold')
-    time.sleep(0.2)
+    rig.clock.sleep(0.2)
     assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
     assert rig.gripper.command('open') is None
-    wait_until(lambda: done(rig), 2.0, 'opening')
+    rig.clock.until(lambda: done(rig), 2.0, 'opening')
     assert rig.daq.lines == (True,)
     assert rig.daq.output_V[6] == 0.0
     assert rig.chamber.pressure < -24e3
@@ -204,31 +203,31 @@ def test_a_leak_times_out(rig):
     rig.enable()
     rig.chamber.leak = 0.5
     rig.gripper.command('close')
-    wait_until(lambda: rig.gripper.state().problems, 2.0, 'time-out')
+    rig.clock.until(lambda: rig.gripper.state().problems, 2.0, 'time-out')
     problem = rig.gripper.state().problems[0]
     assert problem.code == 'timeout'
     assert '6e+04 Pa not reached within 1 s, found' in problem.text
     rig.chamber.leak = 1.0
     rig.gripper.reset()
     rig.gripper.command('close')
-    wait_until(lambda: done(rig), 2.0, 'closing')
+    rig.clock.until(lambda: done(rig), 2.0, 'closing')
 
 
 def test_a_grasp_is_kept_when_the_daq_stops_and_nothing_goes_on_by_itself(rig):
     rig.enable()
     rig.gripper.command('close')
-    wait_until(lambda: done(rig), 2.0, 'closing')
+    rig.clock.until(lambda: done(rig), 2.0, 'closing')
     rig.daq.faults.open_V['Dev1/ai0'] = 0.0
-    wait_until(lambda: not rig.driver.state().enabled, 1.0, 'stop')
-    time.sleep(0.2)
+    rig.clock.until(lambda: not rig.driver.state().enabled, 1.0, 'stop')
+    rig.clock.sleep(0.2)
     assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
     assert rig.gripper.command('open') == 'DAQ outputs not enabled'
     assert rig.gripper.state().problems == ()
     rig.daq.faults.open_V.clear()
-    wait_until(lambda: rig.driver.state().values[0] > 1e5, 2.0, 'a sound sensor')
+    rig.clock.until(lambda: rig.driver.state().values[0] > 1e5, 2.0, 'a sound sensor')
     rig.driver.reset()
     rig.driver.enable()
-    time.sleep(0.2)
+    rig.clock.sleep(0.2)
     assert rig.daq.output_V[6] == pytest.approx(6.0, abs=1e-3)
     assert rig.daq.lines == (False,)
 
@@ -238,7 +237,7 @@ def test_an_action_under_way_is_abandoned_when_the_daq_stops(rig):
     rig.chamber.leak = 0.5
     rig.gripper.command('close')
     rig.driver.disable()
-    wait_until(lambda: rig.gripper.state().problems, 1.0, 'report')
+    rig.clock.until(lambda: rig.gripper.state().problems, 1.0, 'report')
     assert 'abandoned: DAQ outputs not enabled' in str(rig.gripper.state().problems[0])
     assert rig.gripper.state().target_Pa is None
 

@@ -1,11 +1,9 @@
-"""Cylinders under the pressure loop: real Modbus, emulated drives, a load that is a chamber."""
-
-import threading
-import time
+"""Cylinders under the pressure loop, with emulated drives and chambers, in simulated time."""
 
 import numpy as np
 import pytest
-from servo_cases import REGISTERS, wait_until
+from manual_clock import ManualClock
+from servo_cases import REGISTERS
 
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo import PressureServo
@@ -13,7 +11,7 @@ from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServ
 from softarm_ros.drivers.problems import DriverError
 
 pytest.importorskip('pymodbus', reason='needs the extra hardware')
-from softarm_ros.emulation.modbus_drive import EmulatedDrives
+from modbus_memory import MemoryDrives
 
 NAMES = ('one', 'two', 'three')
 RATIO = 2.5e-6
@@ -40,10 +38,9 @@ class Chambers:
         return np.zeros(3), np.zeros(3)
 
 
-def config(port, **changes):
+def config(**changes):
     fields = {
         'host': '127.0.0.1',
-        'port': port,
         'registers': REGISTERS,
         'holding_brakes': True,
         'command_timeout_s': 0.15,
@@ -73,35 +70,38 @@ AXES = CylinderAxes(
 
 
 class Rig:
-    """A driver, its drives, and sensors that report every 10 ms from a thread of their own."""
+    """A driver, its drives, and sensors that report every 10 ms."""
 
     def __init__(self, gain=3.0, measured=True, **changes):
         self.load = Chambers()
-        self.drives = EmulatedDrives(config(1), self.load, brake_close_s=0.02).start()
+        self.clock = ManualClock()
+        self.drives = MemoryDrives(config(), self.clock, self.load, brake_close_s=0.02)
         self.driver = PressureServo(
-            config(self.drives.port, **changes), PressureLoopConfig(gain=gain), AXES
+            config(**changes), PressureLoopConfig(gain=gain), AXES, self.clock, self.drives.client
         )
         self.measured = measured
         self.shown = lambda pressure: pressure
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sense)
-        self._thread.start()
+        self._stop = self.clock.event()
+        self._sensing = self.clock.task(self._sense, 'sensors')
+        self._sensing.start()
         self.driver.start()
 
     def _sense(self):
         while not self._stop.wait(0.01):
             if self.measured:
-                self.driver.set_pressures(self.shown(self.load.pressure.copy()), time.monotonic())
+                pressure = self.shown(self.load.pressure.copy())
+                self.driver.set_pressures(pressure, self.clock.now_s())
 
     def end(self):
         self._stop.set()
-        self._thread.join()
+        self._sensing.join()
         self.driver.close()
         self.drives.close()
+        assert self.clock.failures == []
 
     def home(self):
-        wait_until(self._try_home, 10.0, 'home')
-        wait_until(lambda: not self.driver.not_ready(), 10.0, 'homed')
+        self.clock.until(self._try_home, 10.0, 'home')
+        self.clock.until(lambda: not self.driver.not_ready(), 10.0, 'homed')
 
     def _try_home(self):
         try:
@@ -115,7 +115,7 @@ class Rig:
             assert self.driver.follow(np.array(command)) is None
             return condition()
 
-        wait_until(step, within_s, what)
+        self.clock.until(step, within_s, what)
 
 
 @pytest.fixture
@@ -133,13 +133,13 @@ def rig():
 
 def test_nothing_moves_before_home_and_home_brings_all_to_the_preload_slowly(rig):
     one = rig()
-    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'connection')
+    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'connection')
     assert one.driver.follow(np.full(3, 2e5)) == 'servo: not homed'
     assert set(one.drives.states) == {'disabled'}
-    before = time.monotonic()
-    wait_until(one._try_home, 5.0, 'home')
-    wait_until(lambda: not one.driver.not_ready(), 10.0, 'homed')
-    assert time.monotonic() - before > 0.5e5 / 5e5  # at the rate of the actuators
+    before = one.clock.now_s()
+    one.clock.until(one._try_home, 5.0, 'home')
+    one.clock.until(lambda: not one.driver.not_ready(), 10.0, 'homed')
+    assert one.clock.now_s() - before > 0.5e5 / 5e5  # at the rate of the actuators
     np.testing.assert_allclose(one.load.pressure, PRELOAD, atol=2.5e4)
     first = one.drives.torque_writes()
     given = np.array([value for _, axis, value in first if axis == 1 and value > 0.0])
@@ -158,7 +158,7 @@ def test_follows_with_a_quarter_of_the_error_and_reads_back(rig):
     reading = one.driver.reading()
     np.testing.assert_allclose(reading.position, wanted, atol=3e3)
     np.testing.assert_allclose(reading.effort, one.drives.torque, atol=0.02)
-    assert time.monotonic() - reading.stamp_s < 1.0
+    assert one.clock.now_s() - reading.stamp_s < 1.0
     values = one.driver.values()
     assert values['connected'] == 'true'
     assert float(values['torque_written_after_ms_p50']) < 50.0
@@ -171,12 +171,12 @@ def test_hold_keeps_the_torques_whatever_pressures_do_until_the_next_command(rig
     one.follow_until(target, lambda: one.load.pressure.min() > 1.9e5, 'moved')
     for _ in range(20):
         one.driver.hold()
-        time.sleep(0.005)
+        one.clock.sleep(0.005)
     torque = one.drives.torque
     one.shown = lambda pressure: pressure - 1e5
     for _ in range(30):
         one.driver.hold()
-        time.sleep(0.005)
+        one.clock.sleep(0.005)
     np.testing.assert_array_equal(one.drives.torque, torque)
     assert one.driver.not_ready() == ''
     one.follow_until(target, lambda: one.drives.torque[0] > torque[0] + 0.1, 'followed again')
@@ -186,11 +186,11 @@ def test_a_caller_that_is_silent_freezes_the_torques(rig):
     one = rig()
     one.home()
     one.follow_until(np.full(3, 3e5), lambda: one.load.pressure.min() > 2.5e5, 'moved')
-    wait_until(lambda: 'held' in one.driver.values()['loop'], 2.0, 'held')
-    time.sleep(0.05)
+    one.clock.until(lambda: 'held' in one.driver.values()['loop'], 2.0, 'held')
+    one.clock.sleep(0.05)
     torque = one.drives.torque
     one.shown = lambda pressure: pressure - 1e5
-    time.sleep(0.3)
+    one.clock.sleep(0.3)
     np.testing.assert_array_equal(one.drives.torque, torque)
     assert set(one.drives.states) == {'enabled'}
 
@@ -202,7 +202,7 @@ def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
     target = np.full(3, 3e5)
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
     torque = one.drives.torque
-    began = time.monotonic()
+    began = one.clock.now_s()
     bad = np.array([1.0, -4e5 if how == 'broken wire' else np.nan, 1.0])
     if how == 'silent':
         one.measured = False
@@ -210,19 +210,19 @@ def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
         one.shown = lambda pressure: np.where(bad == 1.0, pressure, bad)
     while not one.driver.problems():
         one.driver.follow(target)
-        assert time.monotonic() - began < 5.0
-        time.sleep(0.002)
+        assert one.clock.now_s() - began < 5.0
+        one.clock.sleep(0.002)
     (problem,) = one.driver.problems()
     assert (problem.source, problem.code) == ('pressure', 'stale')
     assert problem.since_s - began < REPORTED_S
     assert 'pressure: stale' in one.driver.follow(target)
     assert one.driver.not_ready().startswith('pressure: stale')
-    time.sleep(0.1)
+    one.clock.sleep(0.1)
     # What the loop did in the last moments, and no more: a broken wire asks for 2.5 N m.
     np.testing.assert_allclose(one.drives.torque, torque, atol=0.15)
     assert set(one.drives.states) == {'enabled'}
     one.measured, one.shown = True, lambda pressure: pressure
-    wait_until(lambda: float(one.driver.values()['pressure_age_ms']) < 100.0, 5.0, 'measured')
+    one.clock.until(lambda: float(one.driver.values()['pressure_age_ms']) < 100.0, 5.0, 'measured')
     assert one.driver.problems()  # latched
     one.driver.reset()
     one.follow_until(target, lambda: not one.driver.not_ready(), 'follows again')
@@ -233,19 +233,19 @@ def test_a_drive_fault_switches_all_off_with_the_drives_code_until_reset_and_hom
     one.home()
     target = np.full(3, 3e5)
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
-    began = time.monotonic()
+    began = one.clock.now_s()
     one.drives.fail(1, 0x2310)
-    wait_until(lambda: one.driver.problems(), 5.0, 'reported')
+    one.clock.until(lambda: one.driver.problems(), 5.0, 'reported')
     problem = one.driver.problems()[0]
     assert (problem.source, problem.code) == ('two', '0x2310')
     assert problem.since_s - began < REPORTED_S
     assert 'over-current' in one.driver.follow(target)
-    wait_until(lambda: 'enabled' not in one.drives.states, 2.0, 'switched off')
+    one.clock.until(lambda: 'enabled' not in one.drives.states, 2.0, 'switched off')
     with pytest.raises(DriverError, match='0x2310'):
         one.driver.home()
     one.driver.reset()
-    wait_until(lambda: one.drives.states == ('disabled',) * 3, 5.0, 'reset')
-    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'not homed')
+    one.clock.until(lambda: one.drives.states == ('disabled',) * 3, 5.0, 'reset')
+    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'not homed')
     assert one.driver.follow(target) == 'servo: not homed'
     one.home()
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved again')
@@ -254,19 +254,19 @@ def test_a_drive_fault_switches_all_off_with_the_drives_code_until_reset_and_hom
 def test_a_lost_line_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
     one = rig()
     one.drives.kill()
-    wait_until(lambda: 'link' in one.driver.not_ready(), 5.0, 'lost')
+    one.clock.until(lambda: 'link' in one.driver.not_ready(), 5.0, 'lost')
     one.drives.revive()
-    wait_until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'back by itself')
+    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'back by itself')
     one.home()
     target = np.full(3, 3e5)
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
-    began = time.monotonic()
+    began = one.clock.now_s()
     one.drives.kill()
-    wait_until(lambda: one.driver.problems(), 5.0, 'reported')
+    one.clock.until(lambda: one.driver.problems(), 5.0, 'reported')
     assert one.driver.problems()[0].since_s - began < REPORTED_S
-    wait_until(lambda: 'enabled' not in one.drives.states, 2.0, 'watchdogs of the drives')
+    one.clock.until(lambda: 'enabled' not in one.drives.states, 2.0, 'watchdogs of the drives')
     one.drives.revive()
-    wait_until(lambda: one.driver.values()['connected'] == 'true', 5.0, 'connected')
+    one.clock.until(lambda: one.driver.values()['connected'] == 'true', 5.0, 'connected')
     assert 'link' in one.driver.not_ready()  # latched: motion does not come back
     assert 'enabled' not in one.drives.states
 
@@ -285,8 +285,8 @@ def test_without_gain_pressures_are_not_needed(rig):
 def test_a_preload_that_is_not_reached_is_a_problem_that_names_the_chamber(rig):
     one = rig(home_timeout_s=0.5)
     one.load.error = np.array([1.0, 1.0, 0.0])  # a hose that is off
-    wait_until(one._try_home, 10.0, 'home')
-    wait_until(lambda: one.driver.problems(), 10.0, 'reported')
+    one.clock.until(one._try_home, 10.0, 'home')
+    one.clock.until(lambda: one.driver.problems(), 10.0, 'reported')
     assert str(one.driver.problems()[0]).startswith('homing: not reached three is')
     one.driver.reset()
     assert one.driver.not_ready() == 'servo: not homed'

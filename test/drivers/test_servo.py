@@ -1,20 +1,19 @@
-"""The servo driver against emulated drives: real pymodbus at both ends, over loopback."""
-
-import time
+"""The servo driver against emulated drives on a line of memory, in simulated time."""
 
 import numpy as np
 import pytest
-from servo_cases import servo_config, wait_until
+from manual_clock import ManualClock
+from servo_cases import servo_config
 
 pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
 
+from modbus_memory import MemoryDrives
 from pymodbus.constants import ExcCodes
 
 from softarm_ros.drivers.cia402 import DriveState
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.servo import ServoDriver
 from softarm_ros.drivers.servo_exchange import UnitExchange
-from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
 REPORT_S = 0.3  # from a fault to the driver's report of it
 AXIS = {'name': 'a', 'torque_limit_N_m': 1.0, 'speed_limit_rad_s': 1.0}
@@ -25,21 +24,22 @@ class Rig:
     """Emulated drives and a driver, with commands streaming where asked for."""
 
     def __init__(self, **changes):
-        config = servo_config(setup=SETUP, **changes)
-        self.drives = EmulatedDrives(config, watchdog_s=0.2).start()
-        self.driver = ServoDriver(config.model_copy(update={'port': self.drives.port}))
+        config = servo_config(**{'setup': SETUP, **changes})
+        self.clock = ManualClock()
+        self.drives = MemoryDrives(config, self.clock, watchdog_s=0.2)
+        self.driver = ServoDriver(config, self.clock, self.drives.client)
         self.driver.start()
 
     def enable(self):
-        wait_until(lambda: self.driver.state().connected, 2.0, 'connection')
+        self.clock.until(lambda: self.driver.state().connected, 2.0, 'connection')
         self.driver.enable()
-        wait_until(lambda: self.driver.state().enabled, 2.0, 'enabling')
+        self.clock.until(lambda: self.driver.state().enabled, 2.0, 'enabling')
 
     def stream(self, torque, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        end = self.clock.now_s() + seconds
+        while self.clock.now_s() < end:
             self.driver.set_torque(torque)
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
 
     def move(self, torque=0.5, seconds=0.2):
         self.enable()
@@ -48,12 +48,12 @@ class Rig:
 
     def time_to(self, condition, torque=0.5):
         """Stream commands until the condition holds; return how long it took."""
-        began = time.monotonic()
-        while not condition():
+
+        def streamed():
             self.driver.set_torque(np.full(6, torque))
-            assert time.monotonic() - began < 3.0
-            time.sleep(0.002)
-        return time.monotonic() - began
+            return condition()
+
+        return self.clock.until(streamed, 3.0)
 
     def reported(self, source, code):
         def seen():
@@ -67,9 +67,8 @@ class Rig:
 
     def close(self):
         self.driver.close()
-        errors = self.drives.errors
         self.drives.close()
-        assert errors == []
+        assert self.clock.failures == []
 
 
 @pytest.fixture(params=[False, True], ids=['one unit', 'unit per axis'])
@@ -103,7 +102,7 @@ def test_torques_arrive_in_order_sense_and_scale(rig):
 
 
 def test_nothing_moves_before_it_is_enabled(rig):
-    wait_until(lambda: rig.driver.state().connected, 2.0, 'connection')
+    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'connection')
     assert rig.driver.set_torque(np.ones(6)) == 'servo not enabled'
     rig.stream(np.ones(6), 0.2)
     assert set(rig.drives.states) == {'disabled'}
@@ -113,10 +112,10 @@ def test_nothing_moves_before_it_is_enabled(rig):
 def test_a_command_from_before_enabling_is_not_followed(rig):
     rig.move()
     rig.driver.disable()
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
     rig.drives.torque_writes()
     rig.enable()
-    time.sleep(0.1)
+    rig.clock.sleep(0.1)
     assert {value for _, _, value in rig.drives.torque_writes()} == {0.0}
 
 
@@ -138,7 +137,7 @@ def test_a_drive_fault_stops_all_and_keeps_its_code(rig):
     rig.move()
     rig.drives.fail(3, 0x2310)
     assert rig.reported('axis_4', '0x2310') < REPORT_S
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
     problem = rig.driver.state().problems[0]
     assert str(problem) == 'axis_4: 0x2310 continuous over-current'
     with pytest.raises(DriverError, match='axis_4: 0x2310'):
@@ -146,8 +145,8 @@ def test_a_drive_fault_stops_all_and_keeps_its_code(rig):
     rig.stream(np.ones(6), 0.2)
     assert rig.still()
     rig.driver.reset()
-    wait_until(lambda: 'fault' not in rig.drives.states, 1.0, 'reset')
-    time.sleep(0.1)
+    rig.clock.until(lambda: 'fault' not in rig.drives.states, 1.0, 'reset')
+    rig.clock.sleep(0.1)
     assert rig.driver.state().problems == ()
     assert set(rig.drives.states) == {'disabled'}
     rig.move()
@@ -160,7 +159,7 @@ def test_a_fault_that_persists_comes_back_after_the_reset():
         rig.drives.fail(0, 0x7305, persists=True)
         rig.reported('axis_1', '0x7305')
         rig.driver.reset()
-        assert wait_until(lambda: rig.driver.state().problems, 1.0, 'report again') > 0.2
+        assert rig.clock.until(lambda: rig.driver.state().problems, 1.0, 'report again') > 0.2
         rig.drives.heal(0)
         rig.driver.reset()
         rig.move()
@@ -177,10 +176,10 @@ def test_a_name_of_the_rig_file_goes_before_the_profile_s():
 
 def test_stale_commands_stop_all(rig):
     rig.move()
-    assert wait_until(rig.still, REPORT_S, 'standing still') < REPORT_S
-    wait_until(lambda: rig.driver.state().problems, REPORT_S, 'report')
+    assert rig.clock.until(rig.still, REPORT_S, 'standing still') < REPORT_S
+    rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report')
     assert str(rig.driver.state().problems[0]) == 'command: stale no command for 150 ms'
-    wait_until(lambda: set(rig.drives.states) == {'disabled'}, REPORT_S, 'power off')
+    rig.clock.until(lambda: set(rig.drives.states) == {'disabled'}, REPORT_S, 'power off')
 
 
 def test_too_fast_stops_all():
@@ -191,7 +190,7 @@ def test_too_fast_stops_all():
             lambda: any(p.code == 'overspeed' for p in rig.driver.state().problems), 2.5
         )
         assert took < 3.0
-        assert wait_until(rig.still, REPORT_S, 'standing still') < REPORT_S
+        assert rig.clock.until(rig.still, REPORT_S, 'standing still') < REPORT_S
         assert abs(rig.drives.speed).max() < 120.0
     finally:
         rig.close()
@@ -201,12 +200,12 @@ def test_server_killed_in_motion_and_back(rig):
     rig.move()
     rig.drives.kill()
     assert rig.reported('link', '') < REPORT_S
-    assert wait_until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
+    assert rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
     assert not rig.driver.state().connected
     assert rig.driver.state().drive_states[0] is DriveState.UNKNOWN
     rig.drives.revive()
     rig.drives.torque_writes()
-    wait_until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
+    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
     rig.stream(np.ones(6), 0.3)
     assert {value for _, _, value in rig.drives.torque_writes()} == {0.0}
     assert not rig.driver.state().enabled
@@ -221,9 +220,9 @@ def test_cable_out(rig):
     rig.move()
     rig.drives.faults.silent_units.update(range(7))
     assert rig.reported('link', '') < REPORT_S
-    assert wait_until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
+    assert rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
     rig.drives.faults.silent_units.clear()
-    wait_until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
+    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
     rig.stream(np.ones(6), 0.2)
     assert rig.still()
     rig.driver.reset()
@@ -235,9 +234,9 @@ def test_one_silent_drive_stops_the_others(six_units):
     rig.move()
     rig.drives.faults.silent_units.add(2)
     assert rig.reported('axis_2', 'timeout') < REPORT_S
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
     others = [state for i, state in enumerate(rig.drives.states) if i != 1]
-    wait_until(lambda: set(others) <= {'disabled', 'fault'}, REPORT_S, 'power off')
+    rig.clock.until(lambda: set(others) <= {'disabled', 'fault'}, REPORT_S, 'power off')
     assert rig.driver.state().connected
 
 
@@ -256,10 +255,10 @@ def test_late_answers_are_a_time_out_and_never_taken_for_others(rig):
     rig.move()
     rig.drives.faults.delay_s = 0.12  # twice response_timeout_s
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
     assert rig.driver.counts().timeouts > 0
     rig.drives.faults.delay_s = 0.0
-    wait_until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
+    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
     rig.driver.reset()
     rig.move()
 
@@ -268,17 +267,15 @@ def test_slow_answers_show_as_age_and_the_caller_never_waits(rig):
     rig.move()
     rig.drives.faults.delay_s = 0.003
     longest = 0.0
-    end = time.monotonic() + 0.5
-    while time.monotonic() < end:
-        began = time.monotonic()
+    for _ in range(100):
+        began = rig.clock.now_s()
         rig.driver.set_torque(np.full(6, 0.5))
         rig.driver.state()
-        longest = max(longest, time.monotonic() - began)
-        time.sleep(0.005)
-    state = rig.driver.state()
-    assert state.problems == ()
-    assert longest < 0.03  # an exchange takes 36 ms and more
-    assert rig.driver.counts().cycle.max_s > 0.036
+        longest = max(longest, rig.clock.now_s() - began)
+        rig.clock.sleep(0.005)
+    assert rig.driver.state().problems == ()
+    assert longest == 0.0
+    assert rig.driver.counts().cycle.max_s > 0.036  # twelve requests
     assert rig.driver.counts().superseded > 0
 
 
@@ -289,51 +286,48 @@ def test_refused_registers_name_the_code(rig):
     problem = rig.driver.state().problems[0]
     assert problem.code == 'modbus 0x02'
     assert 'illegal data address' in problem.text
-    wait_until(rig.still, REPORT_S, 'watchdog of the drives')
+    rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives')
 
 
 def test_a_drive_that_drops_out_of_operation_by_itself(rig):
     rig.move()
-    with rig.drives._lock:  # as when safe torque off opens
-        rig.drives._drives[0].state = 'disabled'
+    rig.drives.disable(0)  # as when safe torque off opens
     assert rig.reported('axis_1', 'state') < REPORT_S
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
 
 
 def test_no_device_at_all():
-    driver = ServoDriver(servo_config(port=1))
+    config, clock = servo_config(), ManualClock()
+    drives = MemoryDrives(config, clock)
+    drives.kill()
+    driver = ServoDriver(config, clock, drives.client)
     driver.start()
-    try:
-        wait_until(lambda: driver.state().problems, 1.0, 'report')
-        assert 'no connection to 127.0.0.1:1' in str(driver.state().problems[0])
-        assert np.isinf(driver.state().age_s).all()
-    finally:
-        driver.close()
+    clock.until(lambda: driver.state().problems, 1.0, 'report')
+    assert 'no connection to 127.0.0.1:502' in str(driver.state().problems[0])
+    assert np.isinf(driver.state().age_s).all()
+    driver.close()
+    drives.close()
+    assert clock.failures == []
 
 
 def test_a_driver_that_fails_says_so_and_switches_off(rig, monkeypatch):
     rig.move()
     monkeypatch.setattr(rig.driver, '_take', lambda readings: 1 / 0)
     assert rig.reported('link', 'internal') < REPORT_S
-    wait_until(rig.still, REPORT_S, 'standing still')
+    rig.clock.until(rig.still, REPORT_S, 'standing still')
     assert not rig.driver.state().enabled
 
 
 def test_setup_is_written_and_checked():
     rig = Rig()
-    try:
-        wait_until(lambda: rig.driver.state().connected, 2.0, 'connection')
-    finally:
-        rig.close()
+    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'connection')
+    rig.close()
     # The status word cannot be set: what is read back differs.
     wrong = [{'register': {'address': 16, 'type': 'uint16'}, 'value': 7, 'comment': 'mode'}]
-    config = servo_config(setup=wrong)
-    with EmulatedDrives(config) as drives:
-        driver = ServoDriver(config.model_copy(update={'port': drives.port}))
-        driver.start()
-        wait_until(lambda: driver.state().problems, 1.0, 'report')
-        assert 'register 16 (mode) reads' in str(driver.state().problems[0])
-        driver.close()
+    rig = Rig(setup=wrong)
+    rig.clock.until(lambda: rig.driver.state().problems, 1.0, 'report')
+    assert 'register 16 (mode) reads' in str(rig.driver.state().problems[0])
+    rig.close()
 
 
 def test_close_switches_off(rig):

@@ -1,6 +1,4 @@
-"""The emulated DAQ host as any program sees it: plain nidaqmx, no driver of ours."""
-
-import time
+"""The emulated DAQ host as any program sees it: plain nidaqmx, in simulated time."""
 
 import numpy as np
 import pytest
@@ -8,11 +6,13 @@ import pytest
 nidaqmx = pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 grpc = pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
+from daq_memory import MemoryDaq
+from manual_clock import ManualClock, wait_until
 from nidaqmx.constants import AcquisitionType, LineGrouping
 from nidaqmx.errors import DaqError, DaqReadError, RpcError
 from nidaqmx.grpc_session_options import GrpcSessionOptions, SessionInitializationBehavior
 
-from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.daq_config import DaqConfig, DaqHost
 from softarm_ros.emulation.daq_service import EmulatedDaq
 
 CONFIG = DaqConfig.model_validate(
@@ -31,17 +31,16 @@ NEW = SessionInitializationBehavior.INITIALIZE_SERVER_SESSION
 
 @pytest.fixture
 def daq():
-    with EmulatedDaq(CONFIG) as daq:
-        daq.volts[:] = [0.5, -1.5, 2.5]
-        yield daq
-        assert daq.errors == []
+    daq = MemoryDaq(CONFIG, ManualClock()).start()
+    daq.volts[:] = [0.5, -1.5, 2.5]
+    yield daq
+    daq.close()
+    assert daq.clock.failures == []
 
 
 @pytest.fixture
 def channel(daq):
-    channel = grpc.insecure_channel(f'127.0.0.1:{daq.port}')
-    yield channel
-    channel.close()
+    return daq.channel(DaqHost(host='memory', port=1))
 
 
 def make_task(channel, name='', behaviour=SessionInitializationBehavior.AUTO):
@@ -67,13 +66,13 @@ def code_of(work):
 def test_samples_come_at_the_rate_of_the_clock(daq, channel):
     with inputs(channel) as task:
         task.start()
-        began = time.monotonic()
+        began = daq.clock.now_s()
         count = 0
         while count < 2000:
             volts = np.array(task.read(100, timeout=1.0))
             count += volts.shape[1]
-        elapsed = time.monotonic() - began
-    assert elapsed == pytest.approx(1.0, abs=0.1)
+        elapsed = daq.clock.now_s() - began
+    assert elapsed == pytest.approx(1.0, abs=0.01)
     assert np.abs(volts.mean(axis=1) - [0.5, -1.5, 2.5]).max() < 2e-4
     assert 1e-4 < volts.std(axis=1).max() < 1e-3
     step = 10.0 / 2**16  # of 16 bits over +-5 V, the range of the channels
@@ -111,7 +110,7 @@ def test_a_read_that_gets_no_samples_times_out(daq, channel):
 def test_a_buffer_that_runs_over(daq, channel):
     with inputs(channel, buffer=200) as task:
         task.start()
-        time.sleep(0.3)
+        daq.clock.sleep(0.3)
         assert code_of(lambda: task.read(10, timeout=0.1)) == -200279
 
 
@@ -174,7 +173,7 @@ def test_stuck_and_open_terminals(daq, channel):
         task.read(10, timeout=1.0)
         daq.faults.open_V['Dev1/ai1'] = 0.01
         daq.faults.stuck.add('Dev1/ai2')
-        time.sleep(0.1)
+        daq.clock.sleep(0.1)
         daq.volts[2] = 4.0
         task.read(400, timeout=1.0)
         volts = np.array(task.read(200, timeout=1.0))
@@ -186,6 +185,26 @@ def test_stuck_and_open_terminals(daq, channel):
 
 def test_a_source_of_the_wrong_size_is_named():
     daq = EmulatedDaq(CONFIG, lambda: np.zeros(2)).start()
-    time.sleep(0.05)
+    wait_until(lambda: daq.errors, 20.0, 'error')
     daq.close()
     assert 'source gave shape (2,), expected (3,)' in daq.errors[0]
+
+
+def test_over_loopback_samples_come_and_a_killed_host_is_refused():
+    with EmulatedDaq(CONFIG) as daq:
+        daq.volts[:] = [0.5, -1.5, 2.5]
+        channel = grpc.insecure_channel(f'127.0.0.1:{daq.port}')
+        task = inputs(channel)
+        task.start()
+        volts = np.array(task.read(100, timeout=20.0))
+        assert np.abs(volts.mean(axis=1) - [0.5, -1.5, 2.5]).max() < 3e-4
+        daq.kill()
+        with pytest.raises(RpcError):
+            task.read(10, timeout=1.0)
+        with pytest.raises(RpcError):
+            task.close()
+        daq.revive()
+        grpc.channel_ready_future(channel).result(20.0)
+        make_task(channel).close()
+        channel.close()
+        assert daq.errors == []

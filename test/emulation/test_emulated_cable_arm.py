@@ -1,75 +1,77 @@
-"""The stepper board on the simulated cable arm: coils turn shafts, shafts wind cables."""
+"""
+The stepper board on the simulated cable arm: coils turn shafts, shafts wind cables.
+
+In simulated time, with the AVR binary and with the core compiled here.
+"""
 
 import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock, wait_until
+from memory_board import MemoryBoard, avr_binary
 
 import softarm_ros
+from softarm_ros.drivers.cable_steppers import CableSteppers
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
-from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
+from softarm_ros.rigs.cable_rig import cable_limits
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.addresses import addressed
 
 CHUNK_S = 0.002
-
-
-def until(condition, timeout=20.0, what=lambda: ''):
-    end = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.002)
 
 
 class Running:
     """An emulated arm whose time goes by, and the driver of the rig."""
 
-    def __init__(self, rig, folder, emulator):
-        step_m = rig.plant.stepper.step_m
-        motors = rig.devices.steppers.motors
-        self.arm = EmulatedCableArm(rig.simulated_arm(0), step_m, motors, emulator)
+    def __init__(self, rig, folder, elf=None):
+        self.clock = ManualClock()
+        self.board = MemoryBoard('steppers', self.clock, elf=elf)
+        steppers = rig.devices.steppers
+        self.arm = EmulatedCableArm(
+            rig.simulated_arm(0),
+            rig.plant.stepper.step_m,
+            steppers.motors,
+            clock=self.clock,
+            board=self.board,
+        )
         self.arm.start(folder)
-        self.driver = rig.actuator_driver(addressed(rig.devices, folder))
-        self.lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._pass_time, daemon=True)
-        self._thread.start()
+        limits = cable_limits(rig.actuator_limits())
+        self.driver = CableSteppers(steppers, limits, self.clock, self.board.open_port)
+        self._stop = self.clock.event()
+        self._passing = self.clock.task(self._pass_time, 'arm')
+        self._passing.start()
 
     def _pass_time(self):
-        origin = time.monotonic() - self.arm.time_s
-        while not self._stop.is_set():
-            with self.lock:
-                while self.arm.time_s < time.monotonic() - origin:
-                    self.arm.advance(CHUNK_S)
-                    if time.monotonic() - origin > self.arm.time_s + 0.1:
-                        origin = time.monotonic() - self.arm.time_s
-            time.sleep(0.001)
+        while not self._stop.wait(CHUNK_S):
+            self.arm.advance(CHUNK_S)
+
+    def until(self, condition, within_s=20.0):
+        self.clock.until(condition, within_s, self.driver.not_ready())
 
     def home(self):
         self.driver.start()
-        until(lambda: 'not homed' in self.driver.not_ready(), what=self.driver.not_ready)
+        self.until(lambda: 'not homed' in self.driver.not_ready())
         self.driver.home()
-        until(lambda: not self.driver.not_ready(), what=self.driver.not_ready)
+        self.until(lambda: not self.driver.not_ready())
 
     def follow(self, target, duration):
-        end = time.monotonic() + duration
-        while time.monotonic() < end:
+        end = self.clock.now_s() + duration
+        while self.clock.now_s() < end:
             refusal = self.driver.follow(target)
             assert refusal is None, refusal
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
 
     def close(self):
         self.driver.close()
         self._stop.set()
-        self._thread.join()
+        self._passing.join()
         self.arm.close()
+        assert not self.clock.failures
 
 
 @pytest.fixture(scope='module')
@@ -79,13 +81,9 @@ def rig():
     return loaded
 
 
-@pytest.fixture(params=['native', 'simavr'])
+@pytest.fixture(params=['native', 'avr'])
 def running(rig, request, tmp_path):
-    try:
-        built('steppers', request.param)
-    except FirmwareBuildError as error:
-        pytest.skip(str(error))
-    started = Running(rig, tmp_path, request.param)
+    started = Running(rig, tmp_path, None if request.param == 'native' else avr_binary())
     yield started
     started.close()
 
@@ -109,17 +107,15 @@ def test_steps_are_the_same_in_driver_board_coils_and_arm(running, rig):
     assert running.driver.values()['targets_microsteps'] == ' '.join(map(str, steps))
     reading = running.driver.reading()
     assert np.rint(reading.position / rig.plant.stepper.step_m).tolist() == steps
-    with running.lock:
-        counts = running.arm._board.wait_for_status()
+    counts = running.board.wait_for_status()
     assert list(counts['shafts']) == steps
     assert list(counts['moved']) == np.abs(steps).tolist()
 
     def wound():
-        with running.lock:
-            position = running.arm.plant.actuator_state().position
+        position = running.arm.plant.actuator_state().position
         return np.rint(position / rig.plant.stepper.step_m).tolist() == steps
 
-    until(wound)
+    running.until(wound)
     report = running.arm.report()
     assert report['shafts_microsteps'] == running.driver.values()['positions_microsteps']
 
@@ -131,8 +127,7 @@ def test_the_arm_ends_where_the_simulated_one_does(running, rig):
     for _ in range(300):
         simulated.step(target, 0.01)
     running.follow(target, 3.0)
-    with running.lock:
-        tip = running.arm.plant.true_section_tips()[-1, :3, 3]
+    tip = running.arm.plant.true_section_tips()[-1, :3, 3]
     expected = simulated.true_section_tips()[-1, :3, 3]
     assert np.linalg.norm(expected - rig.simulated_arm(0).true_section_tips()[-1, :3, 3]) > 0.02
     np.testing.assert_allclose(tip, expected, atol=1e-3)
@@ -141,22 +136,20 @@ def test_the_arm_ends_where_the_simulated_one_does(running, rig):
 def test_a_pulled_plug_stops_the_arm_itself(running):
     running.home()
     running.follow(np.full(6, 0.02), 0.5)
-    with running.lock:
-        assert running.arm.inject('steppers unplug') == 'steppers: unplug'
-    pulled = time.monotonic()
-    until(lambda: running.driver.problems())
+    assert running.arm.inject('steppers unplug') == 'steppers: unplug'
+    pulled = running.clock.now_s()
+    running.until(lambda: running.driver.problems())
     assert running.driver.problems()[0].since_s - pulled < 0.3
 
     def contraction():
-        with running.lock:
-            return running.arm.plant.actuator_state().position
+        return running.arm.plant.actuator_state().position
 
     def still():
         before = contraction()
-        time.sleep(0.2)
+        running.clock.sleep(0.2)
         return np.array_equal(contraction(), before)
 
-    until(still)
+    running.until(still)
     assert 0.003 < contraction()[0] < 0.019
     assert running.arm.report()['faults'] == 'unplug'
 
@@ -176,7 +169,7 @@ def test_faults_are_named_with_their_device(idle):
         idle.advance(CHUNK_S)
         return idle.report()['board_resets'] == '2'
 
-    until(restarted_twice, what=idle.report)
+    wait_until(restarted_twice, 20.0, 'restarts')
     assert idle.report()['emulator'].startswith('native')
 
 
@@ -190,7 +183,7 @@ def test_a_board_that_has_ended_is_an_error(idle):
             return 'emulated steppers: native (as asked for) has ended (0)' in str(error)
         return False
 
-    until(ended)
+    wait_until(ended, 20.0, 'end')
     idle.close()
     idle.close()
     with pytest.raises(EmulationError, match='not started'):
@@ -220,4 +213,4 @@ def test_a_board_ends_with_the_process_that_started_it(tmp_path):
     parent.wait()
     parent.stdout.close()
     running = Path(f'/proc/{pid}/cmdline')
-    until(lambda: not running.exists() or b'runner' not in running.read_bytes())
+    wait_until(lambda: not running.exists() or b'runner' not in running.read_bytes(), 20.0, 'end')

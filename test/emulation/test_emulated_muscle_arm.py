@@ -1,41 +1,52 @@
-"""The muscle arm with the valve firmware: outputs move muscles, faults reach the driver."""
-
-import time
+"""The muscle arm with the valve firmware's core: outputs move muscles, in simulated time."""
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock
+from memory_board import MemoryBoard
 
 from softarm_ros import load_rig
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
-from softarm_ros.runtime.addresses import addressed
-
-# Runs against the wall clock; a busy machine may hold it up.
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)
 BENT = RIG.model().inverse((0.2, 0.06, 0.92)).actuation
 
 
-class Bench:
-    """Driver and emulated arm, advanced in real time by whoever waits."""
+STEP_S = 0.002
 
-    def __init__(self, folder, emulator='native'):
-        RIG.simulated_arm(0).step(None, 0.005)  # loads compiled code
-        self.arm = EmulatedMuscleArm(RIG.simulated_arm(0), RIG.devices.valves, emulator)
+
+class Bench:
+    """Driver and emulated arm, in the time of a clock."""
+
+    def __init__(self, folder):
+        self.clock = ManualClock()
+        board = MemoryBoard('valves', self.clock)
+        valves = RIG.devices.valves
+        self.arm = EmulatedMuscleArm(RIG.simulated_arm(0), valves, clock=self.clock, board=board)
         self.arm.start(folder)
-        self.driver: MuscleValves = RIG.actuator_driver(addressed(RIG.devices, folder))
+        model = RIG.model()
+        self.driver = MuscleValves(
+            valves,
+            RIG.valves,
+            RIG.actuator_names,
+            model.rest_configuration,
+            model.muscle_tensions,
+            self.clock,
+            board.open_port,
+        )
         self.driver.start()
-        self.last_s = time.monotonic()
+        self._stop = self.clock.event()
+        self._passing = self.clock.task(self._pass_time, 'arm')
+        self._passing.start()
+
+    def _pass_time(self):
+        while not self._stop.wait(STEP_S):
+            self.arm.advance(STEP_S)
 
     def wait(self, what, seconds=8.0):
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, self.driver.not_ready()
-            time.sleep(0.002)
-            now = time.monotonic()
-            self.arm.advance(now - self.last_s)
-            self.last_s = now
+        self.clock.until(what, seconds, self.driver.not_ready())
 
     def home(self):
         self.wait(lambda: 'not homed' in self.driver.not_ready())
@@ -44,7 +55,10 @@ class Bench:
 
     def close(self):
         self.driver.close()
+        self._stop.set()
+        self._passing.join()
         self.arm.close()
+        assert self.clock.failures == []
 
 
 @pytest.fixture
@@ -56,7 +70,6 @@ def bench(tmp_path):
 
 def test_lengths_come_about_as_the_driver_believes(bench):
     bench.home()
-    assert 'native' in bench.arm.report()['emulator']
     start = bench.arm.plant.body.muscle_lengths()
     target = HOME.copy()
     target[[0, 4, 8]] -= 0.0015
@@ -98,11 +111,11 @@ def test_an_unplugged_arm_stands_and_says_so(bench):
     bench.driver.follow(BENT)
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
     assert bench.arm.inject('valves unplug') == 'valves: unplug'
-    pulled = time.monotonic()
+    pulled = bench.clock.now_s()
     bench.wait(lambda: bench.driver.problems() != ())
     assert bench.driver.problems()[0].since_s - pulled < 0.3
     bench.wait(lambda: bench.arm.report()['valves_open'] == '0')
-    bench.wait(lambda: time.monotonic() > pulled + 0.5)
+    bench.wait(lambda: bench.clock.now_s() > pulled + 0.5)
     gas = bench.arm.plant.drives.relays.close_s.max()
     assert gas < bench.arm.time_s
     openings = bench.arm.report()['openings']

@@ -1,16 +1,17 @@
-"""A board that runs behind a pseudo-terminal, and a plain host that talks to it; for tests."""
+"""A board behind a pseudo-terminal or in memory, and a plain host that talks to it; for tests."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import serial
+from manual_clock import ManualClock, WallClock
+from memory_board import MemoryBoard
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.frames import Frame, FrameReceiver
@@ -22,6 +23,8 @@ class Bench:
     """The control socket of a runner: what the actuators do, and orders."""
 
     path: Path
+    clock: WallClock = field(default_factory=WallClock)
+    exact: bool = False  # whether stamps are of the board's own time
     shafts: list[int] = field(default_factory=lambda: [0] * 6)
     changes: list[tuple[float, tuple[int, ...]]] = field(default_factory=list)
     valves: list[tuple[float, int]] = field(default_factory=list)
@@ -58,9 +61,9 @@ class Bench:
     def status(self) -> dict[str, list[int]]:
         """Shafts, their whole way, jumps, transactions, failures, as the bench counts them."""
         self.read()  # what is not read is not sent: make room for the answer
-        deadline = time.monotonic() + 5
+        deadline = self.clock.now_s() + 5
         self.order('status')
-        while time.monotonic() < deadline:
+        while self.clock.now_s() < deadline:
             for words in self.read():
                 if words[0] == 'S':
                     found: dict[str, list[int]] = {}
@@ -72,7 +75,7 @@ class Bench:
                             found[name].append(int(word))
                     found.pop('late', None)  # of the computer, not of the board
                     return found
-            time.sleep(0.002)
+            self.clock.sleep(0.002)
         raise AssertionError('the bench does not answer')
 
     def close(self) -> None:
@@ -80,12 +83,79 @@ class Bench:
         self._socket.close()
 
 
+class MemoryBench:
+    """What `Bench` tells of a program, of a board in memory."""
+
+    exact = True
+
+    def __init__(self, kind: str, elf: Path | None, reset_on_open: bool) -> None:
+        self.clock = ManualClock()
+        self.board = MemoryBoard(kind, self.clock, elf=elf, reset_on_open=reset_on_open)
+        self.shafts = [0] * 6
+        self.changes: list[tuple[float, tuple[int, ...]]] = []
+        self.valves: list[tuple[float, int]] = []
+
+    def order(self, line: str) -> None:
+        """Send an order; it is carried out when time goes by."""
+        self.board.order(line)
+
+    def read(self) -> None:
+        """Take in what the actuators did."""
+        while self.board.shafts:
+            self.changes.append(self.board.shafts.popleft())
+            self.shafts = list(self.changes[-1][1])
+        while self.board.outputs:
+            self.valves.append(self.board.outputs.popleft())
+
+    def status(self) -> dict[str, list[int]]:
+        """As `Bench.status`."""
+        counts = self.board.wait_for_status()
+        self.read()
+        return {name: list(count) for name, count in counts.items() if name != 'late'}
+
+
+class MemoryLine:
+    """What a host does with `serial.Serial`, on a line of memory."""
+
+    def __init__(self, board: MemoryBoard, clock: ManualClock) -> None:
+        self._port, self._clock = board.open_port('memory', 0), clock
+
+    def write(self, frame: bytes) -> None:
+        self._port.write(frame)
+
+    def read(self, most: int) -> bytes:
+        return self._port.read(self._clock.now_s())
+
+    def reset_input_buffer(self) -> None:
+        self._port.read(self._clock.now_s())
+
+    def close(self) -> None:
+        self._port.close()
+
+
+@dataclass(frozen=True)
+class MemoryLink:
+    """In place of the path of a port."""
+
+    bench: MemoryBench
+
+    def exists(self) -> bool:
+        """Return whether the board is plugged in."""
+        return self.bench.board.plugged
+
+
 class Host:
     """Opens the port and speaks the protocol."""
 
-    def __init__(self, port: Path, baud: int = 250000) -> None:
+    def __init__(self, port: Path | MemoryLink, baud: int = 250000) -> None:
         self.port = port
-        self.line = serial.Serial(str(port), baud, timeout=0)
+        self.clock: WallClock | ManualClock
+        if isinstance(port, MemoryLink):
+            self.clock = port.bench.clock
+            self.line = MemoryLine(port.bench.board, self.clock)
+        else:
+            self.clock = WallClock()
+            self.line = serial.Serial(str(port), baud, timeout=0)
         self.line.reset_input_buffer()
         self.receiver = FrameReceiver()
         self.sequence = 0
@@ -105,19 +175,19 @@ class Host:
         """Return what has come."""
         new = [messages.parse(frame) for frame in self.receiver.feed(self.line.read(4096))]
         for message in new:
-            self.messages.append((time.monotonic(), message))
+            self.messages.append((self.clock.now_s(), message))
             if isinstance(message, messages.StepperState | messages.ValveState):
                 self.state = message
         return new
 
     def wait(self, wanted: Callable[[Message], bool], timeout: float = 3.0) -> Message:
         """Poll until a message is the wanted one."""
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
+        deadline = self.clock.now_s() + timeout
+        while self.clock.now_s() < deadline:
             for message in self.poll():
                 if wanted(message):
                     return message
-            time.sleep(0.0005)
+            self.clock.sleep(0.0005)
         raise AssertionError(f'not within {timeout} s; last state {self.state}')
 
     def ask(self, frame_type: Type, payload: bytes = b'') -> Result:
@@ -165,12 +235,12 @@ class Host:
 
     def follow(self, targets: Callable[[float], Sequence[int]], seconds: float) -> None:
         """Send targets at 100 Hz."""
-        start = time.monotonic()
+        start = self.clock.now_s()
         for tick in range(round(seconds * 100)):
             self.send(Type.TARGETS, messages.targets(list(targets(tick * 0.01))))
-            while time.monotonic() < start + (tick + 1) * 0.01:
+            while self.clock.now_s() < start + (tick + 1) * 0.01:
                 self.poll()
-                time.sleep(0.001)
+                self.clock.sleep(0.001)
 
     def close(self) -> None:
         """Close the port."""
@@ -196,3 +266,17 @@ def running(folder: Path, *command: str | Path) -> Iterator[tuple[Path, Bench]]:
         process.terminate()
         process.wait(10)
         process.stdout.close()
+
+
+@contextlib.contextmanager
+def in_memory(
+    kind: str, elf: Path | None = None, reset_on_open: bool = False
+) -> Iterator[tuple[MemoryLink, MemoryBench]]:
+    """Run the core of a board, or its binary, in simulated time; yields its port and its bench."""
+    bench = MemoryBench(kind, elf, reset_on_open)
+    bench.board.start()
+    try:
+        yield MemoryLink(bench), bench
+    finally:
+        bench.board.close()
+    assert bench.clock.failures == []

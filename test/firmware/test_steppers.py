@@ -1,4 +1,4 @@
-"""Stepper boards behind a pseudo-terminal: the AVR binary in simavr, and the core compiled here.
+"""Stepper boards: the AVR binary in simavr, and the core compiled here, in simulated time.
 
 What the firmware says is held against what the emulated motor shields saw on their I2C bus.
 """
@@ -7,37 +7,21 @@ import math
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from boards import Host, running
-from firmware_build import FIRMWARE, build, folder, need
+from boards import Host, in_memory
+from firmware_build import FIRMWARE
+from memory_board import avr_binary, folder
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.messages import Cause, ResetCause, Result, State, Type
 
-# The emulators run against the wall clock; a busy machine may hold them up.
-
-
-def avr_binary() -> Path:
-    need('avr-gcc', 'avr-g++')
-    if not Path('/usr/share/arduino/hardware/arduino/avr/cores').is_dir():
-        pytest.skip('arduino-core-avr is not installed')
-    return build('steppers.elf')
-
-
-def command(kind: str) -> list[str | Path]:
-    if kind == 'native':
-        return [build('native_runner'), '--kind', 'steppers']
-    if not Path('/usr/include/simavr/sim_avr.h').is_file():
-        pytest.skip('libsimavr-dev is not installed')
-    return [build('simavr_runner'), '--elf', avr_binary()]
-
 
 @pytest.fixture(params=['native', 'avr'])
-def board(request, tmp_path):
-    with running(tmp_path, *command(request.param)) as (port, bench):
+def board(request):
+    elf = None if request.param == 'native' else avr_binary()
+    with in_memory('steppers', elf) as (port, bench):
         host = Host(port)
         yield host, bench
         host.close()
@@ -97,12 +81,12 @@ def test_without_a_host_the_motors_stand_within_250_ms(board, how):
     host.prepare_steppers()
     host.follow(lambda _: [5000, -5000] * 3, 1.0)
     host.send(Type.TARGETS, messages.targets([5000, -5000] * 3))
-    last = time.monotonic()
+    last = host.clock.now_s()
     if how == 'unplugged':
         host.close()
-    while time.monotonic() < last + 0.6:
+    while host.clock.now_s() < last + 0.6:
         bench.read()
-        time.sleep(0.005)
+        host.clock.sleep(0.005)
     stood = bench.changes[-1][0] - last
     assert 0.15 < stood < 0.25, f'stood after {1e3 * stood:.0f} ms'
     assert 300 < bench.shafts[0] < 900
@@ -130,11 +114,11 @@ def test_a_stop_frame_brakes_at_once(board):
     host.prepare_steppers()
     host.follow(lambda _: [5000] * 6, 0.6)
     host.send(Type.STOP)
-    sent = time.monotonic()
-    while time.monotonic() < sent + 0.3:
+    sent = host.clock.now_s()
+    while host.clock.now_s() < sent + 0.3:
         host.poll()
         bench.read()
-        time.sleep(0.002)
+        host.clock.sleep(0.002)
     assert bench.changes[-1][0] - sent < 0.07
     assert (host.state.state, host.state.cause) == (State.STOPPED, Cause.STOP_FRAME)
     assert list(host.state.positions) == bench.shafts
@@ -156,7 +140,7 @@ def test_a_reset_is_noticed_and_old_frames_are_worth_nothing(board):
         host.send(Type.TARGETS, messages.targets([0] * 6))
         host.send(Type.ARM)
         host.poll()
-        time.sleep(0.01)
+        host.clock.sleep(0.01)
     assert host.counters().corrupt == 40
     reply = host.hello()
     assert reply.boot_id != first
@@ -193,7 +177,7 @@ def test_noise_on_the_line_costs_frames_and_moves_nothing(board):
         host.line.write(noise[start : start + 30] + b'\0')
         host.send(Type.TARGETS, zeros)
         host.poll()
-        time.sleep(0.01)
+        host.clock.sleep(0.01)
     host.wait(lambda m: isinstance(m, messages.StepperState))
     assert host.state.state is State.RUNNING
     counters = host.counters()
@@ -225,11 +209,11 @@ def test_a_delayed_line_delays_and_nothing_more(board):
     host, bench = board
     host.hello()
     bench.order('line delay 30')
-    time.sleep(0.1)
-    sent = time.monotonic()
+    host.clock.sleep(0.1)
+    sent = host.clock.now_s()
     host.send(Type.PING, messages.ping(1))
     host.wait(lambda m: isinstance(m, messages.Pong))
-    assert 0.06 <= time.monotonic() - sent < 0.12
+    assert 0.0599 <= host.clock.now_s() - sent < 0.07
     host.prepare_steppers()
     host.follow(lambda _: [100] * 6, 0.8)
     assert bench.status()['shafts'] == [100] * 6
@@ -242,20 +226,20 @@ def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
     host.prepare_steppers()
     host.follow(lambda _: [5000] * 6, 0.6)
     bench.order('line unplug')
-    pulled = time.monotonic()
+    pulled = host.clock.now_s()
     with pytest.raises(OSError):
-        while time.monotonic() < pulled + 1.0:
+        while host.clock.now_s() < pulled + 1.0:
             host.send(Type.TARGETS, messages.targets([5000] * 6))
             host.poll()
-            time.sleep(0.01)
-    assert time.monotonic() - pulled < 0.3
+            host.clock.sleep(0.01)
+    assert host.clock.now_s() - pulled < 0.3
     assert not host.port.exists()
-    time.sleep(0.3)
+    host.clock.sleep(0.3)
     bench.read()
     assert bench.changes[-1][0] - pulled < 0.26
     bench.order('line plug')
     while not host.port.exists():
-        time.sleep(0.01)
+        host.clock.sleep(0.01)
     again = Host(host.port)
     assert again.hello().boot_id == boot
     again.wait_state(State.STOPPED)
@@ -263,14 +247,14 @@ def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
     again.close()
 
 
-def test_opening_the_port_resets_a_mega(tmp_path):
-    with running(tmp_path, *command('avr'), '--reset-on-open', '1') as (port, bench):
+def test_opening_the_port_resets_a_mega():
+    with in_memory('steppers', avr_binary(), reset_on_open=True) as (port, bench):
         first = Host(port)
         boot = first.hello().boot_id
         first.prepare_steppers()
         first.follow(lambda _: [100] * 6, 0.5)
         first.close()
-        time.sleep(0.1)
+        bench.clock.sleep(0.1)
         again = Host(port)
         assert again.hello().boot_id != boot
         again.wait_state(State.IDLE)

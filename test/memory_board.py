@@ -1,0 +1,209 @@
+"""A board on a line of memory, in the time of a clock: its firmware's core, or its AVR binary."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections import deque
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+
+from softarm_ros.drivers.serial_port import PortError
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.firmware_board import FirmwareBoard
+
+FIRMWARE = Path(__file__).resolve().parents[1] / 'firmware'
+PERIOD_S = 5e-4  # in which line and board meet
+SHAFTS, OUTPUTS, RESET, STATUS = b'C', b'V', b'R', b'S'
+
+
+@functools.cache
+def folder() -> Path:
+    """Return where this process makes libraries and binaries."""
+    return Path(tempfile.mkdtemp(prefix='softarm-board-'))
+
+
+@functools.cache
+def made(target: str) -> Path:
+    """Return what firmware/Makefile makes; skips the test where there is no compiler."""
+    if shutil.which('make') is None or shutil.which('cc') is None:
+        pytest.skip('make and cc are needed')
+    done = subprocess.run(
+        ['make', '-C', str(FIRMWARE), f'BUILD={folder()}', f'{folder()}/{target}'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder() / target
+
+
+def avr_binary() -> Path:
+    """Return the stepper board's own binary; skips the test where it cannot be made or run."""
+    for program in ('avr-gcc', 'avr-g++'):
+        if shutil.which(program) is None:
+            pytest.skip(f'{program} is not installed')
+    if not Path('/usr/share/arduino/hardware/arduino/avr/cores').is_dir():
+        pytest.skip('arduino-core-avr is not installed')
+    if not Path('/usr/include/simavr/sim_avr.h').is_file():
+        pytest.skip('libsimavr-dev is not installed')
+    return made('steppers.elf')
+
+
+class MemoryBoard(FirmwareBoard):
+    """
+    In place of a program that runs a board: `FirmwareBoard`, without processes and files.
+
+    The core compiled for this computer, or `elf`, the AVR binary, in simavr.
+    """
+
+    def __init__(
+        self,
+        board: str,
+        clock: ManualClock,
+        *,
+        elf: Path | None = None,
+        reset_on_open: bool = False,
+    ) -> None:
+        super().__init__(board, 'native', reset_on_open=reset_on_open)
+        self._clock = clock
+        self._elf = elf
+        with tempfile.NamedTemporaryFile(suffix='.so') as copy:  # each has variables of its own
+            shutil.copyfile(
+                made('native_board.so' if elf is None else 'simavr_board.so'), copy.name
+            )
+            self._library = ctypes.CDLL(copy.name)
+        self._library.memory_take.restype = self._library.memory_said.restype = ctypes.c_size_t
+        self._library.memory_plugged.restype = ctypes.c_bool
+        self._buffer = ctypes.create_string_buffer(1 << 20)
+        self._orders: deque[str] = deque()
+        self._port: MemoryPort | None = None
+        self._stop = clock.event()
+        self._running = clock.task(self._run, board)
+        self._started = False
+
+    @property
+    def emulator(self) -> str:
+        how = 'native' if self._elf is None else 'simavr'
+        return f'{how} (in memory)' if self._started else ''
+
+    @property
+    def plugged(self) -> bool:
+        """Whether the port is there."""
+        return bool(self._library.memory_plugged())
+
+    def start(self, port: Path | None = None) -> None:
+        """Power on; the port is found by `open_port`, whatever its name."""
+        now = ctypes.c_uint64(self._now_us())
+        reset = f' --reset-on-open {int(self._reset_on_open)}' if self.board == 'steppers' else ''
+        given = f'--kind {self.board}' if self._elf is None else f'--elf {self._elf}'
+        self._library.memory_start(f'{given}{reset}'.encode(), now)
+        self._library.memory_run(now)
+        self._started = True
+        self._running.start()
+
+    def close(self) -> None:
+        if self._started:
+            self._stop.set()
+            self._running.join()
+
+    def open_port(self, name: str, baud: int) -> MemoryPort:
+        """Return the port of the board; an `OpenPort`."""
+        if not self._started or not self._library.memory_plugged():
+            raise PortError(f'could not open port {name}: it is not there')
+        self._port = MemoryPort(self, self._clock)
+        self._library.memory_open(ctypes.c_bool(True))
+        return self._port
+
+    def order(self, line: str) -> None:
+        if not self._started:
+            raise EmulationError(f'emulated {self.board}: not started')
+        self._library.memory_order(line.encode())
+
+    def poll(self) -> None:
+        """See `FirmwareBoard`; what has happened is taken in as time goes by."""
+        if not self._started:
+            raise EmulationError(f'emulated {self.board}: not started')
+
+    def wait_for_status(self) -> dict[str, tuple[int, ...]]:
+        self.order('status')
+        known = self._statuses
+        self._clock.until(lambda: self._statuses > known, 0.1, 'status')
+        return self._status
+
+    def _now_us(self) -> int:
+        return round(1e6 * self._clock.now_s())
+
+    def _run(self) -> None:
+        while not self._stop.wait(PERIOD_S):
+            self._library.memory_run(ctypes.c_uint64(self._now_us()))
+            count = self._library.memory_said(self._buffer, ctypes.c_size_t(1 << 20))
+            for line in self._buffer.raw[:count].decode().splitlines() if count else ():
+                self._take(line.split())
+            port = self._port
+            if port is not None:
+                if not self._library.memory_plugged():
+                    port.lose()
+                    self._port = None
+                elif count := self._library.memory_take(self._buffer, ctypes.c_size_t(4096)):
+                    port.arrive(self._buffer.raw[:count])
+
+    def give(self, frame: bytes) -> None:
+        """Take bytes of the host."""
+        self._library.memory_give(frame, ctypes.c_size_t(len(frame)))
+
+    def let_go(self, port: MemoryPort) -> None:
+        """The host has closed its port."""
+        if port is self._port:
+            self._library.memory_open(ctypes.c_bool(False))
+            self._port = None
+
+
+class MemoryPort:
+    """In place of `SerialPort`."""
+
+    def __init__(self, board: MemoryBoard, clock: ManualClock) -> None:
+        self._board, self._clock = board, clock
+        self._come = bytearray()
+        self._news = clock.event()
+        self._gone = False
+
+    def write(self, frame: bytes) -> bool:
+        self._check()
+        self._board.give(frame)
+        return True
+
+    def read(self, until_s: float) -> bytes:
+        self._check()
+        if not self._come:
+            self._news.wait(max(until_s - self._clock.now_s(), 0.0))
+        self._news.clear()
+        self._check()
+        taken = bytes(self._come)
+        self._come.clear()
+        return taken
+
+    def wake(self) -> None:
+        self._news.set()
+
+    def close(self, drain_s: float = 0.0) -> None:
+        self._board.let_go(self)
+
+    def arrive(self, piece: bytes) -> None:
+        """Bytes have come along the line."""
+        self._come += piece
+        self._news.set()
+
+    def lose(self) -> None:
+        """The plug was pulled."""
+        self._gone = True
+        self._news.set()
+
+    def _check(self) -> None:
+        if self._gone:
+            raise PortError('the port is gone')
