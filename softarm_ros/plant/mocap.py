@@ -77,6 +77,12 @@ class Mocap:
         """Time of the next frame [s]."""
         return self._frames / self.config.rate_hz
 
+    @property
+    def next_arrival_s(self) -> float:
+        """Time at which the next frame arrives that is under way, or is taken next [s]."""
+        taken_s = self._under_way[0].stamp_s if self._under_way else self.next_frame_s
+        return taken_s + self.config.delay_s
+
     def due(self, now_s: float) -> bool:
         """Return whether the next frame is to be taken now."""
         return now_s >= self.next_frame_s - _EARLY_S

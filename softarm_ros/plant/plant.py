@@ -170,10 +170,6 @@ class Plant(Generic[BodyT, DrivesT]):
         """Return what the drivers measure, in the actuators' units, each (m,)."""
         return self.drives.state()
 
-    def poll_poses(self) -> list[PoseMeasurement]:
-        """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
-
     def faults(self) -> Faults:
         """Return what can break: the cameras, and what the drives have of their own."""
         return {**self._mocap.faults(), **self.drives.faults()}
@@ -189,6 +185,15 @@ class Plant(Generic[BodyT, DrivesT]):
 
         """
         return inject(self.faults(), fault)
+
+    def poll_poses(self) -> list[PoseMeasurement]:
+        """Return the measured poses that have arrived since the last call, oldest first."""
+        return self._mocap.poll(self.time_s)
+
+    @property
+    def next_poses_s(self) -> float:
+        """Simulated time at which the next measured poses can arrive [s]."""
+        return self._mocap.next_arrival_s
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
