@@ -6,7 +6,7 @@ import numpy as np
 
 from softarm_ros.plant.body_kernels import place_bodies
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
-from softarm_ros.plant.shape_kernels import centerline_into
+from softarm_ros.plant.shape_kernels import centerline_into, section_tips_into
 
 _POINTS_PER_SEGMENT = 16
 
@@ -29,6 +29,18 @@ def centerline(body: BodyParameters, state: ArmState, scratch: Scratch, n: int) 
     centerline_into(body, state, scratch, _POINTS_PER_SEGMENT, dense, arc)
     at = np.linspace(0.0, arc[-1], n)
     return np.stack([np.interp(at, arc, dense[:, k]) for k in range(3)], axis=1)
+
+
+def section_tips(body: BodyParameters, state: ArmState, scratch: Scratch, endcaps: Array) -> Array:
+    """
+    Return the pose (sections, 4, 4) of every section's tip in the base frame.
+
+    `endcaps` (sections,) [m]: from the last segment of each section to its tip.
+    """
+    place_bodies(body, state, scratch)
+    tips = np.empty((len(endcaps), 4, 4))
+    section_tips_into(scratch.rotation, scratch.origin, endcaps, tips)
+    return tips
 
 
 def body_poses(body: BodyParameters, state: ArmState, scratch: Scratch) -> Array:

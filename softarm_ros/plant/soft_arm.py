@@ -25,8 +25,7 @@ from softarm_ros.plant.layout import (
 )
 from softarm_ros.plant.packing import pack_body, pack_cables
 from softarm_ros.plant.settling import calm
-from softarm_ros.plant.shape import centerline
-from softarm_ros.plant.shape_kernels import section_tips_into
+from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.step_kernels import advance_arm, settle_arm
 
 
@@ -195,10 +194,7 @@ class SoftArm:
 
     def section_tips(self) -> Array:
         """Return the pose (sections, 4, 4) of every section's tip in the base frame."""
-        place_bodies(self.body, self.state, self.scratch)
-        tips = np.empty((len(self._endcaps), 4, 4))
-        section_tips_into(self.scratch.rotation, self.scratch.origin, self._endcaps, tips)
-        return tips
+        return section_tips(self.body, self.state, self.scratch, self._endcaps)
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from base to tip, evenly spaced in arc length."""

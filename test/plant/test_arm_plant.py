@@ -259,3 +259,16 @@ def test_motors_turned_by_a_board_get_where_it_has_turned_them_whatever_their_li
         with pytest.raises(ValueError, match=message), arm.drives.turning(position, duration):
             arm.advance(1.0)
     assert arm.time_s == pytest.approx(1.01)
+
+
+def test_poses_arrive_no_earlier_than_it_says_and_at_most_a_step_later():
+    arm, longest = plant(1), 0.002
+    arm.step(np.zeros(3), 0.1)
+    arm.poll_poses()
+    for _ in range(20):
+        due = arm.next_poses_s
+        assert arm.time_s < due < arm.time_s + 0.02
+        arm.step(np.zeros(3), due - arm.time_s - 1e-6)
+        assert arm.poll_poses() == []
+        arm.step(np.zeros(3), longest + 1e-6)
+        assert len(arm.poll_poses()) == 1

@@ -505,7 +505,11 @@ def test_boiling_behind_drives_is_noted():
 
 
 @pytest.mark.parametrize(
-    ('torque', 'message'), [(np.zeros(5), 'shape'), (np.full(6, np.nan), 'c1')]
+    ('torque', 'message'),
+    [
+        (np.zeros(5), r'torque has shape \(5,\)'),
+        (np.full(6, np.nan), 'torque of c1 = nan; expected a finite number of N m'),
+    ],
 )
 def test_wrong_torques_raise(torque, message):
     with pytest.raises(ValueError, match=message):

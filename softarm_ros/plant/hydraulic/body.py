@@ -34,7 +34,7 @@ from softarm_ros.plant.layout import (
     rest_state,
 )
 from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
-from softarm_ros.plant.shape import body_poses, centerline
+from softarm_ros.plant.shape import centerline, section_tips
 
 # Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
 _LONGEST_STEP_S = 1e-3
@@ -90,6 +90,7 @@ class HydraulicBody:
         self.axes: Axes = new_axes(hydraulics.parameters, hydraulics.width)
         self._config = config
         self._bends = np.zeros((len(config.sections), 2))
+        self._no_endcaps = np.zeros(len(config.sections))
         self.stops = fabric_stops(config.fabric, config.sections, self._bends)
 
     def drive(
@@ -177,8 +178,7 @@ class HydraulicBody:
 
     def section_tips(self) -> Array:
         """Return the pose (sections, 4, 4) of every section's tip in the base frame."""
-        poses = body_poses(self.body, self.state, self._scratch)
-        return np.asarray(poses[self._per :: self._per])
+        return section_tips(self.body, self.state, self._scratch, self._no_endcaps)
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from base to tip, evenly spaced in arc length."""

@@ -70,7 +70,7 @@ class HydraulicDrives:
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
         """Set the pressures (m,) [Pa] wanted; see `Drives`."""
-        self._drives.command(self._checked(target))
+        self._drives.command(self._checked(target, 'command', 'pressure in Pa'))
 
     def hold(self, now_s: float) -> None:
         """Keep the motor torques of now: the pressures stay, and with them the arm."""
@@ -100,7 +100,7 @@ class HydraulicDrives:
             If the torques have the wrong shape or are not finite, naming the chamber.
 
         """
-        self._drives.follow(self._checked(torque_N_m))
+        self._drives.follow(self._checked(torque_N_m, 'torque', 'number of N m'))
         self._emulated = True
         self._lifted = np.array(lifted, dtype=bool)
 
@@ -169,14 +169,14 @@ class HydraulicDrives:
         self._hydraulics.parameters[chamber, RELIEF] = 0.0
         self._hydraulics.parameters[chamber, CONDUCTANCE] = _TORN_M3_S_PA
 
-    def _checked(self, command: ArrayLike) -> Array:
-        values = np.asarray(command, dtype=float)
+    def _checked(self, given: ArrayLike, what: str, kind: str) -> Array:
+        values = np.asarray(given, dtype=float)
         if values.shape != (len(self._names),):
             raise ValueError(
-                f'command has shape {values.shape}; expected ({len(self._names)},) '
+                f'{what} has shape {values.shape}; expected ({len(self._names)},) '
                 f'for {", ".join(self._names)}'
             )
         for name, value in zip(self._names, values):
             if not math.isfinite(value):
-                raise ValueError(f'command of {name} = {value}; expected a finite pressure in Pa')
+                raise ValueError(f'{what} of {name} = {value}; expected a finite {kind}')
         return values
