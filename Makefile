@@ -1,4 +1,4 @@
-# make demo | test | firmware | lint | reproduce | bench | bench-long | soak | clean :
+# make demo | test | firmware | lint | kernels | reproduce | bench | bench-long | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +15,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,test
 endif
 
-.PHONY: demo test firmware lint reproduce bench bench-long soak clean setup
+.PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -43,15 +43,20 @@ $(VENV)/.bench: $(VENV)/.reproduction
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e './reproduction[bench]'
 	@touch $@
 
+# All of these at once: one resolution of what they need instead of four.
+everything: $(VENV)/.everything
+$(VENV)/.everything: setup.py reproduction/pyproject.toml
+	$(PYTHON) -m venv $(VENV_FLAGS) $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),lint]' -e './reproduction[bench]'
+	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .bench) $@
+
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-WALL_CLOCK := test/nodes test/firmware test/drivers test/emulation reproduction/test/wall_clock
-
-# What times a running arm or board against the wall clock has the machine to itself.
+# Whole arms and boards that run on the computer's clock have the machine to themselves.
 test: $(VENV)/.reproduction
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore ,$(WALL_CLOCK))
-	$(BIN)/python -m pytest $(WALL_CLOCK)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock'
+	$(BIN)/python -m pytest -m wall_clock
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:
@@ -62,6 +67,11 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
+
+# Compiles what the arms and their tests need, where that has not been done: once, not in each test.
+kernels: setup
+	@for rig in $(basename $(notdir $(wildcard config/rigs/*.yaml))); do \
+	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig || exit 1; done
 
 # The experiments of the arms' papers, a page an arm in study/; ARMS names some of them.
 reproduce: $(VENV)/.reproduction

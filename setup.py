@@ -83,7 +83,6 @@ setup(
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',
-            'pytest-rerunfailures>=12',  # wall-clock tests of several processes on a busy machine
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'import-linter>=2.0',

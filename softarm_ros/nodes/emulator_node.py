@@ -57,7 +57,8 @@ class EmulatorNode(LifecycleNode):
         self._folder = Path(
             declare(self, 'devices_folder', '', 'where the addresses of the devices are put')
         )
-        autostart = declare(self, 'autostart', True, 'configure and activate by itself')
+        # Not before the executor turns: what comes between would keep the devices from answering.
+        self._starting = declare(self, 'autostart', True, 'configure and activate by itself')
         self._arm: EmulatedArm | None = None
         self._pacer: Pacer | None = None
         self._report: dict[str, str] = {}
@@ -70,12 +71,6 @@ class EmulatorNode(LifecycleNode):
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
         self._heartbeat.waiting('unconfigured')
-        if autostart:
-            try:
-                self._autostart()
-            except BaseException:  # a signal as well: no device may outlive this process
-                self.close()
-                raise
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -138,7 +133,10 @@ class EmulatorNode(LifecycleNode):
     # -- work
 
     def work(self) -> None:
-        """Let the arm catch up with the wall clock."""
+        """Start if that is still to be done, then let the arm catch up with the wall clock."""
+        if self._starting:
+            self._starting = False
+            self._autostart()
         began = time.monotonic()
         if self.due > 0.0:
             self._heartbeat.late(began - self.due)

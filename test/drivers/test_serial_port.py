@@ -7,7 +7,7 @@ import time
 import tty
 
 import pytest
-from stepper_cases import until
+from manual_clock import wait_until
 
 from softarm_ros.drivers.serial_port import PortError, SerialPort
 
@@ -101,5 +101,5 @@ def test_a_port_may_be_a_url():
                 return True
             return False
 
-        until(gone)
+        wait_until(gone, 20.0, 'loss')
         port.close()

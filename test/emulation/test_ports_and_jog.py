@@ -23,6 +23,8 @@ from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
+pytestmark = pytest.mark.wall_clock
+
 REPOSITORY = Path(__file__).parents[2]
 # How to cut the line of the device that moves the arm, and how to mend it.
 LINES = {

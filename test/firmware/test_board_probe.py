@@ -15,6 +15,8 @@ from softarm_ros.drivers.board_probe import PINGS, probe_board
 from softarm_ros.drivers.messages import Kind, ResetCause, State, Type
 from softarm_ros.drivers.problems import DriverError
 
+pytestmark = pytest.mark.wall_clock
+
 
 @pytest.fixture
 def steppers(tmp_path):
@@ -33,7 +35,7 @@ def test_it_says_who_it_is_and_how_it_is(kind, tmp_path):
     assert report.identity.reset_cause in set(ResetCause)
     assert report.state.state is State.IDLE
     assert report.ping.count == PINGS
-    assert 0.0 < report.ping.p50_s <= report.ping.p99_s
+    assert 0.0 < report.ping.p50_s < 0.5
     assert report.damaged == 0
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import time
 import warnings
 from dataclasses import replace
@@ -62,8 +63,9 @@ class Bench:
         self.processes = NodeProcesses(plan)
         self.health = {}
         self.diagnosed = []  # (time, name, level, message)
-        self.moved_at = -np.inf  # last time an actuator was seen in motion
-        self.states = 0
+        # Stamps of the messages: when something was so, not when this process came to read it.
+        self.moved_at = -np.inf  # last time an actuator was in motion
+        self.state_at = -np.inf  # newest state of the actuators
         self.clients = {}
         self._position = None
         self.context = Context()
@@ -80,7 +82,7 @@ class Bench:
         self.node.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
         self.node.create_subscription(PoseStamped, 'tip/pose', self._on_pose, MEASUREMENT)
         self.tip = self.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
-        self._injector = None
+        self._injectors = {}
         self.pose_at = -np.inf
 
     def __enter__(self):
@@ -99,24 +101,62 @@ class Bench:
         self.health[message.name] = health_of(message)
 
     def _on_diagnostics(self, message):
-        from softarm_ros.nodes.conversions import health_of
+        from softarm_ros.nodes.conversions import health_of, seconds_of
 
         for status in message.status:
             health = health_of(status)
-            self.diagnosed.append((time.monotonic(), health.name, health.level, health.message))
+            at = seconds_of(message.header.stamp)
+            self.diagnosed.append((at, health.name, health.level, health.message))
 
     def _on_pose(self, message):
-        self.pose_at = time.monotonic()
+        from softarm_ros.nodes.conversions import seconds_of
+
+        self.pose_at = seconds_of(message.header.stamp)
 
     def _on_state(self, message):
+        from softarm_ros.nodes.conversions import seconds_of
+
         position = np.array(message.position)
         moving = np.max(np.abs(message.velocity)) > MOVING_M_S
         if self._position is not None and np.max(np.abs(position - self._position)) > 2e-6:
             moving = True
         self._position = position
-        self.states += 1
+        self.state_at = seconds_of(message.header.stamp)
         if moving:
-            self.moved_at = time.monotonic()
+            self.moved_at = self.state_at
+
+    def now_s(self):
+        """Return ROS time [s], which stamps are of."""
+        return 1e-9 * self.node.get_clock().now().nanoseconds
+
+    def together(self, name):
+        """Return the nodes that live in the process of a node, and die with it."""
+        pid = self.processes.pid(name)
+        return [other for other in self.plan if self.processes.pid(other) == pid]
+
+    def kill(self, name):
+        """Kill the process of a node; return the nodes that were in it, and when."""
+        dead = self.together(name)
+        began = self.now_s()
+        os.kill(self.processes.pid(name), signal.SIGKILL)
+        return dead, began
+
+    def restart(self, names):
+        """Start the process again that nodes shared, and wait until each says that it lives."""
+        for name in names:
+            self.health.pop(name, None)
+        self.processes.start(names[0])
+        self.until(lambda: all(n in self.health for n in names), 30.0, f'{names} again')
+
+    @contextlib.contextmanager
+    def paused(self, name):
+        """Take the processor away from the process of a node, as a busy computer does."""
+        pid = self.processes.pid(name)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def spin(self, duration):
         end = time.monotonic() + duration
@@ -157,11 +197,12 @@ class Bench:
         """Break or mend something of the emulated devices, or of the plant; return when."""
         from std_msgs.msg import String
 
-        if self._injector is None:
-            self._injector = self.node.create_publisher(String, f'{into}/inject', 10)
-        self.until(self._injector.get_subscription_count, 10.0, f'the {into} listens')
-        self._injector.publish(String(data=fault))
-        return time.monotonic()
+        if into not in self._injectors:
+            self._injectors[into] = self.node.create_publisher(String, f'{into}/inject', 10)
+        self.until(self._injectors[into].get_subscription_count, 10.0, f'the {into} listens')
+        began = self.now_s()
+        self._injectors[into].publish(String(data=fault))
+        return began
 
     def values(self, node):
         """Return what a node said last, by name."""
@@ -176,13 +217,18 @@ class Bench:
             self.call('supervisor/start')
             self.spin(0.05)
         self.until(lambda: self.state == 'running', 1.0, 'running')
-        began = time.monotonic()
+        began = self.now_s()
         self.until(lambda: self.values('tracker').get('phase') == 'track', 20.0, 'tracking')
         self.until(lambda: self.moved_at > began + 0.3, 10.0, 'motion')
 
     def hold_time(self, since, wait=0.6):
-        """Return how long the arm still moved after an instant [s]."""
-        self.spin(wait)
+        """Return how long the arm still moved after an instant [s], by its own states."""
+        end = time.monotonic() + wait
+        self.until(
+            lambda: self.state_at >= since + wait or time.monotonic() > end + 1.0,
+            wait + 2.0,
+            'states of the actuators',
+        )
         return max(self.moved_at - since, 0.0)
 
     def reasons(self, since, name='supervisor'):
@@ -206,8 +252,39 @@ def emulated_plan(rig, trajectory):
             'emulated',
             trajectory=str(trajectory),
             devices_folder=devices_folder(rig.name),
+            autostart=False,
         )
     ]
+
+
+def first_lap(bench, rig):
+    """Have an arm that has not moved yet track a lap; return the mean tracking error [m]."""
+    from softarm_ros.nodes.run_monitor import RunMonitor
+
+    bench.until(lambda: bench.state == 'ready', READY_S, 'ready')
+    with RunMonitor(
+        f'/{rig.name}',
+        rig.model().configuration_names,
+        rig.actuator_names,
+        pose_topic=rig.feedback.pose_topic,
+        simulated_time=False,
+    ) as monitor:
+        end = time.monotonic() + 20.0
+        while not monitor.hears_all(list(bench.plan)):
+            assert time.monotonic() < end, sorted(monitor.health)
+            monitor.spin(0.05)
+        started, said = monitor.call('supervisor/start', 5.0)
+        assert started, said
+        end = time.monotonic() + 90.0
+        while int(monitor.value('tracker', 'lap', '0')) < 1:
+            supervisor = monitor.health['supervisor']
+            assert supervisor.values['state'] != 'fault', supervisor.message
+            assert time.monotonic() < end, monitor.health['tracker'].values
+            monitor.spin(0.05)
+        samples = monitor.samples()
+    rows = samples.tracking & (samples.lap == 0)
+    assert np.sum(rows) > 100
+    return float(np.mean(samples.error[rows]))
 
 
 @contextlib.contextmanager

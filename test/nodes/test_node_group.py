@@ -1,10 +1,7 @@
 """Several nodes in one process: each is there, a failure of one ends all, drivers notice."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -49,28 +46,28 @@ def test_a_node_that_refuses_its_input_ends_the_group_with_its_name():
     assert 'Traceback' not in done.stderr
 
 
+@pytest.mark.wall_clock
 def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
     from node_bench import circling
 
     with circling(tmp_path, speed=0.03) as bench:
-        pids = {name: bench.processes.pid(name) for name in bench.plan}
-        loop = ('plant', 'inverse_kinematics', 'tracker', 'supervisor')
-        assert len({pids[name] for name in loop}) == 1
-        assert pids['markers'] != pids['tracker']
+        loop = ['plant', 'inverse_kinematics', 'tracker', 'supervisor']
+        assert bench.together('tracker') == loop
+        assert bench.together('markers') == ['markers']
         bench.until(lambda: set(loop) <= set(bench.health), 10.0, 'each speaks for itself')
         holds = int(bench.values('supervisor')['holds'])
-        os.kill(pids['tracker'], signal.SIGSTOP)
-        bench.spin(0.5)
-        os.kill(pids['tracker'], signal.SIGCONT)
+        with bench.paused('tracker'):
+            bench.spin(0.5)
         bench.until(
             lambda: int(bench.values('supervisor')['holds']) > holds and bench.state == 'running',
             10.0,
             'held and running again',
         )
-        since = time.monotonic()
+        since = bench.now_s()
         bench.until(lambda: bench.moved_at > since, 10.0, 'motion')
 
 
+@pytest.mark.wall_clock
 def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
     from node_bench import CIRCLE, Bench, emulated_plan
 
@@ -78,13 +75,13 @@ def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
     circle.write_text(CIRCLE.format(speed=0.03, laps=100))
     with Bench(rig := load_rig('cable_arm'), emulated_plan(rig, circle)) as bench:
         bench.run()
-        began = time.monotonic()
-        os.kill(bench.processes.pid('supervisor'), signal.SIGKILL)
+        dead, began = bench.kill('supervisor')
+        assert dead == ['inverse_kinematics', 'tracker', 'supervisor']
         held = bench.hold_time(began)
         print(f'held after {1e3 * held:.0f} ms')
         assert held <= HOLD_S
         (ended,) = bench.processes.ended()
-        assert ended.nodes == ('inverse_kinematics', 'tracker', 'supervisor')
+        assert list(ended.nodes) == dead
         assert 'was killed by SIGKILL' in ended.describe()
         assert 'supervisor silent' in bench.health['steppers'].message
 

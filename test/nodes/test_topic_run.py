@@ -19,7 +19,7 @@ from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.rigs.loader import load_rig
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(180)]
 
 STARTING_S = 150.0
 
@@ -142,7 +142,6 @@ def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
     assert np.all(np.diff(samples.time_s) >= 0.0)
     # Delay of the mocap (10 ms) and the way through three nodes.
     assert 10.0 <= record.timing.latency_p50_ms < 30.0
-    assert record.timing.latency_p99_ms >= record.timing.latency_p50_ms
     assert record.timing.cycles > 300
     # Node processes and this one.
     assert 10.0 < record.timing.cpu_percent <= 100.0 * os.cpu_count()
@@ -193,16 +192,29 @@ def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
     assert (record.timing.missed, record.timing.holds) == (0, 0)
 
 
-def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
+def test_the_lock_is_freed_by_the_end_of_its_block():
+    with instance_lock('some_rig'):
+        pass
+    with instance_lock('some_rig'), instance_lock('other_rig'):
+        pass
+
+
+def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_bag(
+    circle, started, tmp_path
+):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from rosbags.highlevel import AnyReader
+
     from softarm_ros.cli.run_command import RunOptions
 
-    first = started(circle(laps=100))
+    bag = tmp_path / 'bag'
+    first = started(circle(laps=100), bag)
     first.wait_for_motion()
+    # By the lock, and by the graph as from another machine, where the lock is not seen.
     with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
-        run(RunOptions(trajectory=circle()))
-    # As from another machine, where the lock is not seen.
+        run(RunOptions(trajectory=circle(laps=100)))
     second = subprocess.run(
-        [*first.command[:2], circle()],
+        [*first.command[:2], circle(laps=100)],
         env={**environment(), 'TMPDIR': str(Path(first.command[1]).parent)},
         capture_output=True,
         text=True,
@@ -211,30 +223,16 @@ def test_the_same_rig_twice_is_refused_by_lock_and_by_graph(circle, started):
     assert second.returncode != 0
     assert 'cable_arm is already running in ROS domain' in second.stderr
     assert 'nodes' in second.stderr
-    assert first.process.poll() is None  # undisturbed
+    assert first.process.poll() is None, first.said()  # undisturbed
 
-
-def test_the_lock_is_freed_by_the_end_of_its_block():
-    with instance_lock('some_rig'):
-        pass
-    with instance_lock('some_rig'), instance_lock('other_rig'):
-        pass
-
-
-def test_ctrl_c_stops_the_arm_and_completes_the_bag(circle, started, tmp_path):
-    pytest.importorskip('rosbags', reason='needs rosbags')
-    from rosbags.highlevel import AnyReader
-
-    bag = tmp_path / 'bag'
-    run_of = started(circle(laps=100), bag)
-    run_of.wait_for_motion()
-    run_of.process.send_signal(signal.SIGINT)
-    output = run_of.end()
+    first.process.send_signal(signal.SIGINT)
+    output = first.end()
     assert 'COMPLETED False' in output
     assert 'interrupted' in output
-    assert nodes_of(run_of.pid) == []
+    assert nodes_of(first.pid) == []
     with AnyReader([bag]) as reader:
-        assert reader.message_count > 100
+        counts = {c.topic: c.msgcount for c in reader.connections}
+    assert counts['/cable_arm/actuators/command'] > 100
 
 
 def test_a_killed_command_line_leaves_no_node(circle, started):

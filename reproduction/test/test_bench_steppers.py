@@ -5,14 +5,15 @@ import pytest
 from softarm_reproduction import bench_steppers
 
 pytestmark = [
+    pytest.mark.wall_clock,
     pytest.mark.skipif(bool(bench_steppers.missing()), reason=bench_steppers.missing()),
 ]
 
 
-def test_rows():
-    p50, p99 = bench_steppers.rows(1)
-    assert 2e3 < p50.compiled_us <= p99.compiled_us  # a motor cannot move in no time
-    assert 2e3 < p50.reference_us <= p99.reference_us
+def test_a_command_reaches_the_coils_no_sooner_than_line_and_board_allow():
+    for row in bench_steppers.rows(1):
+        assert 2e3 < row.compiled_us < 1e6, row
+        assert 2e3 < row.reference_us < 1e6, row
 
 
 def test_sustained_commands_arrive_and_are_executed():

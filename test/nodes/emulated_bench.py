@@ -1,0 +1,96 @@
+"""
+Arms with their devices emulated, as whole graphs over topics: they track, and faults stop them.
+
+How soon a driver notices a fault of its device, and each fault there is, is asked of the drivers
+in simulated time; here, that what a driver finds reaches /diagnostics and stops the arm, and that
+nothing moves again before somebody says so. Limits on lateness of nodes are wide: `make soak`
+asks what a computer keeps.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from node_bench import Bench, emulated_plan, first_lap
+
+from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.direct import run_direct
+from softarm_ros.runtime.warm_up import warm_up
+
+ALIKE = 1.2  # times the largest simulated mean error
+REPORTED_S = 0.3
+PATIENT = (
+    'supervisor.heartbeat_timeout_s=1.0',
+    'supervisor.feedback_timeout_s=1.0',
+    'supervisor.state_timeout_s=1.0',
+    'supervisor.command_timeout_s=0.5',
+)
+PATIENT_DAQ = ('devices.daq.call_timeout_s=0.5', 'devices.daq.read_margin_s=0.3')
+
+
+@dataclass(frozen=True)
+class Case:
+    """An arm, a path, settings of its devices, and simulated runs it is compared with."""
+
+    rig: str
+    trajectory: str
+    board: str | None = None
+    settings: tuple[str, ...] = ()
+    seeds: int = 1
+
+
+def arm_of(case):
+    """Return a fixture: the running graph of a case, at rest, homed and ready."""
+
+    @pytest.fixture(scope='module')
+    def arm(tmp_path_factory):
+        if case.board is not None:
+            try:
+                built(case.board)
+            except FirmwareBuildError as error:
+                pytest.skip(str(error))
+        rig = load_rig(case.rig, [*PATIENT, *case.settings])
+        warm_up(rig)
+        path = tmp_path_factory.mktemp(case.rig) / 'path.yaml'
+        path.write_text(case.trajectory)
+        seeds = range(case.seeds)
+        runs = [run_direct(rig, str(path), laps=1, seed=seed).error().mean for seed in seeds]
+        with Bench(rig, emulated_plan(rig, path)) as running:
+            running.rig, running.simulated = rig, max(runs)
+            yield running
+
+    return arm
+
+
+def assert_tracks(arm):
+    """Check that the mean error of a lap is that of the simulated arm."""
+    emulated = first_lap(arm, arm.rig)
+    simulated = arm.simulated
+    print(f'{arm.rig.name}: simulated {1e3 * simulated:.2f}, emulated {1e3 * emulated:.2f} mm')
+    assert emulated <= ALIKE * simulated
+    arm.spin(0.2)  # this process did not listen meanwhile
+
+
+def assert_reported(arm, began, text, *sources):
+    """Check that each source says a text on /diagnostics in time."""
+    for source in sources:
+
+        def told(source=source):
+            return [at for at, message in arm.reasons(began, source) if text in message]
+
+        arm.until(told, 5.0, f'{text} on /diagnostics by {source}')
+        print(f'{text}: {source} after {1e3 * min(told()):.0f} ms')
+        assert min(told()) <= REPORTED_S
+    assert arm.state == 'fault'
+
+
+def truth(arm, name, separator=None):
+    return np.array([float(v) for v in arm.values('emulator')[name].split(separator)])
+
+
+def heard_after(arm, node, at):
+    """Wait until a node has said how things are after an instant (ROS time)."""
+    arm.spin(max(at - arm.now_s(), 0.0))
+    arm.health.pop(node, None)
+    arm.until(lambda: node in arm.health, 5.0, f'word of {node}')

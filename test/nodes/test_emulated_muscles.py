@@ -1,0 +1,43 @@
+"""pam_arm with its valve board emulated: a pulled plug, and back."""
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from emulated_bench import Case, arm_of, assert_reported, assert_tracks, heard_after
+
+pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
+CASE = Case(
+    'pam_arm',
+    'type: circle\ncenter: [0.05, 0.0, 0.985]\nradius: 0.02\nspeed: 0.01\nlaps: 100\n',
+    board='valves',
+    seeds=3,  # whose errors differ by a third
+)
+muscles = arm_of(CASE)
+
+
+def test_muscles_follow_as_in_simulation(muscles):
+    assert_tracks(muscles)
+    assert muscles.values('emulator')['both_valves_open'] == '0'
+    assert muscles.values('valves')['reboots'] == '0'
+    assert muscles.values('valves')['connections'] == '1'
+
+
+def test_a_pulled_plug_stops_the_muscles_and_they_go_on_when_told(muscles):
+    muscles.run()
+    pulled = muscles.inject('valves unplug')
+    assert_reported(muscles, pulled, 'valves: link: lost', 'supervisor')
+    # The emulator looks at its valves twice a second: what it says must be of after the stop.
+    heard_after(muscles, 'emulator', pulled + 1.0)
+    muscles.until(lambda: muscles.values('emulator')['valves_open'] == '0', 2.0, 'all closed')
+    openings = muscles.values('emulator')['openings']
+
+    muscles.inject('valves plug')
+    muscles.until(lambda: muscles.values('valves')['connected'] == 'true', 10.0, 'connected')
+    assert not muscles.call('supervisor/reset').success
+    heard_after(muscles, 'emulator', muscles.now_s() + 0.7)
+    assert muscles.values('emulator')['openings'] == openings
+    assert muscles.call('valves/reset').success
+    muscles.until(lambda: muscles.values('valves')['ready'] == 'true', 5.0, 'ready')
+    assert muscles.call('supervisor/reset').success
+    muscles.run()  # the board kept its power, and the lengths are known
+    muscles.until(lambda: muscles.values('emulator')['openings'] != openings, 5.0, 'valves open')

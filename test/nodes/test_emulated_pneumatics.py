@@ -1,0 +1,89 @@
+"""pneumatic_arm with its DAQ emulated, force sensor and gripper at it."""
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
+pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+from emulated_bench import (
+    PATIENT_DAQ,
+    Case,
+    arm_of,
+    assert_reported,
+    assert_tracks,
+    heard_after,
+    truth,
+)
+
+pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
+CASE = Case(
+    'pneumatic_arm',
+    'type: waypoints\npoints: [[0.08, -0.03, 0.187], [0.08, 0.03, 0.187], [0.09, 0.0, 0.187]]\n'
+    'closed: true\n'
+    'speed: 0.015\nlaps: 100\n',
+    settings=('devices.daq.command_timeout_s=0.7', *PATIENT_DAQ),
+)
+pneumatic = arm_of(CASE)
+
+
+def outputs(arm):
+    return truth(arm, 'output_V', ',')
+
+
+def test_air_follows_as_in_simulation_and_every_chamber_is_measured(pneumatic):
+    from sensor_msgs.msg import FluidPressure
+
+    from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
+
+    pressures, gripper = [], []
+    for topic, told, qos in (
+        ('chambers/pressure', pressures, PER_CHAMBER),
+        ('gripper/pressure', gripper, MEASUREMENT),
+    ):
+        pneumatic.node.create_subscription(FluidPressure, topic, told.append, qos)
+    assert_tracks(pneumatic)
+    assert pneumatic.values('daq')['ready'] == 'true'
+    pneumatic.until(lambda: len(pressures) > 60 and gripper, 10.0, 'pressures')
+    names = set(pneumatic.rig.actuator_names)
+    assert {message.header.frame_id for message in pressures} == names
+    pneumatic.until(lambda: outputs(pneumatic).max() > 0.1, 10.0, 'volts at the regulators')
+
+
+@pytest.mark.parametrize(
+    ('fault', 'text'),
+    [
+        ('daq open distal_chamber_2', 'distal_chamber_2: open'),
+        ('daq kill', 'grpc UNAVAILABLE'),
+    ],
+)
+def test_a_fault_in_motion_empties_the_chambers(pneumatic, fault, text):
+    pneumatic.run()
+    began = pneumatic.inject(fault)
+    assert_reported(pneumatic, began, text, 'daq', 'supervisor')
+    assert not pneumatic.call('supervisor/reset').success
+    if fault != 'daq kill':  # the outputs of a card nobody reaches stand as they were
+        pneumatic.until(lambda: not outputs(pneumatic)[:6].any(), 5.0, 'outputs at zero')
+    pneumatic.inject('daq revive' if fault == 'daq kill' else 'daq mend')
+    pneumatic.until(lambda: not outputs(pneumatic)[:6].any(), 10.0, 'outputs at zero')
+    # What has come back by itself moves nothing.
+    heard_after(pneumatic, 'emulator', pneumatic.now_s() + 0.6)
+    assert pneumatic.state == 'fault'
+    assert not outputs(pneumatic)[:6].any()
+    assert text in pneumatic.values('daq')['not_ready']
+    assert pneumatic.call('daq/reset').success
+    pneumatic.until(lambda: pneumatic.values('daq')['ready'] == 'true', 10.0, 'ready')
+    assert pneumatic.state == 'fault'
+    assert not outputs(pneumatic)[:6].any()
+
+
+def test_the_force_sensor_is_tared_by_a_service(pneumatic):
+    from geometry_msgs.msg import WrenchStamped
+
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    wrenches = []
+    pneumatic.node.create_subscription(WrenchStamped, 'wrench', wrenches.append, MEASUREMENT)
+    pneumatic.until(lambda: wrenches, 10.0, 'wrench')
+    assert wrenches[-1].wrench.force.z > 2.0
+    assert pneumatic.call('daq/tare').success
+    pneumatic.until(lambda: abs(wrenches[-1].wrench.force.z) < 0.1, 10.0, 'tared')
