@@ -6,6 +6,8 @@ import numpy as np
 
 from softarm_reproduction.bench_rows import BenchRow, median_us
 from softarm_ros import load_rig
+from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
+from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 from softarm_ros.rigs.cable_rig import CableRig
 from softarm_ros.rigs.hydraulic_rig import HydraulicRig
 from softarm_ros.rigs.muscle_rig import MuscleRig
@@ -36,6 +38,7 @@ def _muscle(repeats: int) -> BenchRow:
     rig = load_rig('pam_arm')
     assert isinstance(rig, MuscleRig)
     plant = rig.simulated_arm(0)
+    assert isinstance(plant, MuscleArmPlant)
     # Under switched relays the plant runs without the driver, whose tables take as long.
     return _row(
         'pam_arm, plant without driver, 50 ms',
@@ -47,6 +50,7 @@ def _hydraulic(repeats: int) -> list[BenchRow]:
     rig = load_rig('hydraulic_arm')
     assert isinstance(rig, HydraulicRig)
     plant = rig.simulated_arm(0)
+    assert isinstance(plant, HydraulicPlant)
     target = np.full(len(rig.actuators), rig.preload_Pa)
     target[0] += 1e5
     plant.step(target, PERIOD_S)

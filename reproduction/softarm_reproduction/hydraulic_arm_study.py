@@ -241,6 +241,7 @@ def motion_errors(
 ) -> list[MotionError]:
     """Return the errors of set B with some numbers of segments in a motion of the paper."""
     plant = torque_controlled(rig).simulated_arm(seed)
+    assert isinstance(plant, HydraulicPlant)
     times, tips = _plant_motion(plant, rig, motion)
     stride = round(SAMPLE_S / MODEL_STEP_S)
     found = []

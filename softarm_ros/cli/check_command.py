@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.control.reach import check_reach
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_tracker, build_trajectory, describe_reach
 
@@ -54,12 +57,18 @@ def _reach(rig: Rig) -> str:
 
 
 def _backends(rig: Rig) -> str:
+    known = ', '.join(filter(partial(_has_backend, rig), BACKENDS)) or 'none'
     if rig.plant is None:
-        known = 'hardware; without a plant nothing is simulated' if rig.devices else 'none'
-    else:
-        devices = ', emulated, hardware' if rig.devices else '; without devices no others'
-        known = f'sim (step {1e3 * rig.plant.time_step_s:g} ms){devices}'
-    return f'backends      {known}'
+        return f'backends      {known}; without a plant nothing is simulated'
+    return f'backends      {known}; simulated in steps of {1e3 * rig.plant.time_step_s:g} ms'
+
+
+def _has_backend(rig: Rig, backend: str) -> bool:
+    try:
+        check_backend(rig, backend)
+    except RigError:
+        return False
+    return True
 
 
 def _actuators(rig: Rig) -> Iterator[str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.drivers.attachments import WoundCables
 from softarm_ros.drivers.messages import MOTORS
-from softarm_ros.drivers.stepper_config import MotorConfig
+from softarm_ros.drivers.stepper_config import MotorConfig, SteppersConfig
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
 from softarm_ros.emulation.wall_times import WallTimes
 from softarm_ros.plant.arm_plant import ArmPlant
+from softarm_ros.plant.config import PlantConfig
 from softarm_ros.plant.plant import Plant
 
 DEVICE = 'steppers'
@@ -111,3 +113,14 @@ class EmulatedCableArm:
 
 def _listed(counts: Iterable[int]) -> str:
     return ' '.join(map(str, counts))
+
+
+def build(
+    plant: ArmPlant,
+    config: PlantConfig,
+    drives: WoundCables,
+    seed: int,
+    steppers: SteppersConfig,
+) -> EmulatedCableArm:
+    """Return the stepper board, emulated, on the simulated arm."""
+    return EmulatedCableArm(plant, config.stepper.step_m, steppers.motors)

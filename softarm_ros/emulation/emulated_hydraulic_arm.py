@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.daq_service import EmulatedDaq
@@ -16,6 +17,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.injected_faults import daq_faults, servo_faults
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 from softarm_ros.plant.faults import inject
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.plant.plant import Plant
 
@@ -145,3 +147,15 @@ def _which(names: Sequence[str], chosen: NDArray[np.bool_]) -> str:
     if chosen.all():
         return 'all'
     return ', '.join(name for name, one in zip(names, chosen) if one) or 'none'
+
+
+def build(
+    plant: HydraulicPlant,
+    config: HydraulicPlantConfig,
+    drives: WaterCylinders,
+    seed: int,
+    servo: ServoConfig,
+    daq: DaqConfig,
+) -> EmulatedHydraulicArm:
+    """Return drives and DAQ on the simulated arm."""
+    return EmulatedHydraulicArm(plant, servo, daq, seed)

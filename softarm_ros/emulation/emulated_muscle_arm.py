@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveBoardConfig
 from softarm_ros.emulation.firmware_board import LINE_HELP, FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
+from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 from softarm_ros.plant.pam_arm.relays import DEFLATE, INFLATE
 from softarm_ros.plant.plant import Plant
@@ -132,3 +134,14 @@ class _Clock:
     def simulated(self, stamp_s: float) -> float:
         """Return the simulated time [s] of a monotonic stamp; `tick` comes first."""
         return stamp_s - self._offset_s
+
+
+def build(
+    plant: MuscleArmPlant,
+    config: PamPlantConfig,
+    drives: ValvedMuscles,
+    seed: int,
+    valves: ValveBoardConfig,
+) -> EmulatedMuscleArm:
+    """Return the valve firmware on the simulated arm."""
+    return EmulatedMuscleArm(plant, valves)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.drivers.attachments import RegulatedChambers
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
@@ -17,6 +18,7 @@ from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX
 from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.plant.plant import Plant
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.plant.pneumatic.terminals import (
@@ -215,3 +217,15 @@ class EmulatedPneumaticArm:
 
 def _listed(values: Array) -> str:
     return ', '.join(f'{value:.4g}' for value in values)
+
+
+def build(
+    plant: PneumaticPlant,
+    config: PneumaticPlantConfig,
+    drives: RegulatedChambers,
+    seed: int,
+    daq: DaqConfig,
+    gripper: GripperDriveConfig | None = None,
+) -> EmulatedPneumaticArm:
+    """Return the DAQ, emulated, with the simulated arm at its terminals."""
+    return EmulatedPneumaticArm(plant, daq, gripper, drives.names, seed)

@@ -42,6 +42,9 @@ class Part:
         Role -> 'module:function'; a module is imported when its role is built, not before.
     summary : str
         One line for who chooses among parts.
+    checks : tuple of str
+        'module:NAME' of what must hold between its fields and the rest of a rig: a tuple of
+        `softarm_ros.rigs.checks.Check`.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class Part:
     config: type[ConfigBlock]
     builders: Mapping[str, str]
     summary: str
+    checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

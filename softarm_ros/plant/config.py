@@ -59,6 +59,9 @@ class MocapConfig(ConfigBlock):
 class PlantBase(ConfigBlock):
     """What every simulated arm has."""
 
+    kind: str | None = Field(
+        default=None, description='of body (`softarm parts body`); that of this arm without it'
+    )
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
     mocap: MocapConfig = Field(description='the sensor of poses, whatever its kind')
 

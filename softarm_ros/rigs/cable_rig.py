@@ -9,22 +9,20 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.attachments import CableRun, WoundCables
 from softarm_ros.geometry.configs import Finite, Positive
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
-from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.plant.config import PlantConfig
 from softarm_ros.rigs import cable_checks, cable_devices, pair_checks
 from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
 from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.outline import JointedSection, Outline
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.actuator_driver import ActuatorDriver
-    from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.plant.arm_plant import ArmPlant
+    pass
 
 
 class ActuatorConfig(ActuatorBase):
@@ -51,6 +49,8 @@ class ActuatorConfig(ActuatorBase):
 class CableRig(Rig):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
 
+    DRIVES: ClassVar[str] = 'wound_cables'
+    BODY: ClassVar[str] = 'cable_chain'
     CHECKS: ClassVar[tuple[Check, ...]] = (
         *Rig.CHECKS,
         *cable_checks.CHECKS,
@@ -114,59 +114,33 @@ class CableRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         )
 
-    def required_plant(self, backend: str = 'sim') -> PlantConfig:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
-        if self.plant is None:
-            raise self._no_plant(backend)
-        return self.plant
+    def required_plant(self) -> PlantConfig:
+        """Return the plant of the usual body of this arm; RigError if there is none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, PlantConfig):
+            raise self._other_body()
+        return plant
 
-    def simulated_arm(self, seed: int) -> ArmPlant:
-        """Return the plant, with a cable or a pair of cables per actuator."""
-        from softarm_ros.plant.arm_plant import ArmPlant
-
+    def drives(self) -> WoundCables:
+        """Return the cables, one or a pair per actuator, and what commands may ask of them."""
         cables = []
         for motor, a in enumerate(self.actuators):
             section, angle = self.section_names.index(a.section), float(np.deg2rad(a.angle_deg))
-            cables.append(PlantCable(section, angle, motor))
+            cables.append(CableRun(section, angle, motor))
             if a.pair:
-                cables.append(PlantCable(section, angle + np.pi, motor, -1.0))
-        return ArmPlant(
-            self.required_plant(),
-            cables,
-            self.gravity_m_s2,
-            seed,
-            self.tip_load_kg,
-            names=self.actuator_names,
-        )
-
-    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
-        """Return the driver of the stepper board."""
-        from softarm_ros.drivers.cable_steppers import CableSteppers
-
-        assert isinstance(devices, CableDevices)
-        return CableSteppers(devices.steppers, cable_limits(self.actuator_limits()))
-
-    def emulated_arm(self, seed: int) -> EmulatedArm:
-        """Return the stepper board, emulated, on the simulated arm."""
-        from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
-
-        devices = self.required_devices('emulated')
-        assert isinstance(devices, CableDevices)
-        return EmulatedCableArm(
-            self.simulated_arm(seed),
-            self.required_plant('emulated').stepper.step_m,
-            devices.steppers.motors,
-        )
+                cables.append(CableRun(section, angle + np.pi, motor, -1.0))
+        limits = cable_limits(self.actuator_limits())
+        return WoundCables(self.actuator_names, tuple(cables), limits)
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        if self.plant is None:
+        if not isinstance(self.plant, PlantConfig):
             return tuple(section.cable_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)
 
     def outline(self) -> Outline:
         """Return the arcs, and links with mass where there is a plant that knows it."""
-        bodies = () if self.plant is None else self.plant.sections
+        bodies = self.plant.sections if isinstance(self.plant, PlantConfig) else ()
         jointed = tuple(
             JointedSection(
                 config,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from softarm_ros.geometry.configs import ConfigBlock
 
@@ -18,7 +18,12 @@ class Devices(ConfigBlock):
     """
 
     # The one that takes the commands of the actuators.
-    DRIVING: ClassVar[DeviceName]
+    DRIVING: ClassVar[str] = ''
+
+    def blocks(self) -> dict[str, Any]:
+        """Return the configuration of every device that this rig has, by name."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: block for name, block in given.items() if block is not None}
 
     @property
     def names(self) -> tuple[DeviceName, ...]:

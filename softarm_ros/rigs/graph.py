@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from softarm_ros.rigs.devices import DEVICE_NAMES
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.rig_files import is_path
 from softarm_ros.rigs.schema import Rig
@@ -196,17 +197,29 @@ def _check_backend(backend: str) -> None:
         raise RigError('', f'unknown backend {backend!r}{hint}; known: {listed(BACKENDS)}')
 
 
+def check_backend(rig: Rig, backend: str) -> None:
+    """Raise RigError, saying what to add, if a rig lacks what a backend needs."""
+    if backend != 'hardware' and (backend == 'sim' or rig.devices is not None):
+        rig.plant_for(backend)
+    if backend == 'sim':
+        return
+    driving = rig.required_devices(backend).DRIVING
+    if driving not in DEVICE_NAMES:
+        raise RigError(
+            '',
+            f'device {driving!r} has no node, which backend {backend!r} would start; nodes have: '
+            f'{listed(DEVICE_NAMES)}',
+        )
+
+
 def _check_devices(
     rig: Rig, backend: str, rate: float, home: bool | None, devices_folder: str | Path | None
 ) -> None:
+    check_backend(rig, backend)
     if backend == 'sim':
-        rig.required_plant(backend)
         if home is not None:
             raise RigError('', "home: the simulated arm of backend 'sim' starts at rest")
         return
-    rig.required_devices(backend)
-    if backend == 'emulated':
-        rig.required_plant(backend)
     if rate != 1.0:
         raise RigError('', f'rate = {rate:g}: devices of backend {backend!r} run in real time')
     if backend == 'emulated' and devices_folder is None:

@@ -10,7 +10,9 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
+from softarm_ros.drivers.pressure_servo_config import CylinderAxes
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
@@ -23,15 +25,11 @@ from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs import hydraulic_checks, hydraulic_devices
 from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.pressure_servo import PressureServo
-    from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
     from softarm_ros.geometry.parts import Part
-    from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
 _TRIES_PER_SAMPLE = 20
 
@@ -54,6 +52,8 @@ class HydraulicActuatorConfig(ActuatorBase):
 class HydraulicRig(Rig):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
 
+    DRIVES: ClassVar[str] = 'water_cylinders'
+    BODY: ClassVar[str] = 'water_chain'
     CHECKS: ClassVar[tuple[Check, ...]] = (
         *Rig.CHECKS,
         *hydraulic_checks.CHECKS,
@@ -183,32 +183,15 @@ class HydraulicRig(Rig):
                 break
         return np.array(found).reshape(len(found), -1)
 
-    def required_plant(self, backend: str = 'sim') -> HydraulicPlantConfig:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
-        if self.plant is None:
-            raise self._no_plant(backend)
-        return self.plant
+    def required_plant(self) -> HydraulicPlantConfig:
+        """Return the plant of the usual body of this arm; RigError if there is none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, HydraulicPlantConfig):
+            raise self._other_body()
+        return plant
 
-    def simulated_arm(self, seed: int) -> HydraulicPlant:
-        """Return the plant, with an axis per actuator."""
-        from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
-
-        return HydraulicPlant(
-            self.required_plant(),
-            self.chambers(),
-            [a.torque_per_pressure_N_m_Pa for a in self.actuators],
-            self.pressure_loop,
-            np.full(len(self.actuators), self.preload_Pa),
-            self.surroundings(self.required_plant().water.density_kg_m3),
-            seed,
-        )
-
-    def actuator_driver(self, devices: Devices) -> PressureServo:
-        """Return the driver of all cylinders."""
-        from softarm_ros.drivers.pressure_servo import PressureServo
-        from softarm_ros.drivers.pressure_servo_config import CylinderAxes
-
-        assert isinstance(devices, HydraulicDevices)
+    def drives(self) -> WaterCylinders:
+        """Return chambers, the cylinders behind them, and the loop around their pressures."""
         limits = self.actuator_limits()
         axes = CylinderAxes(
             names=self.actuator_names,
@@ -218,17 +201,15 @@ class HydraulicRig(Rig):
             max_rate_Pa_s=limits.max_speed,
             preload_Pa=np.full(len(self.actuators), self.preload_Pa),
         )
-        return PressureServo(devices.servo, self.pressure_loop, axes)
+        return WaterCylinders(axes, self.chambers(), self.pressure_loop)
 
-    def emulated_arm(self, seed: int) -> EmulatedHydraulicArm:
-        """Return drives and DAQ on the simulated arm."""
-        from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
-
-        assert self.devices is not None
-        return EmulatedHydraulicArm(
-            self.simulated_arm(seed), self.devices.servo, self.devices.daq, seed
-        )
+    @property
+    def payload_density_kg_m3(self) -> float:
+        """Density of the payload, by which it displaces water."""
+        return self.tip_load_density_kg_m3
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        return tuple(section.outer_radius_m for section in (self.plant or self).sections)
+        if not isinstance(self.plant, HydraulicPlantConfig):
+            return tuple(section.outer_radius_m for section in self.sections)
+        return tuple(section.outer_radius_m for section in self.plant.sections)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from softarm_ros.rigs.composition import composed
 from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import YamlDocument
@@ -23,10 +24,12 @@ def kind_of(document: YamlDocument) -> type[Rig]:
     """
     Return the schema for a rig file; without `kind` it is a cable-driven arm.
 
+    Parts that the file names take the place of the usual ones.
+
     Raises
     ------
     RigError
-        If there is no such kind; lists those there are.
+        If there is no such kind or part; lists those there are.
 
     """
     data = document.data if isinstance(document.data, dict) else {}
@@ -34,7 +37,7 @@ def kind_of(document: YamlDocument) -> type[Rig]:
     if isinstance(kind, str) and kind in RIG_KINDS:
         module, name = RIG_KINDS[kind]
         schema: type[Rig] = getattr(import_module(f'softarm_ros.rigs.{module}'), name)
-        return schema
+        return composed(schema, document)
     hint = did_you_mean(kind, RIG_KINDS) if isinstance(kind, str) else ''
     problem = Problem(
         ('kind',),

@@ -15,16 +15,19 @@ def models_of(mechanics: str) -> tuple[str, ...]:
 
 def why_no_model(name: str, mechanics: str) -> str | None:
     """Return why an arm of these mechanics cannot have a model of this name; None if it can."""
+    part, broken = None, ''
+    if name in kinds_of('model'):
+        try:
+            part = find_part('model', name)
+        except RigError as error:
+            broken = f'; {error}'
+    if part is not None and mechanics in part.builders:
+        return None  # other models, some of them of other packages, need not be imported
     known = models_of(mechanics)
-    if name in known:
-        return None
     expected = f'expected {"one of " if len(known) > 1 else ""}{listed(known)}'
-    if name not in kinds_of('model'):
-        return f'{expected}{did_you_mean(name, known)}'
-    try:
-        needed = listed(find_part('model', name).builders)
-    except RigError as error:
-        return f'{expected}; {error}'
+    if part is None:
+        return f'{expected}{broken or did_you_mean(name, known)}'
+    needed = listed(part.builders)
     return f'{expected}: {name!r} is built on {needed}, and this arm provides {mechanics!r}'
 
 

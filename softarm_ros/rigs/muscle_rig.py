@@ -10,6 +10,7 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.geometry.configs import ConfigBlock, Positive
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
@@ -18,16 +19,12 @@ from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.rigs import muscle_checks, muscle_devices
 from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.muscle_devices import MuscleDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.muscle_valves import MuscleValves
-    from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
     from softarm_ros.geometry.parts import Part
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
-    from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
 # would curl the arm into itself, and weight adds to it.
@@ -47,6 +44,8 @@ class MuscleConfig(ActuatorBase):
 class MuscleRig(Rig):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
 
+    DRIVES: ClassVar[str] = 'valved_muscles'
+    BODY: ClassVar[str] = 'muscle_chain'
     CHECKS: ClassVar[tuple[Check, ...]] = (
         *Rig.CHECKS,
         *muscle_checks.CHECKS,
@@ -138,48 +137,19 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
-    def required_plant(self, backend: str = 'sim') -> PamPlantConfig:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
-        if self.plant is None:
-            raise self._no_plant(backend)
-        return self.plant
+    def required_plant(self) -> PamPlantConfig:
+        """Return the plant of the usual body of this arm; RigError if there is none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, PamPlantConfig):
+            raise self._other_body()
+        return plant
 
-    def simulated_arm(self, seed: int) -> MuscleArmPlant:
-        """Return the plant, homed: vented, hanging straight."""
-        from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
-
+    def drives(self) -> ValvedMuscles:
+        """Return the muscles, their valves, and what pulls at them."""
         model = self.muscle_model()
-        return MuscleArmPlant(
-            self.required_plant(),
-            self.valves,
-            model.rest_configuration,
-            self.actuator_names,
-            model.muscle_tensions,
-            self.gravity_m_s2,
-            seed,
-            self.tip_load_kg,
+        return ValvedMuscles(
+            self.actuator_names, self.valves, model.rest_configuration, model.muscle_tensions
         )
-
-    def actuator_driver(self, devices: Devices) -> MuscleValves:
-        """Return the driver of the valve board."""
-        from softarm_ros.drivers.muscle_valves import MuscleValves
-
-        assert isinstance(devices, MuscleDevices)
-        model = self.muscle_model()
-        return MuscleValves(
-            devices.valves,
-            self.valves,
-            self.actuator_names,
-            model.rest_configuration,
-            model.muscle_tensions,
-        )
-
-    def emulated_arm(self, seed: int) -> EmulatedMuscleArm:
-        """Return the valve firmware on the simulated arm."""
-        from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
-
-        assert self.devices is not None
-        return EmulatedMuscleArm(self.simulated_arm(seed), self.devices.valves)
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each module [m]."""

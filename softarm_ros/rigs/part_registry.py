@@ -27,6 +27,15 @@ def _files_of(family: str, package: str) -> dict[str, str]:
 # 'family.kind' -> 'module:PART'; a table, not entry points, so that a source tree needs no
 # installed metadata.
 BUILT_IN: Mapping[str, str] = {
+    'body.cable_chain': 'softarm_ros.plant.cable_chain_part:PART',
+    'body.chamber_strains': 'softarm_ros.plant.pneumatic.part:PART',
+    'body.muscle_chain': 'softarm_ros.plant.pam_arm.part:PART',
+    'body.tendon_strains': 'softarm_ros.plant.tendon_rod.part:PART',
+    'body.water_chain': 'softarm_ros.plant.hydraulic.part:PART',
+    'drives.daq': 'softarm_ros.drivers.daq_part:PART',
+    'drives.servo': 'softarm_ros.drivers.servo_part:PART',
+    'drives.steppers': 'softarm_ros.drivers.steppers_part:PART',
+    'drives.valves': 'softarm_ros.drivers.valves_part:PART',
     'model.angle_correction': 'softarm_ros.models.parts:ANGLE_CORRECTION',
     'model.cable_statics': 'softarm_ros.models.parts:CABLE_STATICS',
     'model.constant_curvature': 'softarm_ros.models.parts:CONSTANT_CURVATURE',

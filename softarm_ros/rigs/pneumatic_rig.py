@@ -10,6 +10,7 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.drivers.attachments import RegulatedChambers
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
@@ -21,10 +22,7 @@ from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.actuator_driver import ActuatorDriver
-    from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
-    from softarm_ros.rigs.devices import Devices
+    pass
 
 WATER_KG_M3 = 998.0
 
@@ -49,6 +47,8 @@ class PneumaticGripperConfig(GripperConfig):
 class PneumaticRig(Rig):
     """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
 
+    DRIVES: ClassVar[str] = 'regulated_chambers'
+    BODY: ClassVar[str] = 'chamber_strains'
     CHECKS: ClassVar[tuple[Check, ...]] = (
         *Rig.CHECKS,
         *pneumatic_checks.CHECKS,
@@ -117,56 +117,20 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
-    def required_plant(self, backend: str = 'sim') -> PneumaticPlantConfig:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
-        if self.plant is None:
-            raise self._no_plant(backend)
-        return self.plant
+    def required_plant(self) -> PneumaticPlantConfig:
+        """Return the plant of the usual body of this arm; RigError if there is none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, PneumaticPlantConfig):
+            raise self._other_body()
+        return plant
 
-    def simulated_arm(self, seed: int) -> PneumaticPlant:
-        """Return the plant."""
-        from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
-
-        in_water = self.medium == 'water'
-        return PneumaticPlant(
-            self.required_plant(),
-            self.gravity_m_s2,
-            seed,
-            in_water,
-            self.tip_load_kg,
-            self.play_compensation,
-            self.actuator_names,
-        )
-
-    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
-        """Return the driver of chambers and gripper, behind the DAQ of `devices`."""
-        from softarm_ros.drivers.daq import DaqDriver
-        from softarm_ros.drivers.gripper import GripperDriver
-        from softarm_ros.drivers.pressure_outputs import PressureOutputs
-
-        if not isinstance(devices, PneumaticDevices):
-            raise TypeError(f'devices of a pneumatic arm expected, got {type(devices).__name__}')
-        daq = DaqDriver(devices.daq)
-        return PressureOutputs(
-            daq,
-            self.actuator_names,
-            self._column('max_rate_Pa_s'),
-            self.play_compensation,
-            GripperDriver(devices.gripper, daq) if devices.gripper is not None else None,
-        )
-
-    def emulated_arm(self, seed: int) -> EmulatedArm:
-        """Return the DAQ, emulated, with the plant at its terminals."""
-        from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
-
-        devices = self.required_devices('emulated')
-        assert isinstance(devices, PneumaticDevices)
-        return EmulatedPneumaticArm(
-            self.simulated_arm(seed), devices.daq, devices.gripper, self.actuator_names, seed
-        )
+    def drives(self) -> RegulatedChambers:
+        """Return the chambers and how their regulators are driven."""
+        rates = self._column('max_rate_Pa_s')
+        return RegulatedChambers(self.actuator_names, rates, self.play_compensation)
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        if self.plant is None:
+        if not isinstance(self.plant, PneumaticPlantConfig):
             return tuple(section.chamber_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in self.plant.sections)

@@ -14,6 +14,7 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.world import World
 from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
 from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
@@ -71,6 +72,12 @@ class Rig(ConfigBlock):
     and narrows `actuators` and `plant`.
     """
 
+    # What drives of this arm are attached to, a role of their parts and of bodies; and the body
+    # where `plant` names no other.
+    DRIVES: ClassVar[str]
+    BODY: ClassVar[str]
+    # Of a rig with other parts than the usual ones: the kind it is made of, body and drive.
+    COMPOSED_OF: ClassVar[tuple[type[Rig], str | None, str | None] | None] = None
     # What must hold between the fields; those of a kind of arm come after these.
     CHECKS: ClassVar[tuple[Check, ...]] = COMMON_CHECKS
 
@@ -108,6 +115,21 @@ class Rig(ConfigBlock):
         if problems:
             raise InconsistentRigError(problems)
         return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Let rigs travel between processes, those of composed classes too."""
+        if self.COMPOSED_OF is None:
+            return super().__reduce_ex__(protocol)
+        from softarm_ros.rigs.composition import restored
+
+        data = self.model_dump()
+        return (restored, (*self.COMPOSED_OF, data), (self._source, self._settings))
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, tuple):
+            self._source, self._settings = state
+            return
+        super().__setstate__(state)
 
     @property
     def source(self) -> Path | None:
@@ -214,6 +236,9 @@ class Rig(ConfigBlock):
         return self.configuration_limits().sample(rng, n)
 
     @abstractmethod
+    def drives(self) -> Any:
+        """Return what the drives are attached to, for the role `DRIVES` of their parts."""
+
     def simulated_arm(self, seed: int) -> Plant:
         """
         Return what stands in for the hardware; every random number follows from `seed`.
@@ -224,19 +249,30 @@ class Rig(ConfigBlock):
             If the rig has no plant.
 
         """
+        config = self.plant_for('sim')
+        part = find_part('body', config.kind or self.BODY)
+        world = World(self.gravity_m_s2, self.medium, self.tip_load_kg, self.payload_density_kg_m3)
+        plant: Plant = part.builder(self.DRIVES)(config, self.drives(), world, seed)
+        return plant
 
-    def required_plant(self, backend: str = 'sim') -> PlantBase:
+    @property
+    def payload_density_kg_m3(self) -> float:
+        """Density of the payload, by which it displaces water."""
+        return World.tip_load_density_kg_m3
+
+    def plant_for(self, backend: str) -> PlantBase:
         """Return what describes the simulated arm; RigError that says what to add without it."""
         if self.plant is None:
-            raise self._no_plant(backend)
+            raise RigError(
+                '',
+                f'rig {self.name!r} has no plant, and backend {backend!r} simulates the arm: add '
+                "`plant:` to its file (docs/rigs.md), or run it with backend 'hardware'",
+            )
         return self.plant
 
-    def _no_plant(self, backend: str) -> RigError:
-        return RigError(
-            '',
-            f'rig {self.name!r} has no plant, and backend {backend!r} simulates the arm: add '
-            "`plant:` to its file (docs/rigs.md), or run it with backend 'hardware'",
-        )
+    def _other_body(self) -> RigError:
+        kind = None if self.plant is None else self.plant.kind
+        return RigError('', f'plant.kind = {kind!r}: this needs body {self.BODY!r}')
 
     def required_devices(self, backend: str) -> Devices:
         """Return the devices; raises RigError naming the backend if the rig has none."""
@@ -249,11 +285,27 @@ class Rig(ConfigBlock):
 
     def actuator_driver(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
-        raise NotImplementedError(f'kind {self.kind!r} has no driver')
+        build = self._driving_part(devices).builder(self.DRIVES)
+        driver: ActuatorDriver = build(self.drives(), **devices.blocks())
+        return driver
 
     def emulated_arm(self, seed: int) -> EmulatedArm:
         """Return the rig's emulated devices on its simulated arm; for rigs with devices."""
-        raise NotImplementedError(f'kind {self.kind!r} has no emulated devices')
+        devices, config = self.required_devices('emulated'), self.plant_for('emulated')
+        build = self._driving_part(devices).builder(f'{self.DRIVES}, emulated')
+        arm: EmulatedArm = build(
+            self.simulated_arm(seed), config, self.drives(), seed, **devices.blocks()
+        )
+        return arm
+
+    def _driving_part(self, devices: Devices) -> Part:
+        if not devices.DRIVING:
+            raise RigError(
+                '',
+                f'devices of rig {self.name!r}: none drives its actuators; expected a part of '
+                f'family drives for {self.DRIVES!r} (softarm parts drives)',
+            )
+        return find_part('drives', devices.DRIVING)
 
     @abstractmethod
     def body_radii_m(self) -> tuple[float, ...]:

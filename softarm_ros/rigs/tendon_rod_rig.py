@@ -9,18 +9,18 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.drivers.attachments import PulledTendons
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSegmentConfig
 from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.models.tendon_rod.mechanics import RodCables
-from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
+from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.rigs import tendon_rod_checks
 from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.schema import ActuatorBase, Rig
 
 if TYPE_CHECKING:
     from softarm_ros.geometry.parts import Part
-    from softarm_ros.plant.plant import Plant
 
 
 class TendonConfig(ActuatorBase):
@@ -38,6 +38,8 @@ class TendonConfig(ActuatorBase):
 class TendonRodRig(Rig):
     """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
 
+    DRIVES: ClassVar[str] = 'pulled_tendons'
+    BODY: ClassVar[str] = 'tendon_strains'
     CHECKS: ClassVar[tuple[Check, ...]] = (
         *Rig.CHECKS,
         *tendon_rod_checks.CHECKS,
@@ -100,34 +102,26 @@ class TendonRodRig(Rig):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
-    def required_plant(self, backend: str = 'sim') -> TendonRodPlantConfig:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
-        if self.plant is None:
-            raise self._no_plant(backend)
-        return self.plant
+    def required_plant(self) -> TendonRodPlantConfig:
+        """Return the plant of the usual body of this arm; RigError if there is none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, TendonRodPlantConfig):
+            raise self._other_body()
+        return plant
 
-    def simulated_arm(self, seed: int) -> Plant:
-        """Return the plant, with the pretension in every cable."""
-        from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
-
-        tendons = [
-            PlantTendon(
-                a.name, a.routes, tuple(self.section_names.index(r.segment) for r in a.routes)
-            )
-            for a in self.actuators
-        ]
-        return TendonRodPlant(
-            self.required_plant(),
-            tendons,
-            self.gravity_m_s2,
-            self.tip_load_kg,
-            np.full(len(tendons), self.pretension_N),
-            seed,
+    def drives(self) -> PulledTendons:
+        """Return where the cables run, and the tension they rest at."""
+        index = {name: i for i, name in enumerate(self.section_names)}
+        return PulledTendons(
+            self.actuator_names,
+            tuple(a.routes for a in self.actuators),
+            tuple(tuple(index[r.segment] for r in a.routes) for a in self.actuators),
+            self.pretension_N,
         )
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each segment [m]."""
-        if self.plant is not None:
+        if isinstance(self.plant, TendonRodPlantConfig):
             return (self.plant.outer_radius_m,) * len(self.segments)
         # As thick as its cables are apart, in segments without one as the thickest other.
         widest = {

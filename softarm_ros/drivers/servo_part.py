@@ -1,0 +1,31 @@
+"""The part `drives.servo`: servo cylinders on Modbus TCP, with a DAQ for the pressures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
+from softarm_ros.geometry.parts import Part
+
+if TYPE_CHECKING:
+    from softarm_ros.drivers.attachments import WaterCylinders
+    from softarm_ros.drivers.daq_config import DaqConfig
+    from softarm_ros.drivers.pressure_servo import PressureServo
+
+PART = Part(
+    'drives',
+    'servo',
+    PressureServoConfig,
+    {
+        'water_cylinders': f'{__name__}:build',
+        'water_cylinders, emulated': 'softarm_ros.emulation.emulated_hydraulic_arm:build',
+    },
+    'servo drives in torque control on Modbus TCP; pressures come from `devices.daq`',
+)
+
+
+def build(drives: WaterCylinders, servo: PressureServoConfig, daq: DaqConfig) -> PressureServo:
+    """Return the driver of all cylinders; the DAQ's pressures reach it over their topic."""
+    from softarm_ros.drivers.pressure_servo import PressureServo
+
+    return PressureServo(servo, drives.loop, drives.axes)

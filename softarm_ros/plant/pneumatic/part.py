@@ -1,0 +1,38 @@
+"""The part `body.chamber_strains`: pneumatic sections on mounts that sag, with a gripper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softarm_ros.geometry.parts import Part
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
+
+if TYPE_CHECKING:
+    from softarm_ros.drivers.attachments import RegulatedChambers
+    from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+    from softarm_ros.plant.world import World
+
+PART = Part(
+    'body',
+    'chamber_strains',
+    PneumaticPlantConfig,
+    {'regulated_chambers': f'{__name__}:build'},
+    'pneumatic sections in strains, with hysteresis; regulators, gripper, wrench and pose sensor',
+)
+
+
+def build(
+    config: PneumaticPlantConfig, drives: RegulatedChambers, world: World, seed: int
+) -> PneumaticPlant:
+    """Return the arm, vented; every random number follows from `seed`."""
+    from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
+
+    return PneumaticPlant(
+        config,
+        world.gravity_m_s2,
+        seed,
+        world.medium == 'water',
+        world.tip_load_kg,
+        drives.compensation,
+        drives.names,
+    )

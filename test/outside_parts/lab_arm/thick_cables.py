@@ -1,0 +1,26 @@
+"""A model: arcs bent by cables that are thick, and so pull farther outside."""
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.parts import Part
+from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
+
+
+class ThickCables(ConfigBlock):
+    diameter_m: Positive = Field(default=0.001, description='of every cable')
+
+
+def build(settings, mechanics):
+    sections = [
+        section.model_copy(
+            update={'cable_radius_m': section.cable_radius_m + 0.5 * settings.diameter_m}
+        )
+        for section in mechanics.sections
+    ]
+    arm = ConstantCurvatureArm(sections, mechanics.cables)
+    arm.name = 'thick_cables'
+    return arm
+
+
+PART = Part('model', 'thick_cables', ThickCables, {'cables': f'{__name__}:build'}, 'thick cables')
