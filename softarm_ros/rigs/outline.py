@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from softarm_ros.models.cable_driven.mechanics import CableMechanics
-from softarm_ros.models.config import SectionConfig
-from softarm_ros.plant.config import PlantSectionConfig
+if TYPE_CHECKING:
+    from softarm_ros.models.cable_driven.mechanics import CableMechanics
+    from softarm_ros.models.config import SectionConfig
+    from softarm_ros.plant.config import PlantSectionConfig
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def test_a_missing_plant_section_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     'edit',
-    [('medium: air ', 'medium: water '), ('tip_load_kg: 0.0', 'tip_load_kg: 0.1')],
+    [('medium: air ', 'medium: water '), ('medium: air ', 'tip_load_kg: 0.1\nmedium: air ')],
     ids=['water', 'payload'],
 )
 def test_water_and_payload_reach_model_and_plant(tmp_path, edit):

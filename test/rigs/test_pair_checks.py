@@ -80,7 +80,8 @@ def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):
             r'sections\[0\].rest_bend_deg = \[1, 0\]',
         ),
         (
-            r'    unit: m .*',
+            r'    angle_deg: 0\.0$',
+            '    angle_deg: 0.0\n'
             '    bends: [{section: proximal, gain_rad_m: 80.0, angle_deg: 0.0}]',
             'only pairs have them',
         ),

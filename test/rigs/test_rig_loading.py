@@ -166,11 +166,21 @@ def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
     assert find_share_folder() == tmp_path / 'ws/share/softarm_ros'
 
 
+# Where the parts of each kind are; what kinds share is left out.
+HOMES = {
+    'cable_driven': ('models.cable_driven', 'drivers.stepper_config', 'drivers.steppers_part'),
+    'hydraulic': ('models.hydraulics', 'plant.hydraulic', 'drivers.pressure_servo_config'),
+    'tendon_rod': ('models.tendon_rod', 'models.cosserat', 'plant.tendon_rod'),
+    'pneumatic': ('models.pneumatic', 'plant.pneumatic', 'drivers.play_compensation'),
+    'muscle': ('models.minimum_energy', 'plant.pam_arm', 'drivers.valve_config'),
+}
+
+
 @pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
 def test_a_rig_imports_the_parts_of_no_other_kind(info):
     code = (
         'import sys; from softarm_ros import load_rig; '
-        f'rig = load_rig({info.name!r}); print(type(rig).__module__, *sys.modules)'
+        f'rig = load_rig({info.name!r}); print(rig.kind, type(rig).__module__, *sys.modules)'
     )
     done = subprocess.run(
         [sys.executable, '-c', code],
@@ -179,10 +189,14 @@ def test_a_rig_imports_the_parts_of_no_other_kind(info):
         text=True,
         check=True,
     )
-    own, *modules = done.stdout.split()
+    kind, own, *modules = done.stdout.split()
     kinds = {f'softarm_ros.rigs.{module}' for module, _ in RIG_KINDS.values()}
     assert own in kinds
     assert kinds & set(modules) == {own}
+    assert set(HOMES) == set(RIG_KINDS)
+    for other, homes in HOMES.items():
+        found = [m for m in modules if m.startswith(tuple(f'softarm_ros.{h}' for h in homes))]
+        assert (found != []) == (other == kind), (other, found)
 
 
 def test_the_list_of_rigs_needs_no_schema():

@@ -102,7 +102,11 @@ LIMITS = [
         'feedback_timeout_s: 0.025',
         'feedback.delay_s and two periods of feedback.rate_hz',
     ),
-    ('max_pose_jump_m: 0.05', 'max_pose_jump_m: 0.001', 'ten times feedback.position_noise_m'),
+    (
+        'feedback_timeout_s: 0.12',
+        'max_pose_jump_m: 0.001\n  feedback_timeout_s: 0.12',
+        'ten times feedback.position_noise_m',
+    ),
     (
         '  feedback_watch: ',
         '  feedback_watch:\n    max_age_s: 0.02 #',
