@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parent / 'outside_parts'
 RIG = 'lab_arm/lab_arm.yaml'
 PARTS = {
     'body.lab_arcs': 'an arc that lags behind its cables',
+    'controller.transposed_jacobian': 'along the transposed Jacobian',
     'drives.lab_winches': 'UDP winches',
     'model.thick_cables': 'thick cables',
 }
@@ -128,6 +129,18 @@ def test_other_models_of_its_mechanics_drive_it_too(lab):
     for model in ('cable_statics', 'constant_curvature'):
         done = softarm(lab, 'run', lab[1], '--direct', '--model', model)
         assert done.returncode == 0, done.stderr
+
+
+def test_its_controller_drives_it_too(lab, tmp_path):
+    path = tmp_path / 'run.json'
+    arguments = ('--direct', '--controller', 'transposed_jacobian', '--json', path)
+    done = softarm(lab, 'run', lab[1], *arguments)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(path.read_text())
+    assert record['completed'] and record['controller'] == 'transposed_jacobian'
+    assert 1e-4 < record['tracking_error_m']['mean'] < 0.02 * 0.1
+    wrong = softarm(lab, 'run', lab[1], '--direct', '--controller', 'transposed_jacobean')
+    assert wrong.returncode == 2 and "did you mean 'transposed_jacobian'" in wrong.stderr
 
 
 def test_its_driver_is_built_and_moves_its_winches(lab):

@@ -39,14 +39,15 @@ from softarm_ros.runtime.assembly import (
     describe_reach,
     permit_timeout_s,
 )
+from softarm_ros.runtime.cycle_count import CycleCount
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
 
 PATH_POINTS = 400
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
-# after the second; a longer gap than the third is a missed cycle.
-EARLY, LATE, MISSED = 0.75, 1.3, 1.5
+# after the second.
+EARLY, LATE = 0.75, 1.3
 # Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
 # second, it is thinned out.
 PACING_RATE, FASTER = 0.8, 1.25
@@ -81,7 +82,7 @@ class TrackerNode(Node):
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
         self._permit_time = -np.inf
-        self._cycles = self._missed = 0
+        self._cycles = CycleCount(self._period)
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
         self._output: CycleOutput | None = None
         self._phase: tuple[str, int] = (Phase.IDLE.value, 0)
@@ -286,11 +287,8 @@ class TrackerNode(Node):
         return pose, stamp
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:
-        if self.loop.phase not in (Phase.APPROACH, Phase.SETTLE, Phase.TRACK):
+        if not self._cycles.add(gap, self.loop.phase):
             return
-        self._cycles += 1
-        if np.isfinite(gap) and gap > MISSED * self._period:
-            self._missed += 1
         if np.isfinite(gap) and not self._simulated:
             self._heartbeat.late(gap - self._wait)
         if measured is not None:
@@ -336,8 +334,8 @@ class TrackerNode(Node):
             'phase_since_s': f'{self._phase_since:.6f}',
             'progress': f'{output.progress:.4f}' if output else '0',
             'error_mm': f'{1e3 * output.error_m:.3f}' if output else 'nan',
-            'cycles': str(self._cycles),
-            'missed': str(self._missed),
+            'cycles': str(self._cycles.cycles),
+            'missed': str(self._cycles.missed),
             'compute_ms': self._compute.text(),
             'latency_ms': self._latency.text(),
             'refused_poses': str(self._refused),

@@ -34,6 +34,11 @@ class Phase(str, Enum):
         """Whether the loop's command means nothing: nobody has let it move."""
         return self in (Phase.IDLE, Phase.HELD)
 
+    @property
+    def drives(self) -> bool:
+        """Whether the arm is driven: missed cycles count."""
+        return self in (Phase.APPROACH, Phase.SETTLE, Phase.TRACK)
+
 
 @dataclass(frozen=True)
 class PoseSample:

@@ -161,3 +161,18 @@ def test_a_trajectory_wholly_outside_is_refused_with_numbers(rig, trajectory_fil
         build_control_loop(rig, file)
     assert 'outside the workspace' in str(error.value)
     assert 'mm beyond the nearest reachable' in str(error.value)
+
+
+def test_a_first_point_beyond_an_actuators_range_is_approached_within_it(trajectory_file):
+    tight = load_rig('cable_arm', [f'actuators[{i}].position_max_m=0.012' for i in range(6)])
+    file = trajectory_file(
+        'type: line\nstart: [0.15, 0.0, 0.19]\nend: [0.03, 0.0, 0.23]\nspeed: 0.05\nlaps: 1\n'
+    )
+    loop = build_control_loop(tight, file)
+    assert not loop.reach.reachable[0] and loop.reach.reachable[-1]
+    loop.start(0.0)
+    outputs = drive(loop, LaggingArm(loop.model), 60.0)
+    assert outputs[-1].phase is Phase.DONE
+    limits = tight.actuator_limits()
+    for output in outputs:
+        limits.check(output.actuation)
