@@ -6,6 +6,7 @@ import numpy as np
 
 _BACKLOG_S = 0.1  # wall clock
 _WINDOW_S = 1.0  # wall clock
+_LONGEST_LOOK_S = 0.02  # wall clock, between two looks of a process that is not kept from them
 
 
 class Pacer:
@@ -61,7 +62,8 @@ class Lockstep:
     period if it has the time stamp of its beginning, or of a pose published since the last one.
 
     A wait is no longer than `patience_s` [wall s]: where nobody answers, simulated time goes on
-    until somebody does, and the limits of the arm tell. Simulated times are in ns.
+    until somebody does, and the limits of the arm tell. What the waiting process was itself kept
+    from its work does not count: who should answer may be in it. Simulated times are in ns.
     """
 
     def __init__(self, patience_s: float) -> None:
@@ -70,7 +72,8 @@ class Lockstep:
         self._poses: set[int] = set()
         self._answered = True
         self._controlled = False  # whether somebody answers at all
-        self._waiting_since: float | None = None  # wall s
+        self._waited_s = 0.0  # wall clock
+        self._looked_s: float | None = None  # wall clock
 
     def on_pose(self, stamp: int) -> None:
         """A pose was published."""
@@ -79,7 +82,8 @@ class Lockstep:
     def on_tick(self, now: int) -> None:
         """A control period begins; its poses were published."""
         self._stamps, self._poses = {now, *self._poses}, set()
-        self._answered, self._waiting_since = False, None
+        self._answered = False
+        self._waited_s, self._looked_s = 0.0, None
 
     def on_command(self, stamp: int) -> bool:
         """A command has come; return whether the plant may go on now."""
@@ -97,9 +101,10 @@ class Lockstep:
         """Return whether simulated time has to stand still for now."""
         if not self.waiting:
             return False
-        if self._waiting_since is None:
-            self._waiting_since = wall_s
-        if wall_s - self._waiting_since <= self._patience_s:
+        if self._looked_s is not None:
+            self._waited_s += min(wall_s - self._looked_s, _LONGEST_LOOK_S)
+        self._looked_s = wall_s
+        if self._waited_s <= self._patience_s:
             return True
         self._controlled = False
         return False

@@ -63,19 +63,35 @@ def test_a_period_is_waited_for_until_its_own_answer_comes():
     assert lockstep.on_command(30 * MS)
 
 
+def waits_until(lockstep, wall_s, end_s):
+    """Look every 10 ms; return when there is no more to wait for, at the latest the end."""
+    while wall_s < end_s and lockstep.must_wait(wall_s):
+        wall_s += 0.01
+    return wall_s
+
+
 def test_patience_ends_and_a_command_brings_it_back():
     lockstep = Lockstep(patience_s=1.0)
     lockstep.on_tick(0)
     lockstep.on_command(0)
     lockstep.on_tick(10 * MS)
-    assert lockstep.must_wait(wall_s=5.0)
-    assert lockstep.must_wait(wall_s=5.9)
-    assert not lockstep.must_wait(wall_s=6.1)
+    assert waits_until(lockstep, 5.0, 9.0) == pytest.approx(6.0, abs=0.03)
     lockstep.on_tick(20 * MS)
     assert not lockstep.must_wait(wall_s=6.2)
     lockstep.on_command(20 * MS)
     lockstep.on_tick(30 * MS)
     assert lockstep.must_wait(wall_s=6.3)
+
+
+def test_what_the_plant_was_kept_from_its_own_work_costs_no_patience():
+    lockstep = Lockstep(patience_s=1.0)
+    lockstep.on_tick(0)
+    lockstep.on_command(0)
+    lockstep.on_tick(10 * MS)
+    assert waits_until(lockstep, 5.0, 5.5) == pytest.approx(5.5, abs=0.02)
+    # The process stood still, and with it the tracker that shares it.
+    assert lockstep.must_wait(wall_s=9.0)
+    assert waits_until(lockstep, 9.0, 20.0) == pytest.approx(9.5, abs=0.05)
 
 
 def test_plant_and_tracker_count_the_same_periods():

@@ -31,7 +31,10 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.cli.run_command import RunOptions, stop_on_signals
 from softarm_ros.cli.topic_run import run_topics
 
-options = RunOptions(trajectory=sys.argv[1], bag=Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+trajectory, processes, *bag = sys.argv[1:]
+options = RunOptions(
+    trajectory=trajectory, processes=processes, bag=Path(bag[0]) if bag else None
+)
 with stop_on_signals() as stopped:
     record = run_topics(load_rig('cable_arm'), options, Console(), stopped)
 for event in record.events:
@@ -208,7 +211,7 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_ba
     from softarm_ros.cli.run_command import RunOptions
 
     bag = tmp_path / 'bag'
-    first = started(circle(laps=100), bag)
+    first = started(circle(laps=100), 'one', bag)
     first.wait_for_motion()
     # By the lock, and by the graph as from another machine, where the lock is not seen.
     with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
@@ -236,15 +239,16 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_ba
 
 
 def test_a_killed_command_line_leaves_no_node(circle, started):
-    run_of = started(circle(laps=100))
+    run_of = started(circle(laps=100), 'one')
     run_of.wait_for_motion()
     run_of.process.kill()
     run_of.process.wait()
     assert wait_until(lambda: nodes_of(run_of.pid) == [], 5.0)
 
 
-def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started):
-    run_of = started(circle(laps=100))
+@pytest.mark.parametrize('processes', ['one', 'each'])
+def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started, processes):
+    run_of = started(circle(laps=100), processes)
     run_of.wait_for_motion()
     victim = next(
         pid
@@ -254,8 +258,12 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     os.kill(victim, signal.SIGKILL)
     output = run_of.end()
     assert 'COMPLETED False' in output
-    assert 'node inverse_kinematics was killed by SIGKILL' in output
-    assert 'held: command stale' in output
+    if processes == 'one':
+        nodes = 'plant, inverse_kinematics, tracker, supervisor'
+        assert f'process control ({nodes}) was killed by SIGKILL' in output
+    else:
+        assert 'node inverse_kinematics was killed by SIGKILL' in output
+        assert 'held: command stale' in output
     assert nodes_of(run_of.pid) == []
 
 
