@@ -217,7 +217,7 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_ba
     with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
         run(RunOptions(trajectory=circle(laps=100)))
     second = subprocess.run(
-        [*first.command[:2], circle(laps=100)],
+        [*first.command[:2], circle(laps=100), 'one'],
         env={**environment(), 'TMPDIR': str(Path(first.command[1]).parent)},
         capture_output=True,
         text=True,
