@@ -81,8 +81,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     checked = softarm(lab, 'check', lab[1])
     assert checked.returncode == 0, checked.stderr
     assert 'model         thick_cables' in checked.stdout
-    # Winches have no node here, so neither backend with devices is promised.
-    assert 'backends      sim; simulated in steps of 2 ms' in checked.stdout
+    assert 'backends      sim, hardware; simulated in steps of 2 ms' in checked.stdout
     text = lab[1].read_text()
     bad = lab[1].with_name('bad.yaml')
     for old, new, message in (
@@ -182,18 +181,37 @@ driver.close()
     ]
 
 
-def test_a_backend_that_has_no_node_for_its_winches_is_refused(lab):
+def test_its_driver_has_a_node_that_stops_the_winches_until_somebody_permits_motion(lab):
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
     code = """
+import os
+import socket
+from dataclasses import replace
+
+from softarm_ros.cli.node_processes import NodeProcesses
 from softarm_ros.rigs.graph import graph_plan
-print(*(node.name for node in graph_plan(rig)))
+from softarm_ros.rigs.loader import load_rig
+
+os.environ['ROS_DOMAIN_ID'] = str(60 + os.getpid() % 20)
+winches = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+winches.bind(('127.0.0.1', 0))
+winches.settimeout(60.0)
+rig = load_rig(rig.source, [f'devices.lab_winches.port={winches.getsockname()[1]}'])
+plan = {spec.name: spec for spec in graph_plan(rig, 'hardware')}
+print(*sorted(plan))
+alone = replace(plan['lab_winches'], process='', parameters={
+    **plan['lab_winches'].parameters, 'twin_check_s': 0.0, 'real_time_priority': 0})
+with NodeProcesses([alone]):
+    print(winches.recv(256).decode(), winches.recv(256).decode())
 try:
-    graph_plan(rig, 'hardware')
+    graph_plan(rig, 'emulated', devices_folder='devices')
 except ValueError as error:
     print(error)
 """
-    nodes, refused = said_by(lab, code).splitlines()
-    assert {'plant', 'tracker', 'supervisor'} <= set(nodes.split())
-    assert refused.startswith("device 'lab_winches' has no node, which backend 'hardware' would")
+    plan, heard, refused = said_by(lab, code).splitlines()
+    assert plan == 'inverse_kinematics lab_winches markers supervisor tracker'
+    assert heard == '? stop'
+    assert refused.startswith("device 'lab_winches' is not emulated in the graph")
 
 
 def test_its_rig_travels_between_processes(lab):

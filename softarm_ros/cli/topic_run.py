@@ -16,7 +16,6 @@ from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.cli.run_view import RunView
 from softarm_ros.nodes.bag_writer import check_bag_folder
-from softarm_ros.rigs.devices import DEVICE_NAMES
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.events import Event
@@ -39,6 +38,7 @@ AFTERMATH_S = 0.4
 SILENCE_S = 10.0
 FIRST_WORD_S = 300.0  # nodes may compile, on a machine that is busy with other things
 PATH_POINTS = 400
+DEVICE_EXECUTABLES = ('device_node', 'emulator_node')
 
 
 @dataclass
@@ -91,7 +91,7 @@ def run_topics(
             devices = {
                 spec.name: monitor.health[spec.name].values
                 for spec in plan
-                if spec.name in ('emulator', *DEVICE_NAMES) and spec.name in monitor.health
+                if spec.executable in DEVICE_EXECUTABLES and spec.name in monitor.health
             }
             origin, now = monitor.origin_s(), monitor.now_s()
             # Before the nodes: Fast DDS may lock itself up while it forgets nodes that leave.

@@ -35,3 +35,7 @@ def main() -> int:
         return EXIT_BAD_INPUT
     print(f'{rig.name} is prepared, after {time.monotonic() - began:.1f} s', flush=True)
     return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from softarm_ros.geometry.configs import ConfigBlock
 
 DeviceName = Literal['daq', 'servo', 'steppers', 'valves']
-# Each has a driver node of the same name; those that others need start first.
+# In the order to start their nodes: those that others need come first.
 DEVICE_NAMES: tuple[DeviceName, ...] = ('daq', 'servo', 'steppers', 'valves')
 
 
@@ -26,6 +26,9 @@ class Devices(ConfigBlock):
         return {name: block for name, block in given.items() if block is not None}
 
     @property
-    def names(self) -> tuple[DeviceName, ...]:
-        """Devices that this rig has, in the order to start their nodes."""
-        return tuple(name for name in DEVICE_NAMES if getattr(self, name, None) is not None)
+    def names(self) -> tuple[str, ...]:
+        """Devices that this rig has a node for, in the order to start them."""
+        known = tuple(name for name in DEVICE_NAMES if getattr(self, name, None) is not None)
+        # A drive of another package.
+        own = (self.DRIVING,) if self.DRIVING and self.DRIVING not in known else ()
+        return (*known, *own)

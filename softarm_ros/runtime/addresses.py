@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from softarm_ros.drivers.daq_config import DaqHost
-from softarm_ros.rigs.devices import DeviceName, Devices
+from softarm_ros.rigs.devices import Devices
 
 LOCALHOST = '127.0.0.1'
 
@@ -36,7 +36,7 @@ def addressed(devices: Devices, folder: str | Path | None) -> Devices:
     )
 
 
-def _address(name: DeviceName, folder: Path) -> dict[str, Any]:
+def _address(name: str, folder: Path) -> dict[str, Any]:
     if name in ('steppers', 'valves'):
         link = folder / name
         if not link.exists():
