@@ -28,6 +28,8 @@ def raise_priority(priority: int) -> str | None:
 
 # <sys/mman.h> of Linux.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
+_CAP_IPC_LOCK = 14  # <linux/capability.h>
+_KEEPING = 'to keep its memory from being dropped'
 
 
 def keep_in_memory() -> str | None:
@@ -41,8 +43,20 @@ def keep_in_memory() -> str | None:
     """
     if not sys.platform.startswith('linux'):
         return None
+    if not _may_lock_all():
+        return f'no right {_KEEPING} (ulimit -l unlimited)'
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT) == 0:
         return None
-    reason = os.strerror(ctypes.get_errno())
-    return f'no right to keep its memory from being dropped (ulimit -l): {reason}'
+    return f'no right {_KEEPING} (ulimit -l unlimited): {os.strerror(ctypes.get_errno())}'
+
+
+def _may_lock_all() -> bool:
+    """Return whether no limit can be reached: later allocations would fail at it."""
+    import resource  # not everywhere
+
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY:
+        return True
+    status = Path('/proc/self/status').read_text(encoding='utf-8')
+    effective = next(line for line in status.splitlines() if line.startswith('CapEff:'))
+    return bool(int(effective.split()[1], 16) >> _CAP_IPC_LOCK & 1)
