@@ -48,6 +48,11 @@ class CommandGate:
         """Return why nothing could be followed even if it were allowed: no good command yet."""
         return self._refusal if np.isinf(self._command_time) else ''
 
+    @property
+    def permitted(self) -> bool:
+        """Whether motion is allowed, by the supervisor's last word."""
+        return self._permit
+
     def on_permit(self, wall_s: float, allowed: bool) -> None:
         """Take the supervisor's word that motion is allowed (or not)."""
         self._permit, self._permit_time = bool(allowed), wall_s

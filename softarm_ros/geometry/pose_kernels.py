@@ -11,6 +11,21 @@ from softarm_ros.geometry.rotation_kernels import quaternion_of
 Array = NDArray[np.float64]
 
 
+@kernel(allocates=False)
+def matrix_of_quaternion(q: Array, rotation: Array) -> None:
+    """Write the matrix of a unit quaternion (x, y, z, w) into `rotation` (3, 3)."""
+    x, y, z, w = q[0], q[1], q[2], q[3]
+    rotation[0, 0] = 1.0 - 2.0 * (y * y + z * z)
+    rotation[0, 1] = 2.0 * (x * y - z * w)
+    rotation[0, 2] = 2.0 * (x * z + y * w)
+    rotation[1, 0] = 2.0 * (x * y + z * w)
+    rotation[1, 1] = 1.0 - 2.0 * (x * x + z * z)
+    rotation[1, 2] = 2.0 * (y * z - x * w)
+    rotation[2, 0] = 2.0 * (x * z - y * w)
+    rotation[2, 1] = 2.0 * (y * z + x * w)
+    rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+
+
 @kernel
 def transforms_kernel(rows: Array) -> Array:
     """
@@ -21,18 +36,9 @@ def transforms_kernel(rows: Array) -> Array:
     count = len(rows)
     transforms = np.zeros((count, 4, 4))
     for k in range(count):
-        norm = np.sqrt(np.sum(rows[k, 3:] ** 2))
-        x, y, z, w = rows[k, 3] / norm, rows[k, 4] / norm, rows[k, 5] / norm, rows[k, 6] / norm
-        transform = transforms[k]
-        transform[0, 0] = 1.0 - 2.0 * (y * y + z * z)
-        transform[0, 1] = 2.0 * (x * y - z * w)
-        transform[0, 2] = 2.0 * (x * z + y * w)
-        transform[1, 0] = 2.0 * (x * y + z * w)
-        transform[1, 1] = 1.0 - 2.0 * (x * x + z * z)
-        transform[1, 2] = 2.0 * (y * z - x * w)
-        transform[2, 0] = 2.0 * (x * z - y * w)
-        transform[2, 1] = 2.0 * (y * z + x * w)
-        transform[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+        transform, quaternion = transforms[k], rows[k, 3:]
+        unit = quaternion / np.sqrt(np.sum(quaternion**2))
+        matrix_of_quaternion(unit, transform[:3, :3])
         transform[:3, 3] = rows[k, :3]
         transform[3, 3] = 1.0
     return transforms

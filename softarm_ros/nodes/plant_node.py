@@ -75,7 +75,6 @@ class PlantNode(LifecycleNode):
         self._chambers: ChamberPressures | None = None
         self._wrench: BaseWrench | None = None
         self._gripping: Gripping | None = None
-        self._allowed = False
         self._lockstep = Lockstep(self.rig.supervisor.heartbeat_timeout_s)
         self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
         self._tick = -1
@@ -167,8 +166,7 @@ class PlantNode(LifecycleNode):
     # -- inputs
 
     def _on_permit(self, allowed: bool) -> None:
-        if allowed != self._allowed:
-            self._allowed = allowed
+        if allowed != self._gate.permitted:
             self._catch_up()
         self._gate.on_permit(time.monotonic(), allowed)
 

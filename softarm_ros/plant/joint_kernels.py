@@ -59,21 +59,6 @@ def arc_shape(deficit: float) -> tuple[float, float, float, float, float]:
 
 
 @kernel(allocates=False)
-def matrix_of_quaternion(q: Array, rotation: Array) -> None:
-    """Write the matrix of a unit quaternion (x, y, z, w) into `rotation` (3, 3)."""
-    x, y, z, w = q[0], q[1], q[2], q[3]
-    rotation[0, 0] = 1.0 - 2.0 * (y * y + z * z)
-    rotation[0, 1] = 2.0 * (x * y - z * w)
-    rotation[0, 2] = 2.0 * (x * z + y * w)
-    rotation[1, 0] = 2.0 * (x * y + z * w)
-    rotation[1, 1] = 1.0 - 2.0 * (x * x + z * z)
-    rotation[1, 2] = 2.0 * (y * z - x * w)
-    rotation[2, 0] = 2.0 * (x * z - y * w)
-    rotation[2, 1] = 2.0 * (y * z + x * w)
-    rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
-
-
-@kernel(allocates=False)
 def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a unit quaternion with w >= 0, and c.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.pose_kernels import matrix_of_quaternion
 from softarm_ros.plant.joint_kernels import (
     arc_shape,
     log_of_quaternion,
-    matrix_of_quaternion,
     turn,
 )
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch

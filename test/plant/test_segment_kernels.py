@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from softarm_ros.geometry.pose_kernels import matrix_of_quaternion
 from softarm_ros.plant.joint_kernels import (
     arc_shape,
     elastic_load,
     log_of_quaternion,
-    matrix_of_quaternion,
     turn,
 )
 
