@@ -192,7 +192,6 @@ from softarm_ros.cli.node_processes import NodeProcesses
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import load_rig
 
-os.environ['ROS_DOMAIN_ID'] = str(60 + os.getpid() % 20)
 winches = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 winches.bind(('127.0.0.1', 0))
 winches.settimeout(60.0)

@@ -59,7 +59,8 @@ class Lockstep:
     At the beginning of each control period the plant publishes its poses and /clock, and waits
     for the command of the cycle that this sets off. So the loop sees the same periods at any
     speed, and no limit on simulated time passes because a process was slow. A command answers a
-    period if it has the time stamp of its beginning, or of a pose published since the last one.
+    period if it has the time stamp of its beginning, or of a pose that none has answered yet: a
+    pose that reaches the loop late is used in a later cycle.
 
     A wait is no longer than `patience_s` [wall s]: where nobody answers, simulated time goes on
     until somebody does, and the limits of the arm tell. What the waiting process was itself kept
@@ -68,8 +69,8 @@ class Lockstep:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
-        self._stamps: set[int] = set()
-        self._poses: set[int] = set()
+        self._now: int | None = None
+        self._poses: set[int] = set()  # that no command has answered
         self._answered = True
         self._controlled = False  # whether somebody answers at all
         self._waited_s = 0.0  # wall clock
@@ -81,15 +82,20 @@ class Lockstep:
 
     def on_tick(self, now: int) -> None:
         """A control period begins; its poses were published."""
-        self._stamps, self._poses = {now, *self._poses}, set()
+        self._now = now
         self._answered = False
         self._waited_s, self._looked_s = 0.0, None
 
     def on_command(self, stamp: int) -> bool:
         """A command has come; return whether the plant may go on now."""
         waited = self.waiting
-        self._controlled = True
-        self._answered = self._answered or stamp in self._stamps
+        if not self._controlled:  # time ran freely: its period is unknown
+            self._controlled = self._answered = True
+        elif stamp in self._poses:  # the loop uses none older than that any more
+            self._poses = {pose for pose in self._poses if pose > stamp}
+            self._answered = True
+        elif stamp == self._now:
+            self._answered = True
         return waited and self._answered
 
     @property

@@ -5,12 +5,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # launch_test reads no conftest
+from ros_domain import own_domain
 
 STARTED = re.compile(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]')
 LOOPBACK = Path(__file__).parents[1] / 'nodes' / 'loopback.xml'
@@ -36,7 +40,7 @@ def environment(**more):
     """Return the environment of a graph that neither hears nor disturbs another."""
     old = os.environ.get('ROS_DISTRO', '') in ('humble', 'iron', 'jazzy')
     alone = {
-        'ROS_DOMAIN_ID': str(60 + os.getpid() % 20),
+        'ROS_DOMAIN_ID': str(own_domain()),
         f'{"FASTRTPS" if old else "FASTDDS"}_DEFAULT_PROFILES_FILE': str(LOOPBACK),
     }
     kept = {k: v for k, v in os.environ.items() if k != 'ROS_LOCALHOST_ONLY'}

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Set before rclpy is imported anywhere: tests neither hear nor disturb another ROS graph.
-os.environ['ROS_DOMAIN_ID'] = str(80 + os.getpid() % 20)
+# Set before rclpy is imported anywhere: only this computer hears the graph.
 if 'cyclone' in os.environ.get('RMW_IMPLEMENTATION', ''):
     os.environ['ROS_LOCALHOST_ONLY'] = '1'
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'

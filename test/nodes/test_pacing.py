@@ -63,6 +63,31 @@ def test_a_period_is_waited_for_until_its_own_answer_comes():
     assert lockstep.on_command(30 * MS)
 
 
+def test_a_pose_that_is_used_a_period_late_answers_that_period():
+    lockstep = Lockstep(patience_s=1.0)
+    lockstep.on_pose(8 * MS)
+    lockstep.on_tick(10 * MS)
+    lockstep.on_command(10 * MS)  # the pose had not reached the loop
+    lockstep.on_tick(20 * MS)
+    assert lockstep.must_wait(wall_s=0.0)
+    assert lockstep.on_command(8 * MS)
+    lockstep.on_pose(27 * MS)
+    lockstep.on_tick(30 * MS)
+    assert not lockstep.on_command(8 * MS)  # once
+    assert lockstep.on_command(27 * MS)
+
+
+def test_a_command_on_its_way_since_time_ran_freely_answers_no_later_pose():
+    lockstep = Lockstep(patience_s=1.0)
+    for now in (30, 40, 50, 60, 70):
+        lockstep.on_pose((now - 30) * MS)
+        lockstep.on_tick(now * MS)
+    lockstep.on_command(40 * MS)  # of the period at 40 ms, or of the pose at 40 ms?
+    lockstep.on_tick(80 * MS)
+    assert lockstep.must_wait(wall_s=0.0)
+    assert lockstep.on_command(40 * MS)  # of the pose
+
+
 def waits_until(lockstep, wall_s, end_s):
     """Look every 10 ms; return when there is no more to wait for, at the latest the end."""
     while wall_s < end_s and lockstep.must_wait(wall_s):

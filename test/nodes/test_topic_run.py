@@ -192,7 +192,7 @@ def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
         options = RunOptions(trajectory=path, laps=1, rate=2.0)
         record = run_topics(rig, options, Console(file=nowhere), lambda: False)
     assert record.completed, record.events
-    assert (record.timing.missed, record.timing.holds) == (0, 0)
+    assert (record.timing.missed, record.timing.holds) == (0, 0), record.events
 
 
 def test_the_lock_is_freed_by_the_end_of_its_block():
