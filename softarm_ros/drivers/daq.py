@@ -304,10 +304,11 @@ class DaqDriver:
     def _on_block(self, stamps: Array, volts: Array) -> None:
         config = self.config
         n = len(config.inputs)
-        values = np.array([part.value(row) for part, row in zip(config.inputs, volts)])
+        inputs = list(zip(config.inputs, self._watches, volts))
+        values = np.array([part.value(watch.believable(row)) for part, watch, row in inputs])
         values = values.reshape(n, stamps.size)
         duration_s = stamps.size / config.sample_rate_hz
-        for part, watch, row in zip(config.inputs, self._watches, volts):
+        for part, watch, row in inputs:
             for code, text in watch.look(row, duration_s):
                 self._trouble(part.name, code, text)
         wrench = None

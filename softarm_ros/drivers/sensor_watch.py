@@ -22,12 +22,31 @@ class SensorWatch:
         self._still_s = 0.0
         self._last_V = np.nan
 
+    def believable(self, volts: Array) -> Array:
+        """
+        Return voltages (k,) in which an open circuit does not count beside sound samples.
+
+        The block in which a wire breaks would else have a mean that no range check refuses: a
+        pressure loop takes it for a pressure that fell, and acts on it. Where no sample is sound
+        all stay as they are, for the range to refuse.
+        """
+        low, high = self._limits
+        sound = (volts >= low) & (volts <= high)
+        if sound.all() or not sound.any():
+            return volts
+        return np.where(sound, volts, volts[sound].mean())
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        """Voltages between which the circuit is closed."""
+        low, high = self._config.open_below_V, self._config.open_above_V
+        return -np.inf if low is None else low, np.inf if high is None else high
+
     def look(self, volts: Array, duration_s: float) -> Iterator[tuple[str, str]]:
         """Yield the code and text of what is wrong with a block of voltages (k,)."""
         config = self._config
-        low, high = config.open_below_V, config.open_above_V
-        below = low is not None and bool((volts < low).all())
-        above = high is not None and bool((volts > high).all())
+        low, high = self._limits
+        below, above = bool((volts < low).all()), bool((volts > high).all())
         self._open_s = self._open_s + duration_s if below or above else 0.0
         if below or above:
             # While it may be open its value says nothing of limits.

@@ -220,6 +220,23 @@ def test_open_circuit(rig):
     rig.move()
 
 
+def test_the_break_of_a_wire_is_no_lower_pressure(rig):
+    rig.move()
+    rig.driver.take_blocks()
+    sound = rig.driver.state().values[2]
+    seen = []
+    for k in range(40):  # breaks at every place in a block, 10 ms
+        rig.daq.faults.open_V['Dev1/ai2'] = 0.02
+        rig.clock.sleep(0.02)
+        rig.daq.faults.open_V.clear()
+        rig.clock.sleep(0.0303 + 1e-4 * k)
+        seen += [block.values[2].mean() for block in rig.driver.take_blocks()]
+    broken = rig.driver.config.inputs[2].value(0.02)
+    near = np.abs(np.array(seen) - sound) < 0.01 * abs(sound)
+    assert np.all(near | (np.abs(np.array(seen) - broken) < 0.01 * abs(broken)))
+    assert np.any(near) and not np.all(near)
+
+
 def test_stuck_sensor(rig):
     rig.move()
     rig.daq.faults.stuck.add('Dev1/ai0')

@@ -114,6 +114,20 @@ def test_a_spike_is_not_an_open_circuit():
         assert list(sensor.look(volts, 0.01)) == []
 
 
+@pytest.mark.parametrize('open_V', [0.02, 9.9])
+@pytest.mark.parametrize('share', range(1, 10))
+def test_the_block_in_which_a_wire_breaks_keeps_the_value_of_its_sound_samples(open_V, share):
+    volts = np.where(np.arange(10) < share, 3.0 + 1e-3 * np.arange(10), open_V)
+    shown = watch().believable(volts)
+    assert shown.mean() == pytest.approx(3.0, abs=5e-3)
+    np.testing.assert_array_equal(shown[:share], volts[:share])
+
+
+def test_an_open_circuit_is_shown_as_it_is_and_sound_samples_unchanged():
+    for volts in (np.full(10, 0.02), np.linspace(2.0, 3.0, 10)):
+        np.testing.assert_array_equal(watch().believable(volts), volts)
+
+
 # -- configurations
 
 
