@@ -87,8 +87,8 @@ def test_a_fault_in_motion_stops_the_water_where_it_is(hydraulic, fault, node, t
     before, torque = truth(hydraulic, 'pressure_kPa'), truth(hydraulic, 'torque_N_m')
     heard_after(hydraulic, 'emulator', hydraulic.now_s() + 1.0)
     np.testing.assert_allclose(truth(hydraulic, 'pressure_kPa'), before, atol=5.0)
-    # The block in which the wire breaks adds nothing to the torque: it would be 130 kPa. A tenth of
-    # a second of the path and the swing of the arm are a few kPa.
+    # The block in which the wire breaks adds nothing to the torque (it would be 130 kPa). A tenth
+    # of a second of the path and the swing of the arm are a few kPa.
     np.testing.assert_allclose(before, driven, atol=30.0)
     np.testing.assert_array_equal(truth(hydraulic, 'torque_N_m'), torque)
     assert torque.max() < 2.0
