@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from softarm_ros.control.trajectory_config import (
     MIN_SPACING_M,
@@ -113,6 +112,9 @@ class SplineCurve:
     """Cubic spline through points, parametrised by chord length and timed by arc length."""
 
     def __init__(self, points: Array, closed: bool) -> None:
+        # Half of what a node imports, by time; circles and lines need none of it.
+        from scipy.interpolate import CubicSpline, PchipInterpolator
+
         if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
             points = np.vstack([points, points[:1]])
         elif closed:
