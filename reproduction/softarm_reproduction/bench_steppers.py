@@ -149,8 +149,8 @@ class Endurance:
     @property
     def pace(self) -> float:
         """Speed of the emulated board; one below 1 had not enough of the processor."""
-        told = self.states + self.states_lost + self.states_skipped
-        return told / _STATES_HZ / self.counted_s
+        sent = self.states + self.states_lost + self.states_skipped
+        return sent / _STATES_HZ / self.counted_s
 
     @property
     def lossless(self) -> bool:
@@ -420,7 +420,7 @@ def _latencies(host: _Driven | _ByHand, board: FirmwareBoard, count: int) -> lis
 
 
 def _settled_counts(driver: CableSteppers) -> SerialCounts:
-    """Return the counts of a moment when the board has just told its own."""
+    """Return the counts at a moment when the board has just reported its own."""
     end = time.monotonic() + _READY_S
     known = driver.counts().board
     while time.monotonic() < end:

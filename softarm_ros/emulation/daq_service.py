@@ -48,12 +48,12 @@ _BIND_S = 3.0
 @dataclass
 class HostFaults:
     """
-    What goes wrong between the driver and the host; change it at any time.
+    Faults between the driver and the host; may be changed at any time.
 
     Attributes
     ----------
     delay_s :
-        Every answer comes so much later.
+        Every answer is late by this.
     hang :
         No call is answered, as if the cable were out.
     fail_next :
@@ -130,7 +130,7 @@ class EmulatedDaq:
         return self
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """End the host; may be called twice."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(5.0)
@@ -168,7 +168,9 @@ class EmulatedDaq:
         while not self._stop.wait(_TICK_S):
             try:
                 self.device.advance()
-            except Exception as error:  # a broken plant must not look like a broken device
+            except (
+                Exception
+            ) as error:  # an error of the plant must not look like one of the device
                 self.errors.append(repr(error))
                 _log.exception('emulated DAQ stopped')
                 return
