@@ -104,14 +104,14 @@ def lines(long: bool) -> Iterator[str]:
 @dataclass(frozen=True)
 class Endurance:
     """
-    What became of commands sent at 100 Hz to six moving motors.
+    Counts of commands sent at 100 Hz to six moving motors.
 
     Attributes
     ----------
     emulator :
         What ran the firmware.
     duration_s, counted_s :
-        Of the commands; between the two looks at the counters.
+        Of the commands; between the two readings of the counters.
     commands, refused :
         Given to the driver, and not taken by it.
     frames_sent, frames_accepted :
@@ -428,7 +428,7 @@ def _settled_counts(driver: CableSteppers) -> SerialCounts:
         if counts.board is not known:
             return counts
         time.sleep(0.0005)
-    raise InterruptedError('the board does not tell its counters')
+    raise InterruptedError('the board does not report its counters')
 
 
 def _damage(counts: Counters) -> int:

@@ -171,6 +171,13 @@ def test_pictures_are_shown_by_a_page_and_are_what_they_are_called(path):
     assert any(f'images/{path.name})' in text_of(page) for page in PAGES)
 
 
+def test_the_readme_and_records_of_decisions_stay_short():
+    assert len(text_of('README.md').splitlines()) <= 200
+    for page in PAGES:
+        if page.startswith('docs/decisions/'):
+            assert len(text_of(page).splitlines()) <= 50, page
+
+
 def test_every_decision_is_listed():
     folder = ROOT / 'docs' / 'decisions'
     listed = re.findall(r'^\| \[[^]]+\]\((\w+\.md)\)', text_of('docs/decisions/README.md'), re.M)
