@@ -14,6 +14,7 @@ from softarm_reproduction.cli import bench_app, reproduce_app
 from softarm_ros.cli.command_group import own_commands
 from softarm_ros.rigs import loader
 from softarm_ros.rigs.loader import list_rigs
+from softarm_ros.runtime.assembly import build_control_loop
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -136,6 +137,30 @@ def test_targets_of_make_and_modules_of_python_exist(page):
             module = words[words.index('-m') + 1]
             if module.startswith('softarm'):
                 assert find_spec(module) is not None, f'{page}: {line}'
+
+
+# -- what the README shows
+
+
+def shown(kind):
+    (block,) = re.findall(rf'^```{kind}\n(.*?)^```$', text_of('README.md'), re.M | re.S)
+    return block
+
+
+def test_the_python_of_the_readme_runs():
+    names = {}
+    exec(shown('python'), names)
+    assert names['solution'].converged
+    assert names['model'].jacobian(names['solution'].actuation).shape == (6, 6)
+
+
+def test_the_trajectory_of_the_readme_is_one_and_within_reach(tmp_path):
+    file = tmp_path / 'my.yaml'
+    file.write_text(shown('yaml'), encoding='utf-8')
+    rig = load_rig('cable_arm')
+    loop = build_control_loop(rig, str(file))
+    assert loop.trajectory.laps == 2
+    assert loop.reach.reachable.all()
 
 
 # -- files
