@@ -35,7 +35,7 @@ MARKERS = ('o', 's', '^')
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` gets a line on what is being done."""
+    """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(CableRig, 'cable_arm')
     progress('circle and line, open loop')
     result = [_open_loop(rig, seed)]

@@ -29,7 +29,7 @@ BALL_SEEDS = 2
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` gets a line on what is being done."""
+    """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(TendonRodRig, 'fishbone_arm')
     progress('unit under load')
     result = [_unit(rig)]

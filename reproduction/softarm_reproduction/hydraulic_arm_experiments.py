@@ -34,7 +34,7 @@ PAPER_SETTLED_S = {'3.2.1': 1.0, '3.2.2': 1.5}
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` gets a line on what is being done."""
+    """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(HydraulicRig, 'hydraulic_arm')
     progress('workspace of one section')
     result = [_workspace(), _limits()]

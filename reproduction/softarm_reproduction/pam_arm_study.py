@@ -165,7 +165,7 @@ def pull_share(rig: MuscleRig, curve: str, load_N: float) -> float:
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` gets a line on what is being done."""
+    """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(MuscleRig, 'pam_arm')
     found = [_force(), _valve_table(rig), _stiffness(), _example(rig)]
     progress('curves of the model')

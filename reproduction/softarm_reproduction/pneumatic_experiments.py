@@ -35,7 +35,7 @@ _RED, _BLUE = PALETTE[1], PALETTE[0]
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` gets a line on what is being done."""
+    """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(PneumaticRig, 'pneumatic_arm')
     result = []
     for text, run in (

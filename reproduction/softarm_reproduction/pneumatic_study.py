@@ -63,7 +63,7 @@ class LocationErrors:
 
 
 def chamber_arm(rig: PneumaticRig, name: str) -> ChamberArm:
-    """Return a model of the rig, checked to be set by chambers."""
+    """Return a model of the rig as what it is."""
     model = rig.model(name)
     if not isinstance(model, ChamberArm):
         raise TypeError(f'model {name!r} of rig {rig.name!r} is not set by chambers')
@@ -71,7 +71,7 @@ def chamber_arm(rig: PneumaticRig, name: str) -> ChamberArm:
 
 
 def simulated(rig: PneumaticRig, seed: int) -> PneumaticPlant:
-    """Return the plant of the rig, checked to be pneumatic."""
+    """Return the plant of the rig as what it is."""
     plant = rig.simulated_arm(seed)
     if not isinstance(plant, PneumaticPlant):
         raise TypeError(f'plant of rig {rig.name!r} is not pneumatic')

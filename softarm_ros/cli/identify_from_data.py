@@ -121,7 +121,7 @@ def identify_rig(rig: CableRig, path: Path) -> DataIdentification:
 
 
 def describe(rig: CableRig, result: DataIdentification) -> Iterator[str]:
-    """Yield the lines of the report."""
+    """Yield what is printed."""
     recording = result.recording
     kind = 'poses at rest' if recording.measured.time_s is None else 'rows'
     yield (

@@ -18,7 +18,7 @@ class GripperConfig(ConfigBlock):
 
     open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
     close_pressure_Pa: Finite = Field(description='gauge')
-    action_s: Positive = Field(default=0.5, description='duration of opening or closing')
+    action_s: Positive = Field(default=0.5, description='what opening or closing takes')
 
 
 class TaskStep(ConfigBlock):

@@ -130,7 +130,7 @@ class EmulatedDaq:
         return self
 
     def close(self) -> None:
-        """End the host; may be called twice."""
+        """End; may be called twice."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(5.0)
@@ -168,9 +168,7 @@ class EmulatedDaq:
         while not self._stop.wait(_TICK_S):
             try:
                 self.device.advance()
-            except (
-                Exception
-            ) as error:  # an error of the plant must not look like one of the device
+            except Exception as error:  # a broken plant must not look like a broken device
                 self.errors.append(repr(error))
                 _log.exception('emulated DAQ stopped')
                 return

@@ -45,7 +45,7 @@ def identify(
             typer.echo(line)
         return
     if output is not None:
-        raise UsageError('--output needs --data FILE: nothing else is written to a rig file')
+        raise UsageError('--output is written from --data FILE, which is missing')
     arm = load_rig_of(CableRig, rig)
     if arm.actuators[0].pair:
         raise UsageError(
