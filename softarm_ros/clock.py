@@ -25,10 +25,10 @@ class Event(Protocol):
         """Return whether it is set."""
 
     def set(self) -> None:
-        """Set it, and wake who waits."""
+        """Set it, and wake everything that waits for it."""
 
     def clear(self) -> None:
-        """Take it back."""
+        """Clear it."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, for so long [s] at most; return whether it is."""

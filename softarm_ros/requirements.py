@@ -38,7 +38,7 @@ def missing_package(error: ImportError) -> str:
     """Return the one line that says what to do about a module that is not there or too old."""
     name = (error.name or '').split('.')[0]
     if name in ('', 'softarm_ros'):
-        raise error  # ours to mend, not the user's
+        raise error  # a defect of ours, not of the installation
     if name == 'rclpy' or name.endswith(('_msgs', '_srvs', '_interfaces')):
         return f"ROS 2 is missing ({error}): source it, or pip install 'softarm_ros[ros]'"
     return f'a Python package is missing or too old ({error}): {install_line()}'

@@ -1,4 +1,4 @@
-"""Where the files are that come with the package: rigs, launch files, firmware sources."""
+"""The folder of the files that come with the package: rigs, launch files, firmware sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def share_folder(content: str) -> Path:
     Raises
     ------
     FileNotFoundError
-        If none has it; says where was looked.
+        If none has it; names the folders that were searched.
 
     """
     here = Path(__file__).resolve()

@@ -1,4 +1,4 @@
-"""What is missing is told with what to type; the lists are those of setup.py and package.xml."""
+"""Missing packages are named with the command that installs them; lists are those of setup.py."""
 
 import re
 import subprocess

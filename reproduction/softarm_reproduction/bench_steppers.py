@@ -104,14 +104,14 @@ def lines(long: bool) -> Iterator[str]:
 @dataclass(frozen=True)
 class Endurance:
     """
-    What became of commands sent at 100 Hz to six moving motors.
+    Counts of commands sent at 100 Hz to six moving motors.
 
     Attributes
     ----------
     emulator :
         What ran the firmware.
     duration_s, counted_s :
-        Of the commands; between the two looks at the counters.
+        Of the commands; between the two readings of the counters.
     commands, refused :
         Given to the driver, and not taken by it.
     frames_sent, frames_accepted :
@@ -149,8 +149,8 @@ class Endurance:
     @property
     def pace(self) -> float:
         """Speed of the emulated board; one below 1 had not enough of the processor."""
-        told = self.states + self.states_lost + self.states_skipped
-        return told / _STATES_HZ / self.counted_s
+        sent = self.states + self.states_lost + self.states_skipped
+        return sent / _STATES_HZ / self.counted_s
 
     @property
     def lossless(self) -> bool:
@@ -420,7 +420,7 @@ def _latencies(host: _Driven | _ByHand, board: FirmwareBoard, count: int) -> lis
 
 
 def _settled_counts(driver: CableSteppers) -> SerialCounts:
-    """Return the counts of a moment when the board has just told its own."""
+    """Return the counts at a moment when the board has just reported its own."""
     end = time.monotonic() + _READY_S
     known = driver.counts().board
     while time.monotonic() < end:
@@ -428,7 +428,7 @@ def _settled_counts(driver: CableSteppers) -> SerialCounts:
         if counts.board is not known:
             return counts
         time.sleep(0.0005)
-    raise InterruptedError('the board does not tell its counters')
+    raise InterruptedError('the board does not report its counters')
 
 
 def _damage(counts: Counters) -> int:

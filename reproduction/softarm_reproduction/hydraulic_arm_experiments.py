@@ -209,7 +209,7 @@ def _motions(rig: HydraulicRig, seed: int) -> Experiment:
         'simulation',
         "The paper's model (coupled, set B, no friction) against the simulated arm under the same "
         'torques: steps of 1.5 N m on actuators 4 and 1 (4.3.1), ramps (4.3.2). '
-        'Errors by eq. 37 over the whole motion. They tell how far apart two arms '
+        'Errors by eq. 37 over the whole motion. They show how far apart two arms '
         "of these tolerances are, not how well the model fits the authors' arm. With "
         'n = 1 the weight sits at the ends of the sections; the plant has '
         f'{rig.required_plant().segments_per_section} segments.',

@@ -2,7 +2,7 @@
 All models of a cable-driven section on one arm: `python -m softarm_reproduction.model_comparison`.
 
 A silicone rod of 0.2 m with three cables, one of them pulled. The Cosserat rod gets the tension;
-what it says about cable contractions and tip goes to the models that start from those. Without
+its cable contractions and tip go to the models that start from those. Without
 weight all must agree; with weight the difference is what each model leaves out.
 """
 
@@ -48,7 +48,7 @@ WEIGHTS: dict[str, Vector] = {
 
 @dataclass(frozen=True)
 class ModelShape:
-    """What one model says: centreline (n, 3) [m], tip (3,) [m], time of one call [us]."""
+    """Result of one model: centreline (n, 3) [m], tip (3,) [m], time of one call [us]."""
 
     name: str
     given: str

@@ -48,7 +48,7 @@ class PointRun:
     targets, tips : (20, 3)
         Points and measured tips [m].
     model_miss_m : (20,)
-        By how much the controller's own model says these lengths miss.
+        Distance by which these lengths miss, by the controller's own model.
     pulses
         Of all valves.
 
@@ -126,7 +126,7 @@ def drive_points(
 
 
 def valve_use(runs: Sequence[PointRun]) -> ValveUse:
-    """Return what the logs of the valves say: pulses, gaps, delays, both valves open."""
+    """Return the use of the valves from their logs: pulses, gaps, delays, both valves open."""
     gaps, together, pulses = [], 0, [p for run in runs for p in run.pulses]
     for run in runs:
         last: dict[int, Pulse] = {}
@@ -274,8 +274,8 @@ def _curves(rig: MuscleRig) -> Experiment:
         'prediction',
         'Points for which the rod with its tip held, and the muscles, have a stable solution. '
         'The sizes of the curves stood in figures that are lost; ours are 0.2 m about the axis '
-        'at a height of 0.9 m. The last column is what the model itself says of the lengths that '
-        'the paper commands: three muscles a module cannot exert the wrench of a held tip.',
+        'at a height of 0.9 m. The last column is the error, by the model itself, of the lengths '
+        'that the paper commands: three muscles a module cannot exert the wrench of a held tip.',
         (),
         table,
         (picture,),

@@ -158,6 +158,6 @@ def _write_index(pages: dict[str, Path], folder: Path) -> Path:
         for arm, file in pages.items()
     )
     file = folder / 'index.html'
-    lead = 'Each page tells what is a prediction of a model and what a simulated plant does.'
+    lead = 'Each page states what is a prediction of a model and what a simulated plant does.'
     file.write_text(page('The arms and their papers', lead, [f'<ul>{items}</ul>']), 'utf-8')
     return file

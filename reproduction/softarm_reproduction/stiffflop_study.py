@@ -55,7 +55,7 @@ class Recording:
 @dataclass(frozen=True)
 class Identified:
     """
-    What `noload` tells.
+    Values identified on `noload`.
 
     `radius` [m] is the effective radius of the chambers, `yaw` [rad] the turn of the base about
     its axis, `base` and `tip` (3,) [m] where the trackers sit: before the module in the tracker's

@@ -1,4 +1,4 @@
-"""The bench measures and agrees with its references; the times themselves are not asserted."""
+"""The bench agrees with its references, and prints what it has measured."""
 
 import pytest
 
@@ -12,8 +12,7 @@ def rows():
     return bench.run_bench(['cable_arm'], repeats=3)
 
 
-def test_every_row_is_measured(rows):
-    assert all(row.compiled_us > 0.0 and row.reference_us > 0.0 for row in rows)
+def test_the_bars_are_those_of_the_package(rows):
     assert {row.bar_us for row in rows if row.bar_us} == {3.0, 20.0, 1000.0}
 
 
@@ -36,7 +35,9 @@ def test_disagreement_voids_the_comparison(monkeypatch):
 def test_main_prints_the_table(capsys, monkeypatch, rows):
     monkeypatch.setattr(bench, 'run_bench', lambda topics: rows)
     bench.main(['cable_arm'])
-    assert 'constant-curvatu' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    for row in rows:
+        assert row.name[:12] in out and row.verdict in out
 
 
 def test_unknown_topic_is_named():

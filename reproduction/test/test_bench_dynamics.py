@@ -1,4 +1,4 @@
-"""The benchmark of the dynamics runs, and its accuracy holds."""
+"""The benchmark of the dynamics: cost against a dense solution, and accuracy."""
 
 import numpy as np
 
@@ -10,7 +10,6 @@ def test_rows_have_bars_and_references():
     rows = bench_dynamics.rows(1)
     assert rows[0].bar_us == 1e4
     assert np.isnan(rows[0].reference_us) == ('not installed' in rows[0].reference)
-    assert all(row.compiled_us > 0.0 for row in rows)
     # Linear against cubic cost.
     assert rows[2].ratio > rows[1].ratio > 1.0
 

@@ -61,20 +61,38 @@ def test_loads_take_a_larger_share_of_the_pull():
     assert 0.7 < free < 1.0 < loaded
 
 
-def test_figures_are_drawn():
-    runs = [run()] + [
+def drawn(draw, *arguments):
+    """Return the points (n, 2) of every line, by panel, of a figure with labelled axes."""
+    figure = new_figure(3.0)
+    draw(figure, *arguments)
+    assert all(ax.get_xlabel() for ax in figure.axes)
+    return [[line.get_xydata() for line in ax.lines] for ax in figure.axes]
+
+
+def test_figures_show_the_tables_shapes_tips_and_errors():
+    runs = [
         study.PointRun(
-            c, 0.0, 1.0, curve_points(c), curve_points(c) + 0.01, np.zeros(20), run().pulses
+            c,
+            0.0,
+            1.0,
+            curve_points(c),
+            curve_points(c) + np.array([0.01, 0.0, 0.0]),
+            np.zeros(20),
+            (),
         )
         for c in study.CURVES
     ]
-    for draw in (
-        lambda f: study.draw_table(f, RIG),
-        lambda f: study.draw_shapes(f, RIG),
-        lambda f: study.draw_points(f, runs),
-        lambda f: study.draw_errors(f, runs),
-    ):
-        figure = new_figure(3.0)
-        draw(figure)
-        assert all(ax.get_xlabel() for ax in figure.axes)
-        assert all(ax.lines for ax in figure.axes)
+    ((*_, inflating),) = drawn(study.draw_table, RIG)
+    table = RIG.valves.table().inflating
+    np.testing.assert_allclose(inflating, np.stack([table.x, 1e3 * table.y], axis=1))
+    for curve, (*shapes, targets) in zip(study.CURVES, drawn(study.draw_shapes, RIG)):
+        points = 1e3 * curve_points(curve)[:, [0, 2]]
+        np.testing.assert_allclose(targets, points)
+        np.testing.assert_allclose([shape[-1] for shape in shapes], points, atol=0.01)  # reached
+    for curve, (targets, tips) in zip(study.CURVES, drawn(study.draw_points, runs)):
+        points = 1e3 * curve_points(curve)[:, :2]
+        np.testing.assert_allclose(targets[:-1], points)
+        np.testing.assert_allclose(tips, points + np.array([10.0, 0.0]))
+    for curve, (errors, mean) in zip(study.CURVES, drawn(study.draw_errors, runs)):
+        np.testing.assert_allclose(errors[:, 1], 1.0)  # 10 mm of 1 m
+        assert mean[0, 1] == study.PAPER_ERROR_PERCENT[curve]

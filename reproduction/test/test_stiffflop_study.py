@@ -1,6 +1,5 @@
 """The study of the measured pneumatic module: on made-up data, and on the measurements."""
 
-import math
 import os
 from pathlib import Path
 
@@ -60,7 +59,6 @@ def test_the_measured_module():
     plain = error['constant curvature, identified curves']
     corrected = error['angle correction, measured force']
     assert found.rms_m < 0.7e-3
-    assert all(math.isfinite(row.load1_m) for row in rows)
     # The measured force helps where the module is pressed; elsewhere creep is left.
     assert corrected.pressed_m < 0.8 * plain.pressed_m
     assert error['give along the arc, measured force'].pressed_m < 0.35 * plain.pressed_m

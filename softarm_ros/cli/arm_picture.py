@@ -156,7 +156,7 @@ def _tube(ax: Axes, points: Array, radii: Array) -> None:
     rings = []
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
     for point, tangent, k in zip(points, tangents, section):
-        normal = normal - tangent * (normal @ tangent)  # carried along without turning
+        normal = normal - tangent * (normal @ tangent)  # carried along the line without twist
         normal /= np.linalg.norm(normal)
         side = np.cross(tangent, normal)
         ring = np.outer(np.cos(angle), normal) + np.outer(np.sin(angle), side)

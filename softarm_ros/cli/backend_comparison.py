@@ -51,7 +51,7 @@ def rigs_with_devices() -> list[str]:
 def compare_backends(
     rigs: Sequence[str], trajectory: str | None, laps: int | None, seed: int, console: Console
 ) -> int:
-    """Run every rig (those with devices, for none) both ways, print a table; return the status."""
+    """Run rigs (all with devices, if none) both ways, print a table; return the status."""
     found = [load_rig(name) for name in rigs or rigs_with_devices()]
     for rig in found:
         rig.required_devices('emulated')

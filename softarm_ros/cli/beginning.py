@@ -1,4 +1,4 @@
-"""The first stretch of a rig's default trajectory, for runs that are to be short."""
+"""The first stretch of a rig's default trajectory, for short runs."""
 
 from __future__ import annotations
 

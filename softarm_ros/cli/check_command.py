@@ -1,4 +1,4 @@
-"""`softarm check`: what a rig file says, in a few lines, and what is out of its reach."""
+"""`softarm check`: a rig file in a few lines, and what is out of its reach."""
 
 from __future__ import annotations
 

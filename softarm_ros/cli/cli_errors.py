@@ -1,10 +1,10 @@
-"""How the command line ends: one line for a mistake of the user, a traceback for one of ours."""
+"""How commands end: one line for a mistake of the user, a traceback for a defect of ours."""
 
 from __future__ import annotations
 
 EXIT_BAD_INPUT = 2
 
-# What is wrong with the input, not with the program; by name, so that nothing need be imported.
+# Errors of the input, not of the program; by name, so that nothing has to be imported.
 USER_ERRORS = frozenset(
     {
         'softarm_ros.control.limits.LimitError',
@@ -27,7 +27,7 @@ class UsageError(ValueError):
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Return whether an exception is the user's to repair."""
+    """Return whether the user can repair the cause of an exception."""
     return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
 
 

@@ -1,4 +1,4 @@
-"""The commands of `softarm`, those of other packages among them, and how it ends."""
+"""The commands of `softarm`, including those of other packages, and their exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.cli.commands import SUMMARIES
 
 # Entry points of this group are commands of other packages: a name, and a Typer of one command.
 PROVIDED = 'softarm.commands'
-# Commands of packages of this repository, for who calls one that is not installed.
+# Commands of packages of this repository, to name the package of one that is not installed.
 ELSEWHERE = {
     'bench': ('softarm_reproduction', './reproduction'),
     'reproduce': ('softarm_reproduction', './reproduction'),
@@ -34,7 +34,7 @@ class LazyCommand(TyperCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        """Import the command and let it take its arguments."""
+        """Import the command and parse its arguments."""
         return self.imported().make_context(info_name, args, parent, **extra)
 
     def imported(self) -> Any:
@@ -70,7 +70,7 @@ class SoftarmGroup(TyperGroup):
     """
     The commands; a user error becomes a message on stderr and exit status 2.
 
-    A command of this package goes before one of another that has the same name.
+    Of two commands with one name, that of this package is run.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -97,8 +97,8 @@ class SoftarmGroup(TyperGroup):
         if found is None and cmd_name in ELSEWHERE:
             package, folder = ELSEWHERE[cmd_name]
             raise UsageError(
-                f'the command {cmd_name!r} is of the package {package}, which is not installed: '
-                f'pip install {folder}  (in the repository of softarm_ros)'
+                f'the command {cmd_name!r} belongs to the package {package}, which is not '
+                f'installed: pip install {folder}  (in the repository of softarm_ros)'
             )
         return found
 

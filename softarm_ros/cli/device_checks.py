@@ -1,4 +1,4 @@
-"""Tests of the devices that a rig names, without motion: what each says, and what is wrong."""
+"""Tests of a rig's devices without motion: what each reports, and what is wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Finding:
     device, part :
         The device in the rig file, and what of it; part '' for the device as a whole.
     text :
-        What it says, or what is wrong.
+        What it reports, or what is wrong.
 
     """
 
@@ -58,7 +58,7 @@ def check_devices(devices: Devices) -> Iterator[Finding]:
 
 
 def board_text(report: BoardReport) -> str:
-    """Return what a board said, in one line."""
+    """Return what a board reported, in one line."""
     who, state = report.identity, report.state
     words = [
         f'{who.kind.name.lower()}, firmware {who.firmware[0]}.{who.firmware[1]}',
@@ -85,7 +85,7 @@ def board_trouble(report: BoardReport) -> str:
     lost = PINGS - report.ping.count
     if not lost and not report.damaged:
         return ''
-    return f'a bad line: {lost} of {PINGS} pings lost, {report.damaged} damaged frames'
+    return f'bad line: {lost} of {PINGS} pings lost, {report.damaged} frames damaged'
 
 
 def _board(name: str, config: Any, kind: Kind) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""`softarm faults`: break a simulated arm in mid-run and see who notices, and when."""
+"""`softarm faults`: break a simulated arm in mid-run and report who notices, and when."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BARRED = ('freeze', 'room', 'mislabel')
 
 @dataclass(frozen=True)
 class CleanRun:
-    """A run without a fault; `alarm` is what the supervisor said all the same."""
+    """A run without a fault; `alarm` is the reason if the supervisor stopped it."""
 
     rig: str
     trajectory: str
@@ -103,7 +103,7 @@ def bar(trial: Trial, length_m: float) -> bool | None:
     """
     Return whether a trial meets its bar; None where none is set.
 
-    None is set for what nobody can feel: a part that breaks while it carries nothing.
+    A part that breaks while it carries nothing has none: no sensor can show it.
     """
     device, kind = trial.fault.split()[:2]
     after = trial.after_motion_s

@@ -1,4 +1,4 @@
-"""What a running graph costs: processor time and memory of its processes together."""
+"""Processor time and memory of all processes of a running graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GraphLoad:
 
 class LoadMeter:
     """
-    Measures this process and all it has started, boards' emulators too, between two looks.
+    Measures this process and all it has started, including emulators of boards.
 
     A process that ends in between does not count.
     """

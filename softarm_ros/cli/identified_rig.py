@@ -1,4 +1,4 @@
-"""What identification found, written back into the rig file; comments stay where they are."""
+"""Writes identified values into the rig file; comments stay where they are."""
 
 from __future__ import annotations
 

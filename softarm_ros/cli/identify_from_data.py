@@ -1,8 +1,8 @@
 """
 `softarm identify RIG --data FILE`: gains, mount and rest shape of an arm from its recordings.
 
-Half of the recorded rows identify, the other half is predicted; the errors of both are told,
-beside those of the rig file as it was and of not predicting at all.
+Half of the recorded rows identify, the other half is predicted. The errors of both are reported
+beside those of the rig file as it was, and of the mean pose as the only prediction.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove, JogStep
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
-SLOW = 0.1  # of the actuator's greatest speed, unless told otherwise
+SLOW = 0.1  # of the actuator's greatest speed, unless --speed is given
 _PRINT_S = 0.25
 BACKENDS = ('hardware', 'emulated')
 Print = Callable[[str], None]
@@ -30,7 +30,7 @@ Print = Callable[[str], None]
 
 @dataclass(frozen=True)
 class JogOptions:
-    """What `softarm jog` was asked for; amount and speed in the units shown to people."""
+    """Arguments of `softarm jog`; amount and speed in the units shown to people."""
 
     actuator: str
     amount: float
@@ -76,7 +76,7 @@ def plan_move(rig: Rig, options: JogOptions) -> JogMove:
 
 
 def describe(rig: Rig, move: JogMove, options: JogOptions) -> str:
-    """Return what is going to happen, for the person who is asked."""
+    """Return what is going to happen, to be confirmed by the user."""
     limits = rig.actuator_limits()
     unit, factor = edge_unit(limits.unit)
     first = 'homes all actuators, then ' if options.home else ''

@@ -1,4 +1,4 @@
-"""Starts the processes of a plan and sees to it that all of them end."""
+"""Starts the processes of a plan and makes sure that all of them end."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Rows = NDArray[np.int64]
 
 
 class RecordingError(UsageError):
-    """A recording cannot be read, or tells too little; the message names file and column."""
+    """A recording cannot be read, or has too few data; the message names file and column."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,10 @@ def split_rows(
     """
     Return rows to identify from and rows to predict.
 
-    A moving arm is cut into blocks of `block_s`, identified from and predicted in turn; `guard_s`
-    at both ends of a predicted block are left out, so that neighbours tell nothing. Poses at rest
-    are dealt out in turn by their command: repetitions of one command stay together.
+    The recording of a moving arm is cut into blocks of `block_s`, identified from and predicted in
+    turn; `guard_s` at both ends of a predicted block are left out, so that no predicted sample has
+    an identified neighbour. Poses at rest are divided in turn by their command: repetitions of one
+    command stay together.
     """
     if recording.time_s is None:
         _, group = np.unique(recording.contractions, axis=0, return_inverse=True)

@@ -22,14 +22,14 @@ Style = dict[str, Any]  # keyword arguments of a matplotlib line
 
 DPI = 200
 WIDTH_IN = 7.2
-# Okabe & Ito's palette, told apart with any colour vision; its yellow is too faint on white.
+# Okabe & Ito's palette, distinct for any colour vision; its yellow is too faint on white.
 PALETTE = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#555555')
 LINE_STYLES = ('-', '--', '-.', ':')
 REFERENCE_COLOUR = '#000000'
 FONT_SIZE = 9.0
 SMALL_SIZE = 8.0
-_GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart than this
-_GAP_S = 0.1  # and than this
+_GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart than both of these
+_GAP_S = 0.1
 
 
 def new_figure(height_in: float) -> Figure:
@@ -105,7 +105,7 @@ def legend_above(figure: Figure, handles: Sequence[Any], columns: int = 4) -> No
 
 
 def say_empty(ax: Any, text: str) -> None:
-    """Write into axes that nothing is there to be drawn."""
+    """Write into axes why they are empty."""
     ax.text(
         0.5,
         0.5,

@@ -25,12 +25,12 @@ EXIT_INTERRUPTED = 130
 
 
 class InputError(ValueError):
-    """Something the user asked for cannot be done; nothing was started."""
+    """The arguments ask for something that cannot be done; nothing was started."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What `softarm run` was asked for."""
+    """Arguments of `softarm run`."""
 
     backend: str = 'sim'
     trajectory: str | None = None
@@ -116,7 +116,7 @@ def _check_writable(path: Path) -> None:
 
 
 def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
-    """Compile (or load from the cache) all kernels, telling the user when it takes long."""
+    """Compile all kernels, or load them from the cache; say so when it takes long."""
     from softarm_ros.runtime.warm_up import warm_up
 
     with console.status('preparing kernels (compiled once after installation, then cached)'):

@@ -62,7 +62,7 @@ class RunView:
 
 
 def _status(monitor: RunMonitor) -> tuple[str, str]:
-    """Return what changes seldom, and all of it."""
+    """Return the part of the state that seldom changes, and the whole state."""
     state = monitor.value('supervisor', 'state')
     if not state:
         return 'starting', 'starting nodes'

@@ -1,4 +1,4 @@
-"""Many runs over topics, on a quiet or a busy computer: whether they complete, and how well."""
+"""Many runs over topics, on a quiet or a busy computer: completion and quality."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 
 @dataclass(frozen=True)
 class SoakOptions:
-    """How often, how fast and beside what every rig is run."""
+    """How often and how fast every rig is run, and what else keeps the computer busy."""
 
     starts: int = 40
     rate: float = 1.0
@@ -41,7 +41,7 @@ class SoakOptions:
 
 @dataclass(frozen=True)
 class SoakRow:
-    """What the runs of one rig came to."""
+    """Results of all runs of one rig."""
 
     rig: str
     runs: tuple[dict[str, Any], ...]  # summaries; 'why' where one failed
@@ -132,8 +132,8 @@ def _run(
         return {'completed': False, 'why': said[-500:]}
     run: dict[str, Any] = json.loads(summary.read_text())
     if not run['completed'] or run['loop']['holds']:
-        told = [event for event in run['events'] if event['level'] != 'info']
-        lines = [f'{event["time_s"]:.2f} s: {event["message"]}' for event in told]
+        serious = [event for event in run['events'] if event['level'] != 'info']
+        lines = [f'{event["time_s"]:.2f} s: {event["message"]}' for event in serious]
         run['why'] = '; '.join(lines) or said[-500:]
     return run
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Discovery of nodes that are there already takes Fast DDS 0.1 s to 1.5 s.
 DISCOVERY_S = 2.0
 LOOK_S = 0.05
-# After the last cycle, or after a node has died: what is still on its way arrives.
+# After the last cycle, or after a node has died: messages still under way arrive.
 AFTERMATH_S = 0.4
 SILENCE_S = 10.0
 FIRST_WORD_S = 300.0  # nodes may compile, on a machine that is busy with other things
@@ -96,7 +96,7 @@ def run_topics(
             origin, now = monitor.origin_s(), monitor.now_s()
             # Before the nodes: Fast DDS may lock itself up while it forgets nodes that leave.
             monitor.close()
-        told = [
+        reported = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
             for e in outcome.events
         ]
@@ -110,7 +110,7 @@ def run_topics(
                 cpu_percent=load.cpu_percent if load else None,
                 memory_mb=load.memory_mb if load else None,
             ),
-            tuple(sorted([*monitor.events(), *told], key=lambda e: e.time_s)),
+            tuple(sorted([*monitor.events(), *reported], key=lambda e: e.time_s)),
             float(samples.time_s[-1]) if len(samples.time_s) else max(now - origin, 0.0),
             outcome.completed,
             path,
@@ -134,11 +134,11 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         bag=options.bag,
         processes=options.processes,
         devices_folder=devices_folder(rig.name),
-        autostart=False,  # started from here, once this process hears everything
+        autostart=False,  # started from here, once this process receives everything
     )
     if options.bag is not None:
         check_bag_folder(options.bag.expanduser())
-    # This process has looked for twins itself.
+    # This process has already looked for nodes of the same name.
     return [replace(s, parameters={**s.parameters, 'twin_check_s': 0.0}) for s in plan]
 
 
@@ -183,7 +183,7 @@ def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec]) -> None:
 
 
 def _starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
-    """Return what starts the motion when the arm is ready and this process hears all of it."""
+    """Return the function that starts the motion once the arm is ready and all topics arrive."""
     # Drawing may be late; a bag is to be complete.
     names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
 
@@ -201,7 +201,7 @@ def _follow(
     stopped: Callable[[], bool],
     start_when_ready: Callable[[], None],
 ) -> _Outcome:
-    """Watch a run to its end, whichever it is."""
+    """Watch a run until it ends, for whatever reason."""
     outcome = _Outcome()
 
     def tell(level: str, source: str, message: str) -> None:
@@ -240,7 +240,7 @@ def _follow(
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
             return outcome
         if time.monotonic() - heard > patience_s:
-            tell('error', 'run', f'no word from the supervisor for {patience_s:g} s')
+            tell('error', 'run', f'nothing received from the supervisor for {patience_s:g} s')
             return outcome
 
 

@@ -17,8 +17,8 @@ class CommandGate:
     Lets a command through only while it is valid, fresh and permitted by a live supervisor.
 
     Every driver has one; the gate never trusts that somebody else will stop the arm. Times are
-    seconds of one monotonic clock. A simulation off real time measures commands by its own clock
-    and the supervisor's permission, the word of another process, by the wall clock.
+    seconds of one monotonic clock. Off real time, a simulation measures the age of commands on its
+    own clock, and that of the permission, which comes from another process, on the wall clock.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class CommandGate:
 
     @property
     def permitted(self) -> bool:
-        """Whether motion is allowed, by the supervisor's last word."""
+        """Whether motion is allowed, by the supervisor's last message."""
         return self._permit
 
     def on_permit(self, wall_s: float, allowed: bool) -> None:
-        """Take the supervisor's word that motion is allowed (or not)."""
+        """Take the supervisor's permission, or its withdrawal."""
         self._permit, self._permit_time = bool(allowed), wall_s
 
     def target(self, now_s: float, wall_s: float | None = None) -> tuple[Array | None, str]:
@@ -62,7 +62,7 @@ class CommandGate:
         silent_s = (now_s if wall_s is None else wall_s) - self._permit_time
         if silent_s > self.permit_timeout_s:
             if np.isinf(self._permit_time):
-                return None, 'no supervisor heard yet'
+                return None, 'nothing received from the supervisor yet'
             silent_ms = 1e3 * silent_s
             limit_ms = 1e3 * self.permit_timeout_s
             return None, f'supervisor silent for {silent_ms:.0f} ms (limit {limit_ms:.0f} ms)'

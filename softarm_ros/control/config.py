@@ -1,4 +1,4 @@
-"""Parameters of cycle and supervisor, as they stand in a rig file."""
+"""Parameters of the cycle and the supervisor in a rig file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 
 
 class TrackerConfig(ConfigBlock):
-    """The control cycle, whichever its controller; beside these stand the controller's fields."""
+    """The control cycle; the fields of the chosen controller stand in the same block."""
 
     model_config = ConfigDict(extra='allow')
 
-    kind: str = Field(default='resolved_rate', description='of controller')
+    kind: str = Field(default='resolved_rate', description='which controller')
     rate_hz: float = Field(ge=1.0, le=1000.0, default=100.0)
     pretension_m: NonNegative = Field(
-        default=0.0, description='in closed loop, how much further all cables are wound'
+        default=0.0, description='by how much all cables are wound further in closed loop'
     )
     settle_tolerance_m: Positive = 0.002
     settle_timeout_s: NonNegative = 3.0
@@ -28,31 +28,42 @@ class TrackerConfig(ConfigBlock):
 
     @property
     def of_controller(self) -> dict[str, Any]:
-        """What the file says for the controller, as it stands there."""
+        """The fields of the block that belong to the controller, unchecked."""
         return dict(self.model_extra or {})
 
 
 class FeedbackWatchConfig(ConfigBlock):
     """When measured poses are not believed."""
 
-    max_age_s: Positive = Field(default=0.2, description='of a time stamp when the pose comes')
-    max_ahead_s: Positive = Field(default=0.05, description='of a time stamp in the future')
-    max_refused_s: Positive = Field(default=0.1, description='of poses refused in a row')
-    sections_timeout_s: Positive = Field(
-        default=1.0, description='of tips that come without their sections'
+    max_age_s: Positive = Field(default=0.2, description='of a time stamp when its pose arrives')
+    max_ahead_s: Positive = Field(
+        default=0.05, description='by which a time stamp may lie in the future'
     )
-    frozen_s: Positive = Field(default=0.05, description='of poses that repeat themselves ...')
-    frozen_resolution_m: NonNegative = Field(default=1e-6, description='... to within this ...')
+    max_refused_s: Positive = Field(
+        default=0.1, description='during which poses may be refused in a row'
+    )
+    sections_timeout_s: Positive = Field(
+        default=1.0, description='during which tips may arrive without their sections'
+    )
+    frozen_s: Positive = Field(
+        default=0.05, description='during which poses may repeat while the command moves the tip'
+    )
+    frozen_resolution_m: NonNegative = Field(
+        default=1e-6, description='poses that differ by less repeat'
+    )
     frozen_motion_m: Positive = Field(
-        default=0.001, description='... while the command moves the tip by this'
+        default=0.001, description='least commanded motion of the tip for which poses must change'
     )
     response_s: NonNegative = Field(default=0.05, description='of the arm to a command')
-    window_s: Positive = Field(default=0.5, description='in which a drift is looked for')
+    window_s: Positive = Field(default=0.5, description='over which drift is measured')
     max_drift_m: Positive = Field(
-        default=0.02, description='change of measured less model tip within the window ...'
+        default=0.02, description='of measured less model tip, within the window'
     )
     drift_share: float = Field(
-        default=0.5, ge=0.0, lt=1.0, description="... beyond this share of the model's motion"
+        default=0.5,
+        ge=0.0,
+        lt=1.0,
+        description="share of the model's motion that a drift may have in addition",
     )
     max_model_error_m: Positive = Field(default=0.1, description='between measured and model tip')
     max_tracking_error_m: Positive = Field(
@@ -64,8 +75,8 @@ class PressureWatchConfig(ConfigBlock):
     """When a chamber does not hold the pressure asked for."""
 
     response_s: Positive = Field(description='of the drives to a command')
-    max_error_Pa: Positive = Field(description='between measured and expected pressure ...')
-    lasting_s: Positive = Field(default=0.2, description='... in all readings of this time')
+    max_error_Pa: Positive = Field(description='between measured and expected pressure')
+    lasting_s: Positive = Field(default=0.2, description='during which every reading must be off')
 
 
 class SupervisorConfig(ConfigBlock):
@@ -73,9 +84,11 @@ class SupervisorConfig(ConfigBlock):
 
     feedback_timeout_s: Positive = 0.1
     command_timeout_s: Positive = 0.1
-    state_timeout_s: Positive = Field(default=0.25, description='of the actuators; once seen')
+    state_timeout_s: Positive = Field(
+        default=0.25, description='without actuator states, after the first one'
+    )
     permit_timeout_s: Positive = Field(
-        default=0.1, description="drivers hold the arm without the supervisor's word"
+        default=0.1, description='after which drivers hold the arm without permission'
     )
     heartbeat_timeout_s: Positive = Field(
         default=1.0, description='wall clock; a process that is silent for longer is not alive'

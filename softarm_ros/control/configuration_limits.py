@@ -55,7 +55,7 @@ class ConfigurationLimits:
 
     def check(self, configuration: Array, names: Sequence[str]) -> None:
         """
-        Refuse a configuration that is not one, or lies outside.
+        Raise for a configuration of the wrong shape, not finite, or outside the limits.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class ConfigurationLimits:
             free[pair] = False
         low, high = self.lower[free], self.upper[free]
         if not np.all(np.isfinite(high - low)):
-            raise ValueError('a coordinate without limits cannot be drawn from')
+            raise ValueError('no configurations can be drawn: a coordinate has no limits')
         drawn[:, free] = low + (high - low) * drawn[:, free]
         return drawn
 

@@ -1,4 +1,4 @@
-"""Whether measured poses deserve belief: their frame, their stamps, and what the model says."""
+"""Whether measured poses can be right: their frame, their stamps, and the model's tip."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from softarm_ros.control.two_lags import TwoLags
 Array = NDArray[np.float64]
 TipOf = Callable[[Array], Array]
 
-MODEL_PERIOD_S = 0.05  # between two looks at the model
+MODEL_PERIOD_S = 0.05  # between two evaluations of the model
 _HISTORY_S = 1.0  # of model tips, to match a pose with the tip at its time stamp
 # After a start the tracker first takes over the posture of the actuators: its command may jump
-# there from wherever it stood, and is no motion of the arm.
+# there from wherever it was, although the arm does not move.
 TAKE_OVER_S = 0.15
-# An arm that was stopped in motion stands behind its command, and closes up to it after the start:
-# for so many times its response that is no drift. A wrong tip is one at once.
+# An arm that was stopped in motion lags its command, and closes up to it after the start. For this
+# many response times a change is therefore no drift; a wrong tip is an error at once.
 _CLOSING_UP = 2.0
-_FORGET_S = 1.0  # poses refused for so long: the sensor's clock is taken as set anew
+_FORGET_S = 1.0  # after so long with refused poses, the sensor's clock counts as set anew
 
 
 @dataclass
 class Extremes:
     """
-    How near each rule came to its limit since the last `restart`.
+    How close each rule came to its limit since the last `restart`.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class _Sample:
 
 class FeedbackWatch:
     """
-    Refuses single poses by cheap checks, and tells what is wrong with poses and model together.
+    Refuses single poses by cheap checks, and reports poses that contradict the model.
 
-    A tracker calls `admit` alone; a supervisor also tells the configuration commands and asks
-    `problem` at any rate, which looks at the model at most every 50 ms. All times are seconds of
-    the clock of the time stamps.
+    A tracker calls `admit` alone; a supervisor also passes the configuration commands on and calls
+    `problem` at any rate; the model is evaluated at most every 50 ms. All times are seconds of the
+    clock of the time stamps.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class FeedbackWatch:
         self._tracking_error_m: float | None = None
         self._moving = False
         self._moving_since_s = -np.inf
-        # Since the motion began: looks at the model, and poses that repeat themselves.
+        # Since the motion began: samples of the model, and poses that repeat themselves.
         self._lagged = TwoLags(config.response_s)  # the model's tip as the arm answers
         self._still_at: Array | None = None
         self._still_model: Array | None = None
@@ -196,8 +196,8 @@ class FeedbackWatch:
             if taken_over and now_s - self._looked_s >= MODEL_PERIOD_S - 1e-6:
                 self._look(now_s)
             found += [self._model_problem, self._off_track()]
-        told = '; '.join(text for text in found if text)
-        return told or None
+        problems = '; '.join(text for text in found if text)
+        return problems or None
 
     def restart(self) -> None:
         """Forget what poses and model were; the extremes too."""
@@ -261,7 +261,7 @@ class FeedbackWatch:
         )
 
     def _drifting(self) -> str | None:
-        """Return that measurement and model part faster or further than they may."""
+        """Return that measurement and model move apart faster or further than they may."""
         sample = self._matched()
         if sample is None:
             return self._model_problem
@@ -271,25 +271,25 @@ class FeedbackWatch:
         apart = sample.measured - sample.model
         error = float(np.linalg.norm(apart))
         self.extremes.model_error_m = max(self.extremes.model_error_m, error)
-        told = None
+        problem = None
         closed_up = self._moving_since_s + TAKE_OVER_S + _CLOSING_UP * c.response_s
         for other in samples:
             change = float(np.linalg.norm(apart - (other.measured - other.model)))
             motion = float(np.linalg.norm(sample.model - other.model))
             excess = change - c.drift_share * motion
             self.extremes.drift_m = max(self.extremes.drift_m, excess)
-            if excess > c.max_drift_m and told is None:
-                told = (
-                    f'measured tip and model part by {1e3 * change:.1f} mm within '
+            if excess > c.max_drift_m and problem is None:
+                problem = (
+                    f'measured tip and model moved apart by {1e3 * change:.1f} mm within '
                     f'{1e3 * (sample.stamp_s - other.stamp_s):.0f} ms (limit '
                     f'{1e3 * (c.max_drift_m + c.drift_share * motion):.1f} mm)'
                 )
         if sample.stamp_s >= closed_up:
             samples.append(sample)
-        if error > c.max_model_error_m and told is None:
+        if error > c.max_model_error_m and problem is None:
             limit = 1e3 * c.max_model_error_m
-            told = f'measured tip is {1e3 * error:.1f} mm from the model (limit {limit:.1f} mm)'
-        return told
+            problem = f'measured tip is {1e3 * error:.1f} mm from the model (limit {limit:.1f} mm)'
+        return problem
 
     def _matched(self) -> _Sample | None:
         """Return the newest pose with the model tip at its stamp; None if it is not new."""

@@ -1,4 +1,4 @@
-"""Configuration command from anybody -> actuator command, where the configuration is allowed."""
+"""From a configuration command, whoever sent it, to an actuator command within the limits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class InverseKinematics:
     """
     Actuation that holds a configuration, by the arm's model and with its pretension.
 
-    Checks the configuration it is given, as it may come from anybody; what comes of it is checked
-    by those who receive that (docs/decisions/where_limits_are_checked.md).
+    Checks the configuration it is given, since anybody may send one; the receivers of the result
+    check that (docs/decisions/where_limits_are_checked.md).
 
     Parameters
     ----------

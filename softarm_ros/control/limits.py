@@ -46,7 +46,7 @@ class ActuatorLimits:
 
     @property
     def rounding(self) -> Array:
-        """By how much (m,) a command may leave its range: rounding of sums."""
+        """Amount (m,) by which rounding of sums may take a command out of its range."""
         return _ROUNDING * (self.position_max - self.position_min)
 
     def check(self, values: Sequence[float] | Array) -> Array:

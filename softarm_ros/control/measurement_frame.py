@@ -33,7 +33,7 @@ class MeasurementFrame:
 
 @dataclass
 class FrameCounts:
-    """How many frames were complete, and what became of the others' parts."""
+    """How many frames were complete, and what happened to the parts of the others."""
 
     complete: int = 0
     tip_only: int = 0
@@ -65,7 +65,7 @@ class FramePairing:
     """
     Pairs tips and sections of one frame by stamp and hands every frame out once, newest first.
 
-    Until sections have come with a tip they are not waited for: where only tips are measured
+    Before sections have come with a tip, no tip waits for them: where only tips are measured,
     nothing is delayed. Later a tip waits for its sections `wait_s`, or until the next tip; then it
     is used without them. A part older than what was handed out is late and dropped, a frame
     older than `max_age_s` has expired. Times are seconds of one clock.
@@ -167,7 +167,7 @@ class FramePairing:
         return frame
 
     def problem(self, now_s: float) -> str | None:
-        """Return that sections which used to come have stayed away for too long, or None."""
+        """Return that sections, which used to come, have been missing for too long, or None."""
         if self._paired_s is None or self._missing_since_s is None:
             return None
         absent = now_s - self._missing_since_s

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-PEAK_SPEED = 1.875  # largest derivative by the share of time ...
-PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # ... and largest second derivative
+PEAK_SPEED = 1.875  # largest first derivative by the share of time
+PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # largest second derivative by it
 
 
 def blend(share: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether chambers hold the pressure asked for: burst, or on a torn hose, they do not."""
+"""Whether chambers hold the commanded pressure; a burst chamber or a torn hose does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PressureWatch:
     """
     Compares measured chamber pressures with the command, as the drives follow it.
 
-    Only while the arm may move: held drives follow nobody's command.
+    Only while the arm may move: drives that are held follow no command.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""By how much cables are wound further than the model says, and what that leaves of the limits."""
+"""How much further cables are wound than the model says, and the limits that remain."""
 
 from __future__ import annotations
 

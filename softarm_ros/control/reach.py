@@ -80,6 +80,6 @@ def check_reach(
             miss[i] = max(miss[i], 2.0 * REACH_TOLERANCE_M)
         else:
             start = solution.shape.configuration if start is None else start
-    if start is None:  # nowhere to go
+    if start is None:  # no other configuration to try
         start = model.rest_configuration
     return Reach(points, miss, nearest, start)

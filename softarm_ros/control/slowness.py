@@ -1,12 +1,12 @@
-"""Says that the computer was too slow for the loop, and by how much, where that is the cause."""
+"""Reports a computer that was too slow for the loop, and by how much, as the cause of a fault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# A node that is kept from its work for so long is no ordinary jitter.
+# A node that is late by this much has more than ordinary jitter.
 LATE_S = 0.04
-# Then whatever waits for a processor may wait for long: serial ports have no real-time priority.
+# Above this load, work without real-time priority, serial ports among it, may wait long.
 FULL_PERCENT = 97.0
 ADVICE = 'end other programs, or allow real-time priority (docs/topics.md)'
 

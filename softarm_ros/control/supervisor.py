@@ -13,9 +13,9 @@ from softarm_ros.control.config import SupervisorConfig
 from softarm_ros.control.limits import ActuatorLimits
 
 Array = NDArray[np.float64]
-# After a pause of its own the supervisor hears what has arrived meanwhile before it judges.
+# After a pause of its own the supervisor first takes in what has arrived, then judges.
 OWN_PAUSE_S = 0.05
-# A hold for lateness is left when nothing has been late for so long.
+# A hold for lateness ends when nothing has been late for this long.
 CALM_S = 0.2
 
 
@@ -35,7 +35,7 @@ class SupervisorStatus:
     """
     State, the reason for it, and the ages of what is watched (as text, for diagnostics).
 
-    `late`: the arm is held, or faulty, for nothing but lateness.
+    `late`: lateness is the only cause of the hold or fault.
     """
 
     state: SafetyState
@@ -46,7 +46,7 @@ class SupervisorStatus:
 
 
 def named(node: str, text: str) -> str:
-    """Return what a node says with its name before it, once."""
+    """Return the text of a node with its name in front, once."""
     return text if text.startswith(f'{node}: ') else f'{node}: {text}'
 
 
@@ -96,14 +96,14 @@ class Supervisor:
         self._seen: dict[str, float] = {}
         self._wall_s = -np.inf
         self._is_late = False
-        self._listens = False  # whether this turn is for hearing, not for judging
+        self._listens = False  # whether this turn only takes messages in
         self._held_since = self._late_at = -np.inf
         self._last_position: Array | None = None
         # Why the newest message of a kind is bad; cleared by the next good one.
         self._bad: dict[str, str] = {}
         self._not_ready: dict[str, str] = {}
 
-    # -- what is heard
+    # -- messages
 
     def on_heartbeat(self, name: str, wall_s: float, not_ready: str = '') -> None:
         """A node is alive; a driver also says why its device is not ready, if it is not."""
@@ -160,14 +160,14 @@ class Supervisor:
         self._bad.pop('actuator state', None)
 
     def on_problem(self, kind: str, text: str | None) -> None:
-        """Something of a kind is wrong (text: what, with value and limit), or None: it is not."""
+        """Set what is wrong with a kind of message, with value and limit; None if nothing is."""
         if text is None:
             self._bad.pop(kind, None)
             return
         self._bad[kind] = text
         self._fault_if_moving(text)
 
-    # -- what is asked
+    # -- requests
 
     def request_start(self, now_s: float, wall_s: float | None = None) -> tuple[bool, str]:
         """Allow motion if everything is in order."""
@@ -208,10 +208,10 @@ class Supervisor:
     # -- verdict
 
     def update(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
-        """Look at all ages; call at a rate well above the time-outs, after hearing messages."""
+        """Check all ages; call at a rate well above the time-outs, after taking messages in."""
         wall = now_s if wall_s is None else wall_s
         pause, self._wall_s = wall - self._wall_s, wall
-        # Twice in a row would be never, on a computer that is always late.
+        # Not twice in a row: on a computer that is always late it would never judge.
         self._listens = OWN_PAUSE_S < pause < np.inf and not self._listens
         if self._listens:
             self._judge_own_pause(pause, wall)
@@ -220,7 +220,7 @@ class Supervisor:
         return self.status(now_s, wall)
 
     def status(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
-        """Return the state as it is, without looking at ages anew."""
+        """Return the present state without checking ages again."""
         wall = now_s if wall_s is None else wall_s
         ages = {f'heartbeat {n}': wall - t for n, t in self._alive.items()}
         ages |= {kind: now_s - t for kind, t in self._seen.items()}
@@ -236,7 +236,7 @@ class Supervisor:
         )
 
     def _judge_own_pause(self, pause_s: float, wall_s: float) -> None:
-        """Nobody watched for longer than drivers wait for permission: they held the arm."""
+        """Fault or hold: the supervisor paused for longer than drivers wait for permission."""
         if self._state is SafetyState.RUNNING and pause_s > self._permit_timeout_s:
             limit_ms = 1e3 * self._permit_timeout_s
             self._late(
@@ -254,7 +254,7 @@ class Supervisor:
         elif self._state is SafetyState.HELD:
             self._judge_hold(now_s, wall_s)
         elif self._state in (SafetyState.READY, SafetyState.STOPPED):
-            # Nothing moves: whoever is missing is waited for.
+            # Nothing moves, so there is time to wait for what is missing.
             missing = [*self._silent_nodes(wall_s), *self._not_ready.values()]
             if missing:
                 self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(missing))

@@ -30,7 +30,7 @@ class TaskStep(ConfigBlock):
     attitude_deg: tuple[Finite, ...] | None = Field(
         default=None, description='phi and theta of every section, from base to tip'
     )
-    dwell_s: NonNegative | None = Field(default=None, description='stand still for so long')
+    dwell_s: NonNegative | None = Field(default=None, description='duration of standing still')
     gripper: GripperAction | None = None
     speed_m_s: Positive | None = Field(default=None, description='of a position step')
     duration_s: Positive | None = Field(
@@ -52,8 +52,8 @@ class TaskStep(ConfigBlock):
 
 
 class TaskConfig(ConfigBlock):
-    """A sequence of steps, each begun when the one before is done."""
+    """A sequence of steps; each begins when the one before is done."""
 
     description: str = ''
-    speed_m_s: Positive = Field(default=0.05, description='of position steps that give none')
+    speed_m_s: Positive = Field(default=0.05, description='of position steps that state none')
     steps: tuple[TaskStep, ...] = Field(min_length=1)

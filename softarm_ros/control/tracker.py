@@ -1,4 +1,4 @@
-"""The tracker: what a controller asks for becomes the next command, within every limit."""
+"""The tracker: turns what a controller asks for into the next command, within every limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6
 _ROUNDING = 1e-6  # of velocities
-_HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be worth a word
+_HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be reported
 _FOLLOWS = 0.2  # share of the wanted velocity that may be missing where it is still followed
 
 
@@ -54,7 +54,7 @@ class TrackerStep:
 
 class Tracker:
     """
-    Holds the configuration command and moves it as a controller asks, whichever that is.
+    Holds the configuration command and moves it as the controller asks.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Tracker:
         Raises
         ------
         ValueError
-            If the controller answers with something else than (dof,) finite numbers.
+            If the controller returns anything but (dof,) finite numbers.
 
         """
         winding = self._winding_s < self.pretension.duration_s
@@ -191,7 +191,7 @@ class Tracker:
         name, dof = type(self.controller).__name__, len(self._scale)
         if np.shape(velocity) != (dof,) or not np.all(np.isfinite(velocity)):
             answer = np.asarray(velocity).tolist()
-            raise ValueError(f'controller {name} answered {answer}; expected {dof} finite numbers')
+            raise ValueError(f'controller {name} returned {answer}; expected {dof} finite numbers')
         return velocity
 
     def _differ(self, done: Array, asked: Array) -> bool:
@@ -217,7 +217,7 @@ class Tracker:
             inside, excess = room.hold(posture.actuation), float(np.max(change / reach))
             if inside and excess <= 1.0:
                 return posture
-            # Curvature makes a step a little too long; to halve it then would be a jolt.
+            # Curvature makes a step a little too long; halving it would be a jolt.
             share *= max(0.5, _JUST_UNDER / excess) if inside else 0.5
         return present
 

@@ -1,4 +1,4 @@
-"""A value as an arm or a drive answers it: behind two first-order lags."""
+"""The response of an arm or a drive to a command, as two first-order lags."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Array = NDArray[np.float64]
 
 
 class TwoLags:
-    """Lets values (n,) follow through two lags of half of `response_s` [s]; 0: none."""
+    """Passes values (n,) through two lags of half of `response_s` [s] each; 0: no lag."""
 
     def __init__(self, response_s: float) -> None:
         self._lag_s = 0.5 * response_s
         self._values: Array | None = None  # behind the first lag, and behind both (2, n)
 
     def forget(self) -> None:
-        """The next value is where it begins."""
+        """Begin anew: the next value is taken without lag."""
         self._values = None
 
     @property
@@ -25,7 +25,7 @@ class TwoLags:
         return self._values is not None
 
     def follow(self, values: Array, period_s: float) -> Array:
-        """Return (n,) what is answered to values (n,) that held for a period [s]."""
+        """Return the response (n,) to values (n,) that held for a period [s]."""
         if self._values is None or self._lag_s == 0.0:
             self._values = np.array([values, values])
         else:

@@ -56,7 +56,7 @@ class DaqmxError(Exception):
 @dataclass
 class DaqFaults:
     """
-    What goes wrong at the device; change it at any time.
+    Faults of the device; may be changed at any time.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class EmulatedDaqDevice:
     # -- inputs
 
     def advance(self) -> None:
-        """Take all samples due by now."""
+        """Take all samples that are due."""
         at_terminals = np.asarray(self._source(), dtype=float)
         if at_terminals.shape != (len(self.inputs),):
             raise ValueError(

@@ -48,12 +48,12 @@ _BIND_S = 3.0
 @dataclass
 class HostFaults:
     """
-    What goes wrong between the driver and the host; change it at any time.
+    Faults between the driver and the host; may be changed at any time.
 
     Attributes
     ----------
     delay_s :
-        Every answer comes so much later.
+        Every answer is late by this.
     hang :
         No call is answered, as if the cable were out.
     fail_next :

@@ -1,4 +1,4 @@
-"""What the emulated devices of an arm, and the simulated arm behind them, offer together."""
+"""The interface of an arm whose devices are emulated, with the simulated arm behind them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 
 from softarm_ros.plant.plant import Plant
 
-# Of a report: how far a device with a time of its own was behind the wall clock at worst.
+# Key of a report: how far a device with its own time was behind the wall clock at worst.
 BOARD_LATE_MS = 'board_late_ms'
 
 
 class EmulatedArm(Protocol):
     """
-    A rig without the rig: devices that real drivers talk to, on a simulated arm.
+    Devices that real drivers talk to, wired to a simulated arm.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class EmulatedArm(Protocol):
 
     def advance(self, duration_s: float) -> None:
         """
-        Let time pass: what the devices put out moves the arm, what the arm does moves sensors.
+        Let time pass: outputs of the devices move the arm, and the arm moves their inputs.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class EmulatedArm(Protocol):
 
     def inject(self, fault: str) -> str:
         """
-        Break or mend something, `steppers unplug` for example; return what was done.
+        Break or repair something, `steppers unplug` for example; return what was done.
 
         Raises
         ------

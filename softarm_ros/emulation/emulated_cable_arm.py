@@ -26,10 +26,10 @@ class EmulatedCableArm:
     """
     Coils turn shafts, shafts wind cables; an `EmulatedArm`.
 
-    The shafts are those of the board's bench: what its motor shields were told over I2C, not what
-    the board says of itself. Each microstep of a shaft winds as much cable as a microstep of the
-    simulated steppers, whatever the driver believes. The arm is at rest, and the shafts at zero,
-    when the board is powered.
+    The shafts are those of the board's bench: they follow what its motor shields received over
+    I2C, not what the board reports. Each microstep of a shaft winds as much cable as a microstep
+    of the simulated steppers, whatever the driver believes. The arm is at rest, and the shafts at
+    zero, when the board is powered.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class EmulatedCableArm:
     emulator
         auto: the board's own binary where its compiler and emulator are installed.
     clock, board
-        Whose time goes by, and a board in this time; the computer's and one in `emulator` unless
+        Source of time, and a board that runs on it; the computer's and one in `emulator` unless
         given.
 
     """
@@ -91,7 +91,7 @@ class EmulatedCableArm:
         self._board.close()
 
     def inject(self, fault: str) -> str:
-        """Break or mend something of the board, as `steppers unplug`; return what was done."""
+        """Break or repair something of the board, as `steppers unplug`; return what was done."""
         device, _, what = fault.strip().partition(' ')
         if device != DEVICE:
             raise ValueError(f'no device {device!r} here; known: {DEVICE}')
@@ -100,7 +100,7 @@ class EmulatedCableArm:
         return done
 
     def report(self) -> dict[str, str]:
-        """Return what the motor shields were told, as of the report before: it never waits."""
+        """Return what the motor shields received, as of the previous report; never waits."""
         self._board.ask_status()
         counts = self._board.status
         values = {

@@ -1,4 +1,4 @@
-"""A water-hydraulic arm without the arm: servo drives and a DAQ that drivers talk to."""
+"""A water-hydraulic arm, emulated: servo drives and a DAQ that drivers talk to."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ class EmulatedHydraulicArm:
     # -- faults and truth
 
     def inject(self, fault: str) -> str:
-        """Break or mend something; see `injected_faults`."""
+        """Break or repair something; see `injected_faults`."""
         return inject({**servo_faults(self._drives), **daq_faults(self._daq)}, fault)
 
     def report(self) -> dict[str, str]:
-        """Return torques, pressures and states as they truly are."""
+        """Return the true torques, pressures and states."""
         return {
             'emulator': 'pymodbus server, gRPC service of DAQmx',
             'drives': ', '.join(self._drives.states),

@@ -90,7 +90,7 @@ class EmulatedMuscleArm:
         self._board.close()
 
     def inject(self, fault: str) -> str:
-        """Break or mend the board or its line: `valves unplug`; ValueError lists the faults."""
+        """Break or repair the board or its line: `valves unplug`; ValueError lists the faults."""
         device, _, what = fault.strip().partition(' ')
         if device != DEVICE:
             raise ValueError(f'no device {device!r}; known: {DEVICE} {LINE_HELP}')
@@ -130,7 +130,7 @@ class _Clock:
         self._offset_s = math.nan
 
     def tick(self, simulated_s: float, now_s: float) -> None:
-        """Take in that so much simulated time should have passed by now."""
+        """Note how much simulated time should have passed by now."""
         if now_s >= self._window_end_s:
             self._offsets = [self._offsets[1], math.inf]
             self._window_end_s = now_s + _WINDOW_S

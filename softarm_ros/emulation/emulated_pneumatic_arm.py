@@ -151,7 +151,7 @@ class EmulatedPneumaticArm:
 
     def inject(self, fault: str) -> str:
         """
-        Break or mend something, `daq open distal_chamber_1` for example; return what was done.
+        Break or repair something, `daq open distal_chamber_1` for example; return what was done.
 
         `object put X_M Y_M Z_M KG` lays something there for the gripper to take.
 

@@ -1,4 +1,4 @@
-"""A board that is not there: its firmware in an emulator, behind a pseudo-terminal."""
+"""An emulated board: its firmware in an emulator, behind a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from softarm_ros.emulation.firmware_build import (
 _READY_S = 20.0
 _ANSWER_S = 5.0
 _END_S = 3.0
-# What can be broken, with what follows each: numbers, or one of some words.
+# Faults, with the arguments of each: numbers, or one of some words.
 _LINE_FAULTS = {'unplug': 0, 'plug': 0, 'delay': 1, 'loss': 1, 'noise': 1}
 _SHIELD_ORDERS = ('off', 'on', 'power')
 _SHIELDS = 3
-# Just below the nodes': an emulator that cannot keep pace never sleeps, and would keep them out.
+# Just below that of the nodes: an emulator that is behind never sleeps, and would starve them.
 _PRIORITY = 19
 LINE_HELP = 'unplug, plug, delay MS, loss P, noise P, reset'
 STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
@@ -174,7 +174,7 @@ class FirmwareBoard:
             self._take(line.split())
 
     def order(self, line: str) -> None:
-        """Tell the program that runs the board something (firmware/emulation/README.md)."""
+        """Send a line to the program that runs the board (firmware/emulation/README.md)."""
         if self._control is None:
             raise EmulationError(f'emulated {self.board}: not started')
         try:
@@ -183,7 +183,7 @@ class FirmwareBoard:
             raise EmulationError(f'emulated {self.board}: {error}') from error
 
     def ask_status(self) -> None:
-        """Have `status` brought up to date by one of the next `poll`."""
+        """Request counts, which one of the next calls of `poll` brings to `status`."""
         self.order('status')
 
     @property
@@ -192,7 +192,7 @@ class FirmwareBoard:
         return self._status
 
     def wait_for_status(self) -> dict[str, tuple[int, ...]]:
-        """Return the counts of now; for tests and reports, since it waits for the answer."""
+        """Return the present counts; waits for the answer, so for tests and reports only."""
         self.poll()  # what is not read is not sent: make room for the answer
         known, deadline = self._statuses, time.monotonic() + _ANSWER_S
         self.ask_status()
@@ -205,7 +205,7 @@ class FirmwareBoard:
 
     def inject(self, fault: str) -> str:
         """
-        Break or mend something; return what was done.
+        Break or repair something; return what was done.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class FirmwareBoard:
         elif words[0] == 'S':
             self._status = _counts(words[2:])
             self._statuses += 1
-            if 'shafts' in self._status:  # a change may have been missed by one who was slow
+            if 'shafts' in self._status:  # a slow reader may have missed a change
                 self.shafts.append((int(words[1]) * 1e-6, self._status['shafts']))
 
 
@@ -293,7 +293,7 @@ def _real_time() -> Iterator[None]:
     """
     Start what a process starts under SCHED_FIFO, where permitted (Linux).
 
-    A board has a processor of its own: whatever else runs here must not keep it waiting.
+    A real board has its own processor: other programs here must not keep this one waiting.
     """
     try:
         before = os.sched_getscheduler(0), os.sched_getparam(0)

@@ -13,7 +13,7 @@ _OPEN_V = 0.02  # what an input with a pull-down reads without its sensor
 
 
 def servo_faults(drives: EmulatedDrives) -> Faults:
-    """Return what can go wrong with servo drives and their line."""
+    """Return the faults of servo drives and their line."""
     names = drives.config.names
 
     def axis(word: str) -> int:
@@ -54,7 +54,7 @@ def servo_faults(drives: EmulatedDrives) -> Faults:
 
 
 def daq_faults(daq: EmulatedDaq) -> Faults:
-    """Return what can go wrong with a DAQ, its sensors and its host."""
+    """Return the faults of a DAQ, its sensors and its host."""
     channels = {part.name: part.channel for part in daq.config.inputs}
     channels |= {channel: channel for channel in daq.config.input_channels}
 

@@ -30,14 +30,14 @@ _SILENT = logging.NullHandler()
 @dataclass
 class LinkFaults:
     """
-    What goes wrong between master and drives; change it at any time.
+    Faults between master and drives; may be changed at any time.
 
     Attributes
     ----------
     delay_s :
-        Every answer comes so much later.
+        Every answer is late by this.
     lose_answers :
-        So many of the next answers are lost; the requests were carried out.
+        Number of the next answers that are lost; the requests were carried out.
     silent_units :
         These units neither carry out nor answer anything, as if their cable were out.
     refuse :
@@ -93,7 +93,7 @@ class EmulatedDrives(DriveBank):
         return self
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """End the server; may be called twice."""
         if self._thread is None or self._loop is None:
             return
         self._call(self._stop())
@@ -173,7 +173,7 @@ class EmulatedDrives(DriveBank):
             now = time.monotonic()
             try:
                 self.advance(min(now - last, _LONGEST_S))
-            except Exception as error:  # a broken load must not look like a broken link
+            except Exception as error:  # an error of the load must not look like one of the link
                 self.errors.append(f'load: {error!r}')
                 raise
             last = now

@@ -1,24 +1,24 @@
-"""When on the wall clock a simulated time is, for a simulation that keeps pace with it."""
+"""Wall-clock time of a simulated time, for a simulation that keeps pace with the clock."""
 
 from __future__ import annotations
 
 import math
 
-_SLIP_S = 0.005  # by so much the two may differ, for
-_WINDOW_S = 0.25  # so long
+_SLIP_S = 0.005  # lateness throughout a window that counts as a slip
+_WINDOW_S = 0.25  # length of a window
 
 
 class WallTimes:
     """
     Maps simulated times to the monotonic clock.
 
-    Being late for a moment changes nothing: it is caught up with. Simulated time that was given
-    up, since the computer was busy, never is: then the two are set anew.
+    Being late for a moment changes nothing: the simulation catches up. Simulated time that was
+    given up because the computer was busy is never caught up with: the mapping is then set anew.
 
     Attributes
     ----------
     slips
-        How often they were.
+        How often it was set anew.
 
     """
 

@@ -1,4 +1,4 @@
-"""Arrays from users: checked once, at the door."""
+"""Arrays from users, checked where they enter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
     """
-    Return a contiguous, writable copy of the right shape; kernels compile for nothing else.
+    Return a contiguous, writable copy of the right shape, the only kind kernels compile for.
 
     Raises
     ------

@@ -22,7 +22,7 @@ FAMILIES: Mapping[str, str] = {
 
 
 class PartError(ValueError):
-    """A part is not what it claims to be, or lacks what was asked of it."""
+    """A part is malformed, or has no such role."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Part:
     builders : mapping
         Role -> 'module:function'; a module is imported when its role is built, not before.
     summary : str
-        One line for who chooses among parts.
+        One line for users who choose among parts.
     checks : tuple of str
         'module:NAME' of what must hold between its fields and the rest of a rig: a tuple of
         `softarm_ros.rigs.checks.Check`.

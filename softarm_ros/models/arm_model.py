@@ -1,4 +1,4 @@
-"""What every arm model offers, whatever its mechanics."""
+"""The interface of every arm model, whatever its mechanics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ZERO3 = (0.0, 0.0, 0.0)
 
 
 class ModelError(ValueError):
-    """A model was asked for something outside its validity; the message names value and limit."""
+    """A request is outside the validity of a model; the message names value and limit."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Posture(Protocol):
     """
     A model at one configuration; arrays are shared, not to be written to.
 
-    Models keep nothing between calls. Whoever asks in a loop keeps the posture and hands it back
-    as `near` where the next one is sought.
+    Models keep nothing between calls. A loop keeps the posture and passes it back as `near`
+    when it asks for the next one.
     """
 
     @property
@@ -100,7 +100,7 @@ class ArmModel(Protocol):
     """
     Mechanics of one arm: actuation <-> configuration <-> shape.
 
-    Answers depend on the arguments alone, not on what was asked before.
+    Results depend on the arguments alone, not on earlier calls.
 
     `configuration` of the cable-driven models holds, per section, the bending vector
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
@@ -150,9 +150,9 @@ class ArmModel(Protocol):
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """
-        Return the configuration (dof,) seen in measured section tips (sections, 4, 4).
+        Return the configuration (dof,) that measured section tips (sections, 4, 4) show.
 
-        None where tips do not tell it (fewer of them are measured, or the model has no such
+        None where it does not follow from tips (too few are measured, or the model has no such
         relation). NaN in, NaN out.
         """
         ...
@@ -207,7 +207,7 @@ class ArmModel(Protocol):
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """
-        Return what holds at a configuration (dof,), to be asked more than once.
+        Return the posture at a configuration (dof,), for several questions about it.
 
         `near` is the posture of a similar configuration of this model. It shortens the search
         and changes the answer by no more than the accuracy of the solution.

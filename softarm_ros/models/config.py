@@ -1,4 +1,4 @@
-"""Parameters of the arm models, as they stand in a rig file."""
+"""Parameters of the arm models in a rig file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
 # Of arms whose motors wind pairs of cables.
 PAIRED_MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature',)
-# What recordings of them may identify.
+# Parameters of them that recordings may identify.
 Group = Literal['mount', 'lengths', 'rest_bends', 'bends', 'delay']
 GROUPS: tuple[Group, ...] = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
 

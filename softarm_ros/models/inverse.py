@@ -1,8 +1,8 @@
 """
-The one inverse search: what an arm is told so that its tip takes a pose.
+The one inverse search: the actuation that brings the tip of an arm to a pose.
 
 A model poses the problem in unknowns of its own (`PoseProblem`): where to start, how to descend
-from there, and what comes of where that ends. How to descend is the same for all models that can
+from there, and the result of where that ends. How to descend is the same for all models that can
 give the tip and its derivative (`stepped_search.SteppedProblem`); bending sections go down by a
 compiled kernel to the same stop, for speed.
 
@@ -27,7 +27,7 @@ from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import Array, InverseSolution, ModelError, Shape, Vector3
 
 TOLERANCE = 1e-6  # of the arm's length: the largest miss of a solution
-EXACT = 1e-8  # of the arm's length: a miss with which nothing is left to do
+EXACT = 1e-8  # of the arm's length: a miss at which a search stops
 LEVER = 0.5  # of the arm's length, by which a rotation counts as a miss
 _ROTATION_TOLERANCE = 1e-6
 _POSITION_ONLY = np.eye(3)
@@ -130,10 +130,10 @@ class End:
 @dataclass(frozen=True)
 class Outcome:
     """
-    What comes of an end: the actuation (m,), the shape under it, and what forbids it, if anything.
+    Result of an end: the actuation (m,), the shape under it, and what forbids it, if anything.
 
-    The shape is the one the arm takes under that actuation by itself, so far as the model can
-    tell, not the one the search has followed to.
+    The shape is the one the arm takes under that actuation by itself, as far as the model can
+    say, not the one the search has followed.
     """
 
     actuation: Array
@@ -161,11 +161,11 @@ class PoseProblem(Protocol):
         ...
 
     def effort(self, end: End) -> float:
-        """Return what is to be least among ends that reach the target."""
+        """Return the effort that is to be least among ends that reach the target."""
         ...
 
     def outcome(self, end: End) -> Outcome:
-        """Return what comes of an end."""
+        """Return the result of an end."""
         ...
 
     def limits_met(self, end: End) -> list[str]:

@@ -1,4 +1,4 @@
-"""The posture of models in which nothing is solved that would be of use at another one."""
+"""The posture of models that solve nothing a neighbouring posture could use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.models.arm_model import Array, Posture
 
 
 class ByConfiguration(Protocol):
-    """The methods of `ArmModel` that a plain posture asks."""
+    """The methods of `ArmModel` that a plain posture calls."""
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """See `ArmModel`."""
@@ -69,7 +69,7 @@ class PlainPosture:
 
 
 class PlainPostures:
-    """Gives a model `posture_of` where a posture near by is of no help."""
+    """Gives a model `posture_of` where a neighbouring posture does not help."""
 
     def posture_of(
         self: ByConfiguration, configuration: Array, near: Posture | None = None

@@ -19,7 +19,7 @@ from softarm_ros.models.inverse import End, Outcome, PoseTarget
 _FIRST_WISH, _LAST_WISH, _FADING = 1e-1, 3e-4, 0.3
 _LEAST_DAMPING = 1e-5  # its square is what the quadratic programme resolves beside 1
 _MAX_ITERATIONS, _MAX_TRIES = 60, 12
-_SMALL_STEP = 1e-9  # of the scales: a step with which nothing changes any more
+_SMALL_STEP = 1e-9  # of the scales: a step that changes nothing any more
 # A search ends when a step gains less than this share of its merit: with a wish that faded, with
 # one that was weak from the start and so has a narrow valley to go along, without a wish.
 _CHOSEN, _CHOSEN_NEAR, _NEAREST = 1e-3, 1e-5, 1e-6
@@ -34,7 +34,7 @@ Derivative = Callable[[], Array]
 @dataclass(frozen=True)
 class Place:
     """
-    What a model says about some unknowns.
+    A model evaluated at some unknowns.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Place:
     rows
         Bounds on a step from here (k, n), in shares of their ranges; kept to first order.
     state
-        What the model wants to find again at a neighbouring place.
+        Data the model reuses at a neighbouring place.
 
     """
 

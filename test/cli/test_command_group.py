@@ -92,6 +92,6 @@ def test_what_is_not_installed_says_what_to_install(name, monkeypatch):
     monkeypatch.setattr(importlib.metadata, 'entry_points', lambda group: ())
     result = CliRunner().invoke(app, [name, '--anything'])
     assert (result.exit_code, result.stdout) == (2, '')
-    assert result.stderr.startswith(f"softarm: the command '{name}' is of the package ")
+    assert result.stderr.startswith(f"softarm: the command '{name}' belongs to the package ")
     assert 'pip install ./reproduction' in result.stderr
     assert result.stderr.count('\n') == 1

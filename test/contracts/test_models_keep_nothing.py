@@ -61,7 +61,8 @@ def test_a_posture_says_what_the_model_says_and_its_neighbour_changes_nothing(na
         np.testing.assert_array_equal(one, two)
     for start in (other, there + 0.02 * (other - there)):
         neighbour = arm.posture_of(start)
-        assert np.linalg.norm(neighbour.tip) > 0.0  # solved for, so that it is a start
+        # Solved for, so that it is a start.
+        np.testing.assert_array_equal(neighbour.tip, arm.tip_and_jacobian(start)[0])
         beside = arm.posture_of(there, neighbour)
         assert np.linalg.norm(beside.tip - tip) < 1e-8 * arm.rest_length_m
         np.testing.assert_allclose(

@@ -55,7 +55,7 @@ def test_an_answer_that_is_no_velocity_is_refused_and_moves_nothing(answer):
     controller.velocity = lambda *_: Motion(controller.answer, np.zeros(3), False)
     before = tracker.configuration.copy()
     with pytest.raises(
-        ValueError, match=r'controller Fixed answered .* expected 4 finite numbers'
+        ValueError, match=r'controller Fixed returned .* expected 4 finite numbers'
     ):
         tracker.step(np.zeros(3), np.zeros(3), PERIOD)
     np.testing.assert_array_equal(tracker.configuration, before)

@@ -266,7 +266,7 @@ def gate():
 
 
 def test_gate_needs_a_permit_and_a_fresh_valid_command(gate):
-    assert gate.target(0.0) == (None, 'no supervisor heard yet')
+    assert gate.target(0.0) == (None, 'nothing received from the supervisor yet')
     gate.on_permit(0.0, False)
     assert gate.target(0.0)[0] is None
     gate.on_permit(0.0, True)

@@ -32,10 +32,6 @@ def declared_arguments(tree):
     return {row.elts[0].value: row.elts for row in table.elts}
 
 
-def test_it_compiles():
-    compile(LAUNCH.read_text(), str(LAUNCH), 'exec')
-
-
 def test_arguments_are_those_of_the_command_line(tree):
     command_line = {f.name for f in dataclasses.fields(RunOptions)} - ONLY_COMMAND_LINE
     assert set(declared_arguments(tree)) - ONLY_LAUNCH == command_line

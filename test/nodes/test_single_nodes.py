@@ -228,7 +228,9 @@ def test_plant_is_a_lifecycle_node_that_moves_only_while_active():
         assert alone.received == []
         assert change(Transition.TRANSITION_ACTIVATE)
         alone.until(lambda: len(alone.received) > 5)
-        alone.until(lambda: 'no supervisor heard yet' in alone.health.values['held'])
+        alone.until(
+            lambda: 'nothing received from the supervisor yet' in alone.health.values['held']
+        )
         assert change(Transition.TRANSITION_DEACTIVATE)
         alone.spin(0.1)
         alone.received.clear()

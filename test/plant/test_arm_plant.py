@@ -203,15 +203,10 @@ def test_full_speed_back_and_forth_stays_finite():
     np.testing.assert_allclose(tip[:3, 3], [0.0, 0.0, 2 * REST_LENGTH], atol=2e-3)
 
 
-def test_pulling_all_cables_in_is_survived_or_reported():
+def test_pulling_all_cables_in_buckles_the_arm_and_that_is_reported():
     arm = plant()
-    try:
+    with pytest.raises(PlantError, match=r'of section 0 .* the arm has buckled'):
         arm.step(np.full(6, 0.04), 6.0)
-    except PlantError as error:
-        assert 'section 0' in str(error) or 'section 1' in str(error)
-        assert any(word in str(error) for word in ('folded', 'buckled', 'compressed'))
-    else:
-        assert np.isfinite(arm.true_section_tips()).all()
 
 
 def test_a_little_co_contraction_compresses_the_arm():

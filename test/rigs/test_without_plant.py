@@ -52,8 +52,11 @@ def test_all_that_hardware_needs_is_the_same(pair):
     assert loops[0].trajectory.duration_s == loops[1].trajectory.duration_s
     stages = [build_inverse_kinematics(rig) for rig in pair]
     np.testing.assert_array_equal(*(stage.actuation_of(rest) for stage in stages))
-    assert build_feedback_watch(bare) is not None
-    assert build_supervisor(bare, ['tracker']) is not None
+    watches = [build_feedback_watch(rig) for rig in pair]
+    assert vars(watches[0].config) == vars(watches[1].config)
+    supervisors = [build_supervisor(rig, ['tracker']) for rig in pair]
+    assert supervisors[0]._timeouts == supervisors[1]._timeouts
+    assert supervisors[0].max_pose_jump_m == supervisors[1].max_pose_jump_m
 
 
 def test_it_is_checked_and_drawn(pair):
@@ -66,7 +69,8 @@ def test_it_is_checked_and_drawn(pair):
     assert '<robot' in build_urdf(bare)
     names, positions = joint_map(bare)(rest)
     assert len(names) == len(positions) and np.all(np.isfinite(positions))
-    assert drawing_of(bare).cylinders(rest)
+    drawn = [drawing_of(rig).cylinders(rest) for rig in pair]
+    assert len(drawn[0]) == len(drawn[1]) > 0
 
 
 def test_only_backends_that_simulate_are_refused_with_what_to_add(pair):

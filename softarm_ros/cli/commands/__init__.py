@@ -13,7 +13,7 @@ SUMMARIES = {
     'urdf': 'Print the URDF of a rig, generated from its file.',
     'compare': 'Run arms simulated and with emulated devices, in real time, and show both errors.',
     'faults': 'Break simulated arms in mid-run: who notices, when, and how far the tip has gone.',
-    'workspace': 'Tell where the tip of an arm can be within its limits.',
+    'workspace': 'Show where the tip of an arm can be within its limits.',
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',

@@ -16,7 +16,8 @@ app = command_app()
 )
 def compare(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG]...', help='All with devices without one.')
+        list[str] | None,
+        typer.Argument(metavar='[RIG]...', help='Without any: all rigs with devices.'),
     ] = None,
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of each rig, or a YAML file.')

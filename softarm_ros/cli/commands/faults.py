@@ -15,10 +15,10 @@ app = command_app()
 @app.command(epilog='Examples:  softarm faults cable_arm   |   softarm faults --clean --seeds 20')
 def faults(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG]...', help='All without one.')
+        list[str] | None, typer.Argument(metavar='[RIG]...', help='Without any: all rigs.')
     ] = None,
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig; its default without.')
+        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig; without it, the default.')
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help='Of every random number; the first.')] = 0,
     clean: Annotated[

@@ -20,16 +20,21 @@ def jog(
     rig: RigArgument,
     actuator: Annotated[str, typer.Argument(metavar='ACTUATOR', help='Of the rig.')],
     amount: Annotated[
-        float, typer.Argument(metavar='AMOUNT', help='By how much: mm or kPa, as softarm check.')
+        float,
+        typer.Argument(
+            metavar='AMOUNT', help='By how much, in mm or kPa as softarm check shows it.'
+        ),
     ],
     speed: Annotated[
-        float | None, typer.Option(help='mm/s or kPa/s; a tenth of the greatest without.')
+        float | None, typer.Option(help='mm/s or kPa/s; without it, a tenth of the greatest.')
     ] = None,
     backend: Annotated[str, typer.Option(help='hardware or emulated.')] = 'hardware',
     home: Annotated[
         bool, typer.Option('--home', help='The arm is at rest now: home all actuators first.')
     ] = False,
-    hold_s: Annotated[float, typer.Option(help='Keep the last command so long, then end.')] = 1.0,
+    hold_s: Annotated[
+        float, typer.Option(help='How long to keep the last command before the end.')
+    ] = 1.0,
     yes: Annotated[bool, typer.Option('--yes', help='Do not ask.')] = False,
     seed: Annotated[int, typer.Option(min=0, help='Of the emulated arm.')] = 0,
     settings: SetOption = None,
@@ -47,5 +52,7 @@ def jog(
     move = plan_move(arm, options)
     typer.echo(describe(arm, move, options))
     if backend == 'hardware' and not yes:
-        typer.confirm('Nobody within its reach, emergency stop at hand. Move?', abort=True)
+        typer.confirm(
+            'Is nobody within its reach, and the emergency stop at hand? Move?', abort=True
+        )
     raise typer.Exit(run_jog(arm, move, options, typer.echo))

@@ -13,7 +13,7 @@ app = command_app()
 
 
 class Direction(str, Enum):
-    """Which way a model is asked."""
+    """Direction of the computation."""
 
     FORWARD = 'forward'
     INVERSE = 'inverse'

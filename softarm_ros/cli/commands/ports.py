@@ -16,12 +16,15 @@ app = command_app()
 def ports(
     rig: Annotated[
         str | None,
-        typer.Argument(metavar='[RIG]', help='Test the devices of this rig; else list ports.'),
+        typer.Argument(
+            metavar='[RIG]', help='Test the devices of this rig; without it, list ports.'
+        ),
     ] = None,
     test: Annotated[
         bool | None,
         typer.Option(
-            '--test/--no-test', help='Ask all ports, or none; else those that look like boards.'
+            '--test/--no-test',
+            help='Ask all ports, or none; without it, those that look like boards.',
         ),
     ] = None,
     folder: Annotated[

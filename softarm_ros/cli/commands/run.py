@@ -26,14 +26,14 @@ def run(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(metavar='NAME|FILE', help='Poses, dwells and gripper actions in its place.'),
+        typer.Option(
+            metavar='NAME|FILE', help='Poses, dwells and gripper actions, instead of a trajectory.'
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help='Of the rig; its default without.')] = None,
+    model: Annotated[str | None, typer.Option(help='Of the rig; without it, the default.')] = None,
     controller: Annotated[
         str | None,
-        typer.Option(
-            metavar='NAME', help='In place of tracker.kind; its fields as far as shared.'
-        ),
+        typer.Option(metavar='NAME', help='Instead of tracker.kind; keeps the fields both have.'),
     ] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
@@ -44,7 +44,7 @@ def run(
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
     home: Annotated[
         bool | None,
-        typer.Option('--home/--no-home', help='Hardware: the arm is at rest now, begin there.'),
+        typer.Option('--home/--no-home', help='Hardware: the arm is at rest now; home there.'),
     ] = None,
     strict: Annotated[
         bool,
@@ -58,13 +58,14 @@ def run(
         typer.Option(help='one: the nodes of the loop share a process; each: every node alone.'),
     ] = 'one',
     bag: Annotated[
-        Path | None, typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag there.')
+        Path | None,
+        typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag into this folder.'),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar='DIR', help='Write figures and a page there.')
+        Path | None, typer.Option(metavar='DIR', help='Write figures and a page into this folder.')
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option('--json', metavar='FILE', help='Write the summary there.')
+        Path | None, typer.Option('--json', metavar='FILE', help='Write the summary to this file.')
     ] = None,
     settings: SetOption = None,
 ) -> None:

@@ -17,7 +17,7 @@ app = command_app()
 )
 def soak(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG...]', help='All of them without.')
+        list[str] | None, typer.Argument(metavar='[RIG...]', help='Without any: all rigs.')
     ] = None,
     starts: Annotated[int, typer.Option(min=1, help='Of every rig.')] = 40,
     rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,

@@ -15,13 +15,13 @@ app = command_app()
 @app.command(epilog='Example:  softarm workspace cable_arm --image workspace.png')
 def workspace(
     rig: RigArgument,
-    samples: Annotated[int, typer.Option(min=1, help='Configurations to draw.')] = 200_000,
+    samples: Annotated[int, typer.Option(min=1, help='Number of configurations.')] = 200_000,
     seed: Annotated[int, typer.Option(help='Of the random configurations.')] = 0,
     image: Annotated[
         Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
     ] = None,
 ) -> None:
-    """Tell where the tip of an arm can be within its limits."""
+    """Show where the tip of an arm can be within its limits."""
     from softarm_ros.cli.workspace import describe, draw_workspace, sample_workspace
     from softarm_ros.rigs.loader import load_rig
 

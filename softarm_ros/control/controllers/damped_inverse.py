@@ -34,8 +34,8 @@ class DampedInverse(Controller):
     """
     qdot = J^T (J J^T + eps)^-1 (v_d + K e) in scaled coordinates: Wampler's damped inverse.
 
-    Where bounds are in the way, the nearest velocity within them is taken. It knows no other
-    purpose than the tip: coordinates that the tip leaves free drift.
+    Where bounds are in the way, the nearest velocity within them is taken. The tip is its only
+    purpose: coordinates that the tip leaves free drift.
     """
 
     def __init__(self, config: DampedInverseConfig, model: ArmModel) -> None:

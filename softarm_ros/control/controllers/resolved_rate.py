@@ -82,7 +82,7 @@ class ResolvedRate(Controller):
         return Motion(np.asarray(x) * state.scale, wanted, _reached(x, bounds))
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Add to the integral what no limit stood against."""
+        """Add to the integral the part of the correction that no limit opposed."""
         if self._newest is not None and outcome.follows and not outcome.limited:
             self._integral += self._newest
 

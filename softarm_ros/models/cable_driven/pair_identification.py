@@ -5,7 +5,7 @@ The model is that of `PairedCablesArm`, seen in the frame of the recording:
 
     p_k(t) = p_0 + R_0 exp(hat(t_x, t_y, 0)) tip_k(b_rest + B c(t - delay))
 
-Unknowns start from what is known of the arm and are held near it (a Gaussian prior); the error of
+Unknowns start from the known values and are held near them (a Gaussian prior); the error of
 a tip counts with a soft L1 loss, so that a marker mistaken for another does no harm.
 """
 
@@ -23,7 +23,7 @@ from softarm_ros.models.arm_model import Array, ModelError
 from softarm_ros.models.cable_driven.constant_curvature_kernels import section_points_into
 from softarm_ros.models.config import GROUPS, Group
 
-# How far the truth may well be from what was known before (standard deviations).
+# Expected distance of the truth from the known values (standard deviations).
 MOUNT_SPREAD = 0.02  # of the arm's length
 TILT_SPREAD_RAD = np.deg2rad(3.0)
 LENGTH_SPREAD = 0.05  # of the section's length
@@ -32,7 +32,7 @@ BEND_SPREAD = 0.5  # of the largest gain by geometry
 DELAY_SPREAD_S = 0.2
 # Error of a tip that the model may have [share of the arm's length]: what lies beyond counts less.
 TIP_SPREAD = 0.01
-# Poses of a moving arm closer in time than this tell the same.
+# Poses of a moving arm closer in time than this carry the same information.
 CORRELATION_S = 0.25
 _MAX_ROWS = 1500
 
@@ -40,7 +40,7 @@ _MAX_ROWS = 1500
 @dataclass(frozen=True)
 class PairParameters:
     """
-    What is to be known of the arm and of the frame it was recorded in.
+    Parameters of the arm and of the frame it was recorded in.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class PairedCablesArm(BendingArm):
     By geometry a cable in direction e at the distance r in its own section, which passes through
     the sections p before at r_p, is shortened by c = r e . b + sum_p r_p e . b_p, which gives A
     row by row (Qi et al. 2024, eq. 39, for the own section). Where the pairs have
-    `bends`, B is what stands there: what was identified.
+    `bends`, B is made of these identified values.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class PairedCablesArm(BendingArm):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
-        Return a configuration (dof,) [rad] with less contraction: pairs share what is to be done.
+        Return a configuration (dof,) [rad] with less contraction: pairs share the work.
 
         One step down the gradient of the sum of squared contractions, short enough to lessen it.
         """

@@ -272,7 +272,7 @@ class CosseratRod:
 
     @property
     def start(self) -> RodStart:
-        """What is in the work space, as a start for a search under similar loads."""
+        """The solution in the work space, as a start for a search under similar loads."""
         return RodStart(self._tip_rotation.copy(), self._trace.strains.copy())
 
     def resume(self, start: RodStart) -> None:
@@ -282,7 +282,7 @@ class CosseratRod:
         self._solved = True
 
     def is_stable(self) -> bool:
-        """Look at the solution itself; leaves its strains converged to rounding."""
+        """Evaluate the solution; leaves its strains converged to rounding."""
         _, regular = shoot(
             self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
         )

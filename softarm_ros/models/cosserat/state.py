@@ -1,4 +1,4 @@
-"""What is known of an arm in equilibrium: poses, strains, wrenches, cables, energy."""
+"""State of an arm in equilibrium: poses, strains, wrenches, cables, energy."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class HydraulicArmStep:
 
     `state` is the last state reached; not converged means that the step was not completed even in
     2^8 parts. `relieved_m3` (m,) is the water let out, `substeps` how many parts it took, and
-    `cavitated` (m,) marks axes below the vapour pressure, of which the model says nothing true.
+    `cavitated` (m,) marks axes below the vapour pressure, for which the model is invalid.
     """
 
     state: HydraulicArmState

@@ -33,7 +33,7 @@ class HydraulicStep:
         Water let out by the relief valves during the step.
     cavitated : (m,)
         Axes with an absolute pressure below the vapour pressure anywhere. The model has no vapour:
-        what it says of such an axis from here on is void.
+        its results for such an axis are invalid from here on.
 
     """
 
@@ -65,7 +65,7 @@ class WaterHydraulics:
     """
     Any number of water-hydraulic axes, stepped together.
 
-    Source: Chen et al., Micromachines 2022, 13, 130, eq. (32)-(36) with their errors mended
+    Source: Chen et al., Micromachines 2022, 13, 130, eq. (32)-(36) with errors corrected
     (docs/models_hydraulics.md). The state is an array (m, width), see `axes_kernels`;
     the motor torque and the volume rate of the chambers are held over a step.
     """

@@ -1,4 +1,4 @@
-"""Parameters of one water-hydraulic axis, as they stand in a rig file."""
+"""Parameters of one water-hydraulic axis in a rig file."""
 
 from __future__ import annotations
 

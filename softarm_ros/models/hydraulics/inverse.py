@@ -30,7 +30,8 @@ class HeldShapeProblem(SteppedProblem):
         self._model = model
         self._loads = model.loaded(tip_force)
         self._max_bend = np.radians([s.max_bending_angle_deg for s in model.sections])
-        self._alone = with_orientation  # six numbers for six: nothing is left to wish for
+        # With an orientation, six conditions for six unknowns leave no room for a preference.
+        self._alone = with_orientation
         sections, length = len(model.sections), model.rest_length_m
         # With an orientation, or near the border of the workspace, where bends alone only creep
         # towards the target, elongation is needed like the bends.

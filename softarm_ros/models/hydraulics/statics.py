@@ -235,7 +235,7 @@ class HydraulicStatics:
         """
         Return the configuration (3 s,) seen in measured tips (s, 4, 4); None if some are missing.
 
-        Each section is taken for a helix: the turn between its ends gives the bend, their
+        Each section is treated as a helix: the turn between its ends gives the bend, their
         distance the elongation.
         """
         tips = np.asarray(section_tips, dtype=float)

@@ -145,7 +145,7 @@ class MinimumEnergyArm(PlainPostures):
         return solution.actuation if arrived else np.array(configuration, dtype=np.float64)
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
-        """Return None: no pose tells 30 lengths."""
+        """Return None: 30 lengths do not follow from poses."""
         return None
 
     def equilibrium(

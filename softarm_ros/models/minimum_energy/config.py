@@ -1,4 +1,4 @@
-"""Parameters of the minimum-energy models, as they stand in a rig file."""
+"""Parameters of the minimum-energy models in a rig file."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def muscle_anchors(config: ParallelModulesConfig) -> Array:
 
 def muscle_lengths(rod: RodEquilibrium, config: ParallelModulesConfig) -> Array:
     """
-    Return the lengths (3 modules,) [m] of the muscles on a rod: eq. 54 with its anchors mended.
+    Return the lengths (3 modules,) [m] of the muscles on a rod: eq. 54 with corrected anchors.
 
     Raises
     ------

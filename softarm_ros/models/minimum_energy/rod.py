@@ -112,7 +112,7 @@ class MinimumEnergyRod:
         self.payload = tip_load_kg * field
 
     def loads(self, tip_force: Vector3 = ZERO3) -> Array:
-        """Return the force (n, 3) [N] in each interval from all dead loads: eq. 5 mended."""
+        """Return the force (n, 3) [N] in each interval from all dead loads: eq. 5 corrected."""
         middle = (np.arange(self.intervals) + 0.5) * self.ds
         outboard = self.backbone.length_m - middle
         dead = finite_array(tip_force, (3,), 'tip_force') + self.payload

@@ -243,7 +243,7 @@ class PneumaticArm:
         if not self.gives:
             frames_into(bends, self._rigid, pose.tilts, pose.mounts, pose.section_tips)
             return pose
-        # Past the first try the load grows in steps: the arm is where it got to from no load.
+        # If the first try fails, the load grows in steps from no load, which decides the branch.
         for steps in (1, _LOAD_STEPS):
             give = np.zeros((count, 4))
             for share in np.linspace(0.0, 1.0, steps + 1)[1:]:

@@ -97,10 +97,10 @@ class ChamberArm(PlainPostures):
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """
-        Return None: measured points do not tell the extensions.
+        Return None: extensions do not follow from measured points.
 
-        Cameras give positions; how much of a section's direction is bend and how much sag of its
-        mount cannot be told from them.
+        Cameras give positions, which do not show how much of a section's direction is bend and how
+        much is sag of its mount.
         """
         return None
 

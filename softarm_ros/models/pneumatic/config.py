@@ -54,7 +54,7 @@ class ChamberSectionConfig(ConfigBlock):
 
 class MountConfig(ConfigBlock):
     """
-    Soft mount at the base of a section, which a moment tilts (Gong et al. 2018, eq. 15-22 mended).
+    Soft mount at the base of a section; a moment tilts it (Gong et al. 2018, eq. 15-22 corrected).
 
     Yeoh's material in plane strain; `deforming_length_m` is assumed, the paper does not give it.
     """

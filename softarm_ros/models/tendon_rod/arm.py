@@ -124,7 +124,7 @@ class TendonRodModel(ABC):
         )
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
-        """Return None: poses do not tell tensions (antagonists may pull against each other)."""
+        """Return None: poses do not determine tensions (antagonists may pull each other)."""
         return None
 
     def inverse(

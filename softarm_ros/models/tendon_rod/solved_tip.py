@@ -29,8 +29,8 @@ class TensionPosture:
     """
     A `Posture` of tensions (cables,) [N]: they are configuration and actuation.
 
-    The tip is solved for when it is asked, from `start`: who wants the actuation alone waits for
-    nothing.
+    The tip is solved for on the first request, from `start`: a request for the actuation alone
+    does not wait for it.
     """
 
     model: TendonRodModel
