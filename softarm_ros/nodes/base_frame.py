@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.node import Node
 from rclpy.time import Time
 
-from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.poses import pose, transforms_from_rows
 from softarm_ros.geometry.rotations import matrix_from_quaternion
 from softarm_ros.models.arm_model import Array
-from softarm_ros.nodes import conversions
+from softarm_ros.nodes.wire import StampedPoses
 
 
 class BaseFrame:
@@ -39,17 +38,17 @@ class BaseFrame:
         self._errors: tuple[type[Exception], ...] = ()
         self._looked = False
 
-    def tip_of(self, message: PoseStamped) -> tuple[str, Array]:
+    def tip_of(self, measured: StampedPoses) -> tuple[str, Array]:
         """Return the frame and position (3,) [m] of a pose, in the base frame if possible."""
-        frame, position = message.header.frame_id, conversions.position_of(message)
+        frame, position = measured.frame_id, measured.rows[0, :3]
         X_BF = self._to_base(frame)
         if X_BF is None:
             return frame, position
         return self._names[0], np.asarray(X_BF[:3, :3] @ position + X_BF[:3, 3])
 
-    def sections_of(self, message: PoseArray) -> tuple[str, Array]:
+    def sections_of(self, measured: StampedPoses) -> tuple[str, Array]:
         """Return the frame and transforms (n, 4, 4) of poses; ValueError if one is not finite."""
-        frame, transforms = message.header.frame_id, conversions.transforms_of(message)
+        frame, transforms = measured.frame_id, transforms_from_rows(measured.rows)
         X_BF = self._to_base(frame)
         return (frame, transforms) if X_BF is None else (self._names[0], X_BF @ transforms)
 

@@ -23,6 +23,7 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
+from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.runtime.assembly import build_inverse_kinematics
 
 
@@ -51,8 +52,9 @@ class InverseKinematicsNode(Node):
             JointState, 'actuators/command', command_qos(deadline)
         )
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
-        self.create_subscription(
-            JointState,
+        listen(
+            self,
+            read_joints,
             'configuration/command',
             self._on_command,
             newest(command_qos(deadline)),
@@ -64,18 +66,16 @@ class InverseKinematicsNode(Node):
     def _on_permit(self, allowed: bool) -> None:
         self._moving = allowed
 
-    def _on_command(self, message: JointState) -> None:
+    def _on_command(self, command: JointValues) -> None:
         began = time.perf_counter()
         try:
-            configuration = conversions.positions_of(message, self._names)
+            configuration = conversions.positions_of(command, self._names)
             actuation = self._stage.actuation_of(configuration, moving=self._moving)
         except ValueError as error:
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {error}')
             return
-        self._publisher.publish(
-            conversions.joint_message(self._actuators, actuation, message.header.stamp)
-        )
+        self._publisher.publish(joint_bytes(self._actuators, command.stamp_ns, actuation))
         self._compute.add(1e3 * (time.perf_counter() - began))
         self._answered += 1
         self._heartbeat.ok(f'solving with {self._stage.model.name}')

@@ -31,6 +31,7 @@ from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
+from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
 
@@ -95,9 +96,8 @@ class PlantNode(LifecycleNode):
             self.create_publisher(Clock, '/clock', VISUAL) if self._rate != 1.0 else None
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
-        self.create_subscription(
-            JointState, 'actuators/command', self._on_command, newest(command_qos(deadline))
-        )
+        on_command = newest(command_qos(deadline))
+        listen(self, read_joints, 'actuators/command', self._on_command, on_command)
         listen_to_permit(self, self._on_permit)
 
     def _offer(self, plant: Plant) -> None:
@@ -170,12 +170,12 @@ class PlantNode(LifecycleNode):
             self._catch_up()
         self._gate.on_permit(time.monotonic(), allowed)
 
-    def _on_command(self, message: JointState) -> None:
+    def _on_command(self, command: JointValues) -> None:
         self._received += 1
         self._catch_up()
         now = self._loop_now_s()
         try:
-            values = conversions.positions_of(message, self._gate.limits.names)
+            values = conversions.positions_of(command, self._gate.limits.names)
         except ValueError as error:
             # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
             self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
@@ -186,7 +186,7 @@ class PlantNode(LifecycleNode):
             self._refused += 1
             self._heartbeat.error(refusal)
             return
-        if self._lockstep.on_command(conversions.nanoseconds_of(message.header.stamp)):
+        if self._lockstep.on_command(command.stamp_ns):
             self.due = 0.0  # go on at once
 
     def _loop_now_s(self) -> float:
@@ -276,28 +276,29 @@ class PlantNode(LifecycleNode):
         stamps = self._poses.publish(plant.poll_poses(), origin)
         if self._rate != 1.0:
             for stamp in stamps:
-                self._lockstep.on_pose(conversions.nanoseconds_of(stamp))
+                self._lockstep.on_pose(stamp)
         now_ns = round(1e9 * plant.time_s)
         tick = control_tick(now_ns, self._period_ns)
         if tick == self._tick:
             return
         self._tick = tick
-        self._publish_state(plant, conversions.time_message(round(origin * 1e9) + now_ns))
+        self._publish_state(plant, round(origin * 1e9) + now_ns)
         if self._clock_publisher is not None:
             self._lockstep.on_tick(now_ns)
             self._clock_publisher.publish(conversions.clock_message(plant.time_s))
 
-    def _publish_state(self, plant: Plant, stamp: Any) -> None:
+    def _publish_state(self, plant: Plant, stamp_ns: int) -> None:
         state = plant.actuator_state()
         self._state.publish(
-            conversions.joint_message(
+            joint_bytes(
                 self._gate.limits.names,
+                stamp_ns,
                 state.position,
-                stamp,
                 velocity=state.velocity,
                 effort=state.effort,
             )
         )
+        stamp = conversions.time_message(stamp_ns)
         if self._chambers is not None:
             for name, value in zip(self._gate.limits.names, self._chambers.chamber_pressures()):
                 self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))

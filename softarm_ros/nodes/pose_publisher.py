@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.lifecycle import LifecycleNode
 
-from softarm_ros.nodes import conversions
+from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.nodes.wire import pose_bytes, poses_bytes
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.rigs.schema import Rig
 
@@ -25,15 +25,16 @@ class PosePublisher:
         self._sections = node.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
         self.count = 0
 
-    def publish(self, frames: Sequence[PoseMeasurement], origin_s: float) -> list[Time]:
-        """Publish frames; return their stamps. `origin_s`: ROS time [s] of the plant's time 0."""
+    def publish(self, frames: Sequence[PoseMeasurement], origin_s: float) -> list[int]:
+        """Publish frames; return stamps [ns]. `origin_s`: ROS time [s] of the plant's time 0."""
         stamps = []
         for frame in frames:
-            stamp = conversions.time_message(round((origin_s + frame.stamp_s) * 1e9))
-            tips, frame_id = frame.section_tips, frame.frame_id or self._frame
+            stamp_ns = round((origin_s + frame.stamp_s) * 1e9)
+            rows = rows_from_transforms(frame.section_tips)
+            frame_id = frame.frame_id or self._frame
             # Sections first: a tip that has to wait for its sections delays the loop.
-            self._sections.publish(conversions.pose_array_message(tips, stamp, frame_id))
-            self._tip.publish(conversions.pose_message(tips[-1], stamp, frame_id))
-            stamps.append(stamp)
+            self._sections.publish(poses_bytes(stamp_ns, frame_id, rows))
+            self._tip.publish(pose_bytes(stamp_ns, frame_id, rows[-1]))
+            stamps.append(stamp_ns)
         self.count += len(stamps)
         return stamps

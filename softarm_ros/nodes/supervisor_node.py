@@ -9,10 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
@@ -32,6 +30,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.wire import JointValues, StampedPoses, listen, read_joints, read_pose
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
@@ -118,13 +117,11 @@ class SupervisorNode(Node):
         self.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )
-        self.create_subscription(PoseStamped, pose_topic, self._on_pose, queue)
+        listen(self, read_pose, pose_topic, self._on_pose, queue)
         if self._watch is not None:
-            self.create_subscription(
-                JointState, 'configuration/command', self._on_configuration, queue
-            )
-        self.create_subscription(JointState, 'actuators/command', self._on_command, queue)
-        self.create_subscription(JointState, 'actuators/state', self._on_state, queue)
+            listen(self, read_joints, 'configuration/command', self._on_configuration, queue)
+        listen(self, read_joints, 'actuators/command', self._on_command, queue)
+        listen(self, read_joints, 'actuators/state', self._on_state, queue)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
 
@@ -165,16 +162,16 @@ class SupervisorNode(Node):
         self._supervisor.on_heartbeat(message.name, time.monotonic(), not_ready)
         self._healths[health.name] = health
 
-    def _on_pose(self, message: PoseStamped) -> None:
-        frame, position = self._base.tip_of(message)
+    def _on_pose(self, tip: StampedPoses) -> None:
+        frame, position = self._base.tip_of(tip)
         if self._watch is not None:
-            stamp = conversions.seconds_of(message.header.stamp)
-            if self._watch.admit(self._ros_time_s(), stamp, frame, position) is not None:
+            stamp_s = 1e-9 * tip.stamp_ns
+            if self._watch.admit(self._ros_time_s(), stamp_s, frame, position) is not None:
                 self._judge_feedback()
                 return
         self._supervisor.on_feedback(self._now_s(time.monotonic()), position)
 
-    def _on_configuration(self, message: JointState) -> None:
+    def _on_configuration(self, message: JointValues) -> None:
         if self._watch is not None:
             self._watch.on_configuration(message.position)
 
@@ -200,12 +197,12 @@ class SupervisorNode(Node):
         """Return the time [s] that stamps are of."""
         return self._clock_s if self._simulated else 1e-9 * self.get_clock().now().nanoseconds
 
-    def _on_command(self, message: JointState) -> None:
+    def _on_command(self, message: JointValues) -> None:
         if self._pressures is not None:
             self._pressures.on_command(message.position)
         self._supervisor.on_command(self._now_s(time.monotonic()), message.position)
 
-    def _on_state(self, message: JointState) -> None:
+    def _on_state(self, message: JointValues) -> None:
         now = self._now_s(time.monotonic())
         self._supervisor.on_actuator_state(now, message.position, message.effort)
         if self._pressures is not None:

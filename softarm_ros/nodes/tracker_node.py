@@ -8,8 +8,7 @@ import time
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -33,6 +32,16 @@ from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
+from softarm_ros.nodes.wire import (
+    JointValues,
+    StampedPoses,
+    joint_bytes,
+    listen,
+    position_bytes,
+    read_joints,
+    read_pose,
+    read_poses,
+)
 from softarm_ros.runtime.assembly import (
     build_loop,
     build_pose_intake,
@@ -139,11 +148,9 @@ class TrackerNode(Node):
                 self.loop.path(PATH_POINTS), self.get_clock().now().to_msg(), self.rig.base_frame
             )
         )
-        self.create_subscription(
-            PoseStamped, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT
-        )
-        self.create_subscription(PoseArray, 'sections/poses', self._on_sections, MEASUREMENT)
-        self.create_subscription(JointState, 'actuators/state', self._on_actuators, MEASUREMENT)
+        listen(self, read_pose, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
+        listen(self, read_poses, 'sections/poses', self._on_sections, MEASUREMENT)
+        listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_permit(self, self._on_permit)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
@@ -190,9 +197,8 @@ class TrackerNode(Node):
 
     # -- inputs
 
-    def _on_pose(self, message: PoseStamped) -> None:
-        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
-        refusal = self._intake.on_tip(self._now_s(), stamp_ns, *self._base.tip_of(message))
+    def _on_pose(self, tip: StampedPoses) -> None:
+        refusal = self._intake.on_tip(self._now_s(), tip.stamp_ns, *self._base.tip_of(tip))
         if refusal is None:
             self._cycle_on_pose()
             return
@@ -201,17 +207,16 @@ class TrackerNode(Node):
             self._tell_refusal_s = time.monotonic() + 1.0
             self._tell(Event(self._now_s(), 'error', 'tracker', f'{refusal}; not used'))
 
-    def _on_sections(self, message: PoseArray) -> None:
-        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
+    def _on_sections(self, sections: StampedPoses) -> None:
         # Sections in a wrong frame, or not finite, say no more than the tip of that frame does.
         with contextlib.suppress(ValueError):
-            measured = self._base.sections_of(message)
-            if self._intake.on_sections(self._now_s(), stamp_ns, *measured) is None:
+            measured = self._base.sections_of(sections)
+            if self._intake.on_sections(self._now_s(), sections.stamp_ns, *measured) is None:
                 self._cycle_on_pose()
 
-    def _on_actuators(self, message: JointState) -> None:
+    def _on_actuators(self, state: JointValues) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
-            position = conversions.positions_of(message, self.loop.limits.names)
+            position = conversions.positions_of(state, self.loop.limits.names)
             self._motion.on_actuators(position)
 
     def _on_permit(self, allowed: bool) -> None:
@@ -240,25 +245,22 @@ class TrackerNode(Node):
         self._last_cycle = self._pacing_ns()
         self._schedule()
         now = self._now_ns()
-        pose, stamp = self._sample(now)
+        pose, stamp_ns = self._sample(now)
         # A command carries the time stamp of the pose it was computed from.
-        answers = stamp if not self.loop.open_loop else conversions.time_message(now)
+        answers_ns = stamp_ns if not self.loop.open_loop else now
         began = time.perf_counter()
         output = self.loop.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
         self._command.publish(
-            conversions.joint_message(
-                self.loop.model.configuration_names, output.configuration, answers
-            )
+            joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
         if self._gripper is not None and output.gripper_pressure_Pa is not None:
+            answers = conversions.time_message(answers_ns)
             self._gripper.publish(
                 conversions.pressure_message(output.gripper_pressure_Pa, 'gripper', answers)
             )
         reference = output.reference_position if pose is None else output.matched_reference
-        self._reference.publish(
-            conversions.position_message(reference, stamp, self.rig.base_frame)
-        )
+        self._reference.publish(position_bytes(stamp_ns, self.rig.base_frame, reference))
         self._count(gap, pose)
         self._after(output)
 
@@ -271,20 +273,18 @@ class TrackerNode(Node):
         regular = self.due + self._wait if not self._pose_paced else 0.0
         self.due = regular if now < regular <= now + self._wait else now + self._wait
 
-    def _sample(self, now_ns: int) -> tuple[PoseSample | None, Time]:
-        """Return the newest pose for the loop, and its time stamp; without one, now."""
+    def _sample(self, now_ns: int) -> tuple[PoseSample | None, int]:
+        """Return the newest pose for the loop, and its time stamp [ns]; without one, now."""
         # Poses that pace the loop have waited for their sections by now.
         taken = self._intake.take(1e-9 * now_ns, wait=not self._pose_paced)
         if taken is None:
-            return None, conversions.time_message(now_ns)
-        pose, stamp = taken[0], conversions.time_message(taken[1])
+            return None, now_ns
+        pose, stamp_ns = taken
         if pose.configuration is not None and self._state.get_subscription_count() > 0:
             self._state.publish(
-                conversions.joint_message(
-                    self.loop.model.configuration_names, pose.configuration, stamp
-                )
+                joint_bytes(self.loop.model.configuration_names, stamp_ns, pose.configuration)
             )
-        return pose, stamp
+        return pose, stamp_ns
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:
         if not self._cycles.add(gap, self.loop.phase):

@@ -1,0 +1,216 @@
+"""
+Poses and joint states in the form they travel in (CDR), without message objects in between.
+
+rclpy makes a Python object of every field of a message and looks each up by name, which cost the
+nodes of a loop more processor time than the loop itself. The topics they use in every cycle are
+read from bytes and written as bytes here; everybody else on these topics uses messages as ever.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+
+Array = NDArray[np.float64]
+Values = TypeVar('Values')
+
+_LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning
+_FRONT = struct.Struct('<4xiII')  # what is in front, stamp, length of frame_id with its zero
+_COUNT = struct.Struct('<I')
+_S = 1_000_000_000
+_NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
+
+
+class StampedPoses(NamedTuple):
+    """Poses of one instant: stamp [ns], frame, and rows (n, 7) of position [m] and x, y, z, w."""
+
+    stamp_ns: int
+    frame_id: str
+    rows: Array
+
+
+class JointValues(NamedTuple):
+    """A joint state: stamp [ns], names, and arrays (m,) or (0,), in the joints' units."""
+
+    stamp_ns: int
+    name: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read_pose(data: bytes) -> StampedPoses:
+    """Return the single pose (1, 7) of a serialised PoseStamped; struct.error if it is cut off."""
+    data = _little_endian(data, PoseStamped)
+    stamp_ns, frame_id, at = _header(data)
+    return StampedPoses(stamp_ns, frame_id, _doubles(data, 7, at).reshape(1, 7))
+
+
+def read_poses(data: bytes) -> StampedPoses:
+    """Return the poses of a serialised PoseArray; struct.error if it is cut off."""
+    data = _little_endian(data, PoseArray)
+    stamp_ns, frame_id, at = _header(data)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    return StampedPoses(stamp_ns, frame_id, _doubles(data, 7 * count, at + 4).reshape(-1, 7))
+
+
+def read_joints(data: bytes) -> JointValues:
+    """Return the values of a serialised JointState; struct.error if it is cut off."""
+    data = _little_endian(data, JointState)
+    stamp_ns, _, at = _header(data)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    at += 4
+    names = []
+    for _ in range(count):
+        at = _aligned(at, 4)
+        name, at = _text(data, at)
+        names.append(name)
+    columns = []
+    for _ in range(3):
+        at = _aligned(at, 4)
+        (length,) = _COUNT.unpack_from(data, at)
+        at += 4
+        columns.append(_doubles(data, length, at))
+        at = _aligned(at, 8) + 8 * length if length else at
+    return JointValues(stamp_ns, tuple(names), *columns)
+
+
+def _little_endian(data: bytes, kind: type) -> bytes:
+    """Return a message as this file reads it; a machine of another kind may have sent it."""
+    if data[:2] == _LITTLE_ENDIAN:
+        return data
+    return bytes(serialize_message(deserialize_message(data, kind)))
+
+
+def _header(data: bytes) -> tuple[int, str, int]:
+    """Return stamp [ns], frame, and where the header ends."""
+    seconds, nanoseconds, _ = _FRONT.unpack_from(data)
+    frame_id, at = _text(data, 12)
+    return seconds * _S + nanoseconds, frame_id, at
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    (length,) = _COUNT.unpack_from(data, at)
+    end = at + 4 + length
+    if end > len(data):
+        raise struct.error(f'text of {length} bytes at {at} in a message of {len(data)}')
+    return data[at + 4 : end - 1].decode(), end
+
+
+def _doubles(data: bytes, count: int, at: int) -> Array:
+    """Return numbers (count,) in memory of their own, as compiled code takes them."""
+    if count == 0:
+        return np.empty(0)
+    start = _aligned(at, 8)
+    if start + 8 * count > len(data):
+        raise struct.error(f'{count} numbers at {start} in a message of {len(data)} bytes')
+    return np.frombuffer(data, '<f8', count, start).astype(float)
+
+
+def _aligned(at: int, to: int) -> int:
+    """Return the next multiple, counted from behind the four bytes in front."""
+    return at + (4 - at) % to
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def pose_bytes(stamp_ns: int, frame_id: str, row: Array) -> bytes:
+    """Return a serialised PoseStamped of a row (7,): position [m], quaternion x, y, z, w."""
+    return _front(stamp_ns) + _padded(_written(frame_id), 8) + np.asarray(row, '<f8').tobytes()
+
+
+def position_bytes(stamp_ns: int, frame_id: str, position: Array) -> bytes:
+    """Return a serialised PoseStamped at a position (3,) [m], with no rotation."""
+    return pose_bytes(stamp_ns, frame_id, np.array([*position, *_NO_ROTATION]))
+
+
+def poses_bytes(stamp_ns: int, frame_id: str, rows: Array) -> bytes:
+    """Return a serialised PoseArray of rows (n, 7)."""
+    front = _padded(_written(frame_id), 4) + _COUNT.pack(len(rows))
+    return _front(stamp_ns) + _padded(front, 8) + np.asarray(rows, '<f8').tobytes()
+
+
+def joint_bytes(
+    names: Sequence[str],
+    stamp_ns: int,
+    position: Sequence[float] | Array,
+    *,
+    velocity: Sequence[float] | Array = (),
+    effort: Sequence[float] | Array = (),
+) -> bytes:
+    """Return a serialised JointState of named values (m,)."""
+    body = _names(tuple(names))
+    for column in (position, velocity, effort):
+        numbers = np.asarray(column, '<f8').tobytes()
+        body = _padded(body, 4) + _COUNT.pack(len(numbers) // 8)
+        if numbers:
+            body = _padded(body, 8) + numbers
+    return _front(stamp_ns) + body
+
+
+def _front(stamp_ns: int) -> bytes:
+    return b'\x00\x01\x00\x00' + struct.pack('<iI', stamp_ns // _S, stamp_ns % _S)
+
+
+@lru_cache(maxsize=64)
+def _written(text: str) -> bytes:
+    data = text.encode() + b'\x00'
+    return _COUNT.pack(len(data)) + data
+
+
+@lru_cache(maxsize=64)
+def _names(names: tuple[str, ...]) -> bytes:
+    """Return an empty frame and the names, what stands between stamp and values."""
+    data = _padded(_written(''), 4) + _COUNT.pack(len(names))
+    for name in names:
+        data = _padded(data, 4) + _written(name)
+    return data
+
+
+def _padded(data: bytes, to: int) -> bytes:
+    """Return what follows the stamp, filled up to a multiple; a stamp has eight bytes."""
+    return data + bytes(-len(data) % to)
+
+
+# -- topics -------------------------------------------------------------------------------------
+
+
+def listen(
+    node: Node,
+    read: Callable[[bytes], Values],
+    topic: str,
+    callback: Callable[[Values], None],
+    qos: Any,
+    **options: Any,
+) -> None:
+    """Subscribe to a topic of the kind that `read` reads; what cannot be read is reported."""
+
+    def take(data: bytes) -> None:
+        try:
+            values = read(data)
+        except (struct.error, UnicodeDecodeError) as error:
+            node.get_logger().warning(
+                f'{topic}: a message that cannot be read: {error}', throttle_duration_sec=1.0
+            )
+            return
+        callback(values)
+
+    node.create_subscription(_KINDS[read], topic, take, qos, raw=True, **options)
+
+
+_KINDS: dict[Any, type] = {read_pose: PoseStamped, read_poses: PoseArray, read_joints: JointState}

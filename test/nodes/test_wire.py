@@ -1,0 +1,115 @@
+"""What is read from bytes and written as bytes is what rclpy makes of them."""
+
+import struct
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+
+from geometry_msgs.msg import PoseArray, PoseStamped
+from hypothesis import given
+from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+
+from softarm_ros.nodes import conversions, wire
+
+pytestmark = pytest.mark.ros
+TEXTS = st.text(st.characters(codec='utf-8', exclude_characters='\x00'), max_size=9)
+STAMPS = st.integers(0, (2**31 - 1) * 10**9 + 999_999_999)
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+COLUMNS = st.lists(NUMBERS, max_size=7)
+ROWS = st.lists(st.lists(NUMBERS, min_size=7, max_size=7), max_size=4)
+
+
+def pose_of(row):
+    message = PoseStamped().pose
+    p, q = message.position, message.orientation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = row
+    return message
+
+
+def row_of(pose):
+    p, q = pose.position, pose.orientation
+    return [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+
+
+def stamped(kind, stamp_ns, frame_id, **fields):
+    message = kind(**fields)
+    message.header.stamp, message.header.frame_id = conversions.time_message(stamp_ns), frame_id
+    return message
+
+
+def assert_stamped(message, stamp_ns, frame_id):
+    assert conversions.nanoseconds_of(message.header.stamp) == stamp_ns
+    assert message.header.frame_id == frame_id
+
+
+@given(STAMPS, TEXTS, st.lists(NUMBERS, min_size=7, max_size=7))
+def test_a_pose(stamp_ns, frame_id, row):
+    message = stamped(PoseStamped, stamp_ns, frame_id, pose=pose_of(row))
+    read = wire.read_pose(bytes(serialize_message(message)))
+    assert read[:2] == (stamp_ns, frame_id)
+    np.testing.assert_array_equal(read.rows, [row])
+    back = deserialize_message(wire.pose_bytes(stamp_ns, frame_id, np.array(row)), PoseStamped)
+    assert_stamped(back, stamp_ns, frame_id)
+    np.testing.assert_array_equal(row_of(back.pose), row)
+
+
+@given(STAMPS, TEXTS, ROWS)
+def test_poses(stamp_ns, frame_id, rows):
+    message = stamped(PoseArray, stamp_ns, frame_id, poses=[pose_of(row) for row in rows])
+    expected = np.reshape(rows, (-1, 7))
+    read = wire.read_poses(bytes(serialize_message(message)))
+    assert read[:2] == (stamp_ns, frame_id)
+    np.testing.assert_array_equal(read.rows, expected)
+    back = deserialize_message(wire.poses_bytes(stamp_ns, frame_id, expected), PoseArray)
+    assert_stamped(back, stamp_ns, frame_id)
+    np.testing.assert_array_equal(np.reshape([row_of(p) for p in back.poses], (-1, 7)), expected)
+
+
+@given(STAMPS, st.lists(TEXTS, max_size=7), COLUMNS, COLUMNS, COLUMNS)
+def test_joints(stamp_ns, names, position, velocity, effort):
+    columns = {'position': position, 'velocity': velocity, 'effort': effort}
+    message = stamped(JointState, stamp_ns, 'frame', name=names, **columns)
+    read = wire.read_joints(bytes(serialize_message(message)))
+    assert read[:2] == (stamp_ns, tuple(names))
+    written = wire.joint_bytes(names, stamp_ns, position, velocity=velocity, effort=effort)
+    back = deserialize_message(written, JointState)
+    assert_stamped(back, stamp_ns, '')
+    assert back.name == names
+    for name, column in columns.items():
+        np.testing.assert_array_equal(getattr(read, name), column)
+        np.testing.assert_array_equal(getattr(back, name), column)
+
+
+def test_arrays_are_as_compiled_code_takes_them():
+    read = wire.read_joints(wire.joint_bytes(['a', 'bc'], 0, [1.0, 2.0]))
+    assert read.position.dtype == np.float64
+    for flag in ('WRITEABLE', 'ALIGNED', 'C_CONTIGUOUS'):
+        assert read.position.flags[flag]
+
+
+def test_a_message_of_a_machine_of_the_other_kind_is_read_too():
+    text = b'base\x00'
+    front = struct.pack('>iII', 3, 5, len(text)) + text
+    row = np.arange(7.0)
+    data = b'\x00\x00\x00\x00' + front + bytes(-len(front) % 8) + row.astype('>f8').tobytes()
+    read = wire.read_pose(data)
+    assert read[:2] == (3_000_000_005, 'base')
+    np.testing.assert_array_equal(read.rows, [row])
+
+
+@pytest.mark.parametrize(
+    ('read', 'data'),
+    [
+        (wire.read_pose, wire.pose_bytes(1, 'base', np.zeros(7))),
+        (wire.read_poses, wire.poses_bytes(1, 'base', np.zeros((2, 7)))),
+        (wire.read_joints, wire.joint_bytes(['one', 'two'], 1, [0.1, 0.2])),
+    ],
+)
+def test_a_message_that_is_cut_off_is_an_error_wherever_it_is_cut(read, data):
+    for length in range(2, len(data) - 8):
+        with pytest.raises(struct.error):
+            read(data[:length])
