@@ -20,8 +20,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.conversions import Health, nanoseconds_of
+from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, newest, prefer_udp
+from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
 
@@ -35,6 +36,8 @@ RECORDED = (
     'actuators/command',
     'actuators/state',
 )
+
+_Form = tuple[type, Callable[[bytes], Any]]  # of a message: its type, and what reads it
 
 
 class RunMonitor:
@@ -110,16 +113,17 @@ class RunMonitor:
         # Not spun but emptied by hand, many messages at a time: that costs a third, and only so
         # the time of sending comes along (the events executor refuses callbacks that ask for it).
         self._taps = Node('run_taps', namespace=node.get_namespace(), context=self._context)
-        tapped: list[tuple[Any, str, QoSProfile, Callable[[Any, int], None]]] = [
-            (PoseStamped, 'reference/pose', reliable, self._on_reference),
-            (JointState, 'configuration/command', reliable, self._on_configuration),
-            (JointState, 'actuators/state', sensor, self._on_state),
-            (PoseStamped, pose_topic, sensor, self._on_tip),
-            (JointState, 'actuators/command', reliable, self._on_command),
+        poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
+        tapped: list[tuple[_Form, str, QoSProfile, Callable[[Any, int], None]]] = [
+            (poses, 'reference/pose', reliable, self._on_reference),
+            (joints, 'configuration/command', reliable, self._on_configuration),
+            (joints, 'actuators/state', sensor, self._on_state),
+            (poses, pose_topic, sensor, self._on_tip),
+            (joints, 'actuators/command', reliable, self._on_command),
         ]
         self._tapped = [
-            (self._taps.create_subscription(kind, topic, lambda message: None, qos), callback)
-            for kind, topic, qos, callback in tapped
+            (self._taps.create_subscription(kind, topic, lambda data: None, qos), read, callback)
+            for (kind, read), topic, qos, callback in tapped
         ]
 
     # -- while the run goes on
@@ -199,33 +203,28 @@ class RunMonitor:
                 self._phases.append(entry)
 
     def _drain(self) -> None:
-        for subscription, callback in self._tapped:
-            for message, sent in _take_all(subscription):
-                callback(message, sent)
+        for subscription, read, callback in self._tapped:
+            for data, sent in _take_all(subscription):
+                callback(read(data), sent)
 
-    def _on_reference(self, message: PoseStamped, sent: int) -> None:
-        stamp = nanoseconds_of(message.header.stamp)
-        self._references.append((stamp, conversions.position_of(message)))
+    def _on_reference(self, reference: StampedPoses, sent: int) -> None:
+        self._references.append((reference.stamp_ns, reference.rows[0, :3]))
 
-    def _on_configuration(self, message: JointState, sent: int) -> None:
-        stamp = nanoseconds_of(message.header.stamp)
-        self._configurations[stamp] = np.array(message.position)
+    def _on_configuration(self, command: JointValues, sent: int) -> None:
+        self._configurations[command.stamp_ns] = command.position
 
-    def _on_state(self, message: JointState, sent: int) -> None:
-        stamp = nanoseconds_of(message.header.stamp)
+    def _on_state(self, state: JointValues, sent: int) -> None:
         nothing = np.full(self._actuators, np.nan)  # where no effort is measured
-        effort = np.array(message.effort) if message.effort else nothing
-        self._states.append((stamp, np.array(message.position), effort))
+        effort = state.effort if state.effort.size else nothing
+        self._states.append((state.stamp_ns, state.position, effort))
 
-    def _on_tip(self, message: PoseStamped, sent: int) -> None:
-        stamp = nanoseconds_of(message.header.stamp)
-        self._tips[stamp] = conversions.position_of(message)
-        self._pose_sent[stamp] = sent
+    def _on_tip(self, tip: StampedPoses, sent: int) -> None:
+        self._tips[tip.stamp_ns] = tip.rows[0, :3]
+        self._pose_sent[tip.stamp_ns] = sent
 
-    def _on_command(self, message: JointState, sent: int) -> None:
-        stamp = nanoseconds_of(message.header.stamp)
-        self._commands[stamp] = np.array(message.position)
-        self._command_sent[stamp] = sent
+    def _on_command(self, command: JointValues, sent: int) -> None:
+        self._commands[command.stamp_ns] = command.position
+        self._command_sent[command.stamp_ns] = sent
 
     # -- afterwards
 
@@ -316,12 +315,13 @@ class RunMonitor:
         return position[last], effort[last]
 
 
-def _take_all(subscription: Any) -> list[tuple[Any, int]]:
+def _take_all(subscription: Any) -> list[tuple[bytes, int]]:
+    """Return serialised messages, each with the time it was sent [ns]."""
     taken = []
     with subscription.handle:
-        while (item := subscription.handle.take_message(subscription.msg_type, False)) is not None:
-            message, information = item
-            taken.append((message, int(information['source_timestamp'])))
+        while (item := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+            data, information = item
+            taken.append((data, int(information['source_timestamp'])))
     return taken
 
 
