@@ -25,6 +25,7 @@ PATIENT = (
     'supervisor.feedback_timeout_s=1.0',
     'supervisor.state_timeout_s=1.0',
     'supervisor.command_timeout_s=0.5',
+    'supervisor.permit_timeout_s=0.5',
 )
 PATIENT_DAQ = ('devices.daq.call_timeout_s=0.5', 'devices.daq.read_margin_s=0.3')
 

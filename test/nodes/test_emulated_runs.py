@@ -23,6 +23,7 @@ PATIENT = (
     'supervisor.feedback_timeout_s=1.0',
     'supervisor.state_timeout_s=1.0',
     'supervisor.command_timeout_s=0.5',
+    'supervisor.permit_timeout_s=0.5',
 )
 LINES = {
     'cable_arm': 'start: [0.02, 0.0, 0.235]\nend: [-0.02, 0.0, 0.235]\nspeed: 0.04\n',
