@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import FluidPressure, JointState
 from std_srvs.srv import Trigger
 
@@ -42,6 +43,7 @@ class ActuatorNode(DriverNode):
         self._last_stamp_s = -np.inf
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
+        self._pressures: Subscription | None = None
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         self.create_subscription(
             JointState,
@@ -54,8 +56,8 @@ class ActuatorNode(DriverNode):
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
         driver = self.rig.actuator_driver(devices)
-        if isinstance(driver, FedByPressures):
-            self.create_subscription(
+        if isinstance(driver, FedByPressures) and self._pressures is None:
+            self._pressures = self.create_subscription(
                 FluidPressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER
             )
         return driver

@@ -98,6 +98,9 @@ class PlantNode(LifecycleNode):
         self.create_subscription(
             JointState, 'actuators/command', self._on_command, newest(command_qos(deadline))
         )
+        self.create_subscription(
+            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
+        )
         listen_to_permit(self, self._on_permit)
 
     def _offer(self, plant: Plant) -> None:
@@ -114,9 +117,6 @@ class PlantNode(LifecycleNode):
         if self._gripping is not None and 'gripper' not in self._extra:
             self._extra['gripper'] = create(FluidPressure, 'gripper/pressure', MEASUREMENT)
             self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
-        self.create_subscription(
-            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
-        )
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):
