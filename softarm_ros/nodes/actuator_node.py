@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import FluidPressure, JointState
 from std_srvs.srv import Trigger
@@ -14,7 +13,8 @@ from std_srvs.srv import Trigger
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
+from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.rigs.devices import Devices
@@ -78,12 +78,11 @@ class ActuatorNode(DriverNode):
             'refused': str(self._refused),
         }
 
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def rest(self) -> None:
         """Hold the actuators."""
         self._held = 'not active'
         if self.driver is not None:
             self.driver.hold()
-        return super().on_deactivate(state)
 
     # -- inputs
 
