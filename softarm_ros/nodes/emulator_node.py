@@ -12,10 +12,10 @@ from std_msgs.msg import String
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
-from softarm_ros.nodes.pacing import Pacer
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.runtime.assembly import build_emulated_arm
+from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_arm import EmulatedArm

@@ -27,12 +27,13 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
-from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
+from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
+from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
