@@ -25,7 +25,7 @@ from softarm_ros.nodes.process import node_environment
 from softarm_ros.requirements import missing_package, require, ros_package_hint
 
 try:
-    from softarm_ros.rigs.arguments import number, switch, whole
+    from softarm_ros.rigs.arguments import number, settings_of, switch, whole
     from softarm_ros.rigs.graph import (
         BACKENDS,
         PROCESSES,
@@ -51,6 +51,7 @@ ARGUMENTS = (
     ('task', '', 'name or path of a task file, driven in place of a trajectory', None),
     ('set', '', 'field=value; field=value: over the values of the rig file', None),
     ('model', '', 'model of the arm in tracker and inverse kinematics', None),
+    ('controller', '', 'in place of tracker.kind; its fields as far as shared', None),
     ('open_loop', 'false', 'true: do not use measured poses', None),
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
@@ -149,7 +150,7 @@ def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return what starts the arm; a wrong argument ends the launch with its message."""
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
-    rig = load_rig(text['rig'], [part for part in text['set'].split(';') if part.strip()])
+    rig = load_rig(text['rig'], settings_of([text['set']], text['controller']))
     rate = number('rate', text['rate'])
     with_rviz = switch('rviz', text['rviz'])
     with_state_publisher = installed(STATE_PUBLISHER)

@@ -83,3 +83,28 @@ class MonotonicClock:
 
 
 MONOTONIC = MonotonicClock()
+
+
+class Rhythm:
+    """
+    When work is due that is done once a period: the first time at once.
+
+    What was late is done as soon as it can be, and the next keeps to the old beat; periods that
+    were missed altogether are not made up for.
+
+    Attributes
+    ----------
+    due_s
+        When work is due next [s], on the clock of who calls; 0 before the first.
+
+    """
+
+    def __init__(self, period_s: float) -> None:
+        self.period_s = period_s
+        self.due_s = 0.0
+
+    def turn(self, now_s: float) -> float:
+        """Work begins now; return how late that is [s], 0 for the first time."""
+        due_s = self.due_s or now_s
+        self.due_s = max(due_s + self.period_s, now_s)
+        return now_s - due_s

@@ -188,6 +188,10 @@ class MemoryPort:
         self._come.clear()
         return taken
 
+    def restart(self, baud: int) -> None:
+        self._check()
+        self._come.clear()
+
     def wake(self) -> None:
         self._news.set()
 

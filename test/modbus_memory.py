@@ -38,11 +38,17 @@ class MemoryDrives(DriveBank):
         self.clock = clock
         self.faults = LinkFaults()
         self.listening = True
+        self.port = 1
+        self.errors: list[str] = []  # of the load: here they are failures of the clock
         self.lives = 0  # of the device that answers; connections end with it
         self._registers: dict[tuple[int, str], list[int]] = {}
         self._stop = clock.event()
         self._turning = clock.task(self._turn, 'drives')
         self._turning.start()
+
+    def start(self) -> MemoryDrives:
+        """Return the drives, which have begun already."""
+        return self
 
     def _turn(self) -> None:
         while not self._stop.wait(PERIOD_S):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.drivers.board_probe import PINGS, BoardReport, probe_board
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_probe import ChannelReport, probe_daq
 from softarm_ros.drivers.daq_session import DaqFaultError
@@ -42,17 +44,19 @@ class Finding:
     text: str
 
 
-def check_devices(devices: Devices) -> Iterator[Finding]:
+def check_devices(
+    devices: Devices, connections: Connections = OF_THIS_COMPUTER
+) -> Iterator[Finding]:
     """Yield what is found at each device of a rig; takes up to some seconds a device."""
-    checks: dict[str, Callable[[Any], Iterator[Finding]]] = {
-        'steppers': lambda config: _board('steppers', config, Kind.STEPPERS),
-        'valves': lambda config: _board('valves', config, Kind.VALVES),
+    checks: dict[str, Callable[[Any, Connections], Iterator[Finding]]] = {
+        'steppers': partial(_board, 'steppers', Kind.STEPPERS),
+        'valves': partial(_board, 'valves', Kind.VALVES),
         'servo': _servo,
         'daq': _daq,
     }
     for name in devices.names:
         try:
-            yield from checks[name](getattr(devices, name))
+            yield from checks[name](getattr(devices, name), connections)
         except DriverError as error:
             yield Finding(False, name, '', str(error))
 
@@ -88,13 +92,13 @@ def board_trouble(report: BoardReport) -> str:
     return f'bad line: {lost} of {PINGS} pings lost, {report.damaged} frames damaged'
 
 
-def _board(name: str, config: Any, kind: Kind) -> Iterator[Finding]:
+def _board(name: str, kind: Kind, config: Any, connections: Connections) -> Iterator[Finding]:
     where = config.port
     denied = '' if '://' in where else access_trouble(where)
     if denied:
         yield Finding(False, name, where, denied)
         return
-    report = probe_board(where, [config.baud])
+    report = probe_board(where, [config.baud], connections)
     if report.identity.kind is not kind:
         found = report.identity.kind.name.lower()
         yield Finding(False, name, where, f'a board of kind {found} answers here')
@@ -104,8 +108,8 @@ def _board(name: str, config: Any, kind: Kind) -> Iterator[Finding]:
     yield Finding(not trouble, name, where, f'{trouble}; {text}' if trouble else text)
 
 
-def _servo(config: ServoConfig) -> Iterator[Finding]:
-    yield from map(_axis, probe_drives(config))
+def _servo(config: ServoConfig, connections: Connections) -> Iterator[Finding]:
+    yield from map(_axis, probe_drives(config, connections))
 
 
 def _axis(report: AxisReport) -> Finding:
@@ -120,9 +124,9 @@ def _axis(report: AxisReport) -> Finding:
     return Finding(not report.trouble, 'servo', report.name, text)
 
 
-def _daq(config: DaqConfig) -> Iterator[Finding]:
+def _daq(config: DaqConfig, connections: Connections) -> Iterator[Finding]:
     try:
-        reports = probe_daq(config)
+        reports = probe_daq(config, connections)
     except DaqFaultError as error:
         place = 'this computer' if config.host is None else f'{config.host.host}'
         yield Finding(False, 'daq', place, f'{error.code} {error.text}'.strip())

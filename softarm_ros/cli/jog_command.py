@@ -14,7 +14,9 @@ from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.actuator_driver import FedByPressures
 from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.nodes.scheduling import raise_priority
 from softarm_ros.rigs.errors import did_you_mean, listed
+from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed
 from softarm_ros.runtime.assembly import build_actuator_driver
@@ -131,6 +133,8 @@ def _started(rig: Rig, folder: Path | None, stopped: Callable[[], bool]) -> Iter
             raise UsageError(f'{rig.name}: devices.daq is missing; the drives need its pressures')
         feed = PressureFeed(daq, limits.names, driver)
     jog = Jog(driver, limits, feed, stopped)
+    # As the nodes that drive an arm, and where it is permitted: a board that is not heard stops.
+    raise_priority(REAL_TIME_PRIORITY)
     try:
         jog.start()
         yield jog

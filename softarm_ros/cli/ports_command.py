@@ -7,6 +7,7 @@ from pathlib import Path
 
 from softarm_ros.cli.device_checks import board_text, board_trouble, check_devices
 from softarm_ros.drivers.board_probe import probe_board
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.rigs.schema import Rig
@@ -62,7 +63,13 @@ def _ask(port: SerialPort, out: Print) -> bool:
     return not trouble
 
 
-def show_rig(rig: Rig, folder: Path | None, test: bool | None, out: Print) -> bool:
+def show_rig(
+    rig: Rig,
+    folder: Path | None,
+    test: bool | None,
+    out: Print,
+    connections: Connections = OF_THIS_COMPUTER,
+) -> bool:
     """
     Print what is found at the devices of a rig; return whether all is well.
 
@@ -82,7 +89,7 @@ def show_rig(rig: Rig, folder: Path | None, test: bool | None, out: Print) -> bo
         for name in devices.names:
             out(f'{name:10}{_address(getattr(devices, name))}')
         return True
-    findings = list(check_devices(devices))
+    findings = list(check_devices(devices, connections))
     width = max(len(finding.part) for finding in findings)
     for finding in findings:
         verdict = 'OK    ' if finding.ok else 'FAILED'

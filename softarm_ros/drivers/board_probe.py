@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from softarm_ros.clock import Clock
 from softarm_ros.drivers import messages
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.counters import Latency, LatencyRecord
 from softarm_ros.drivers.frames import DELIMITER, Frame, FrameReceiver
 from softarm_ros.drivers.messages import (
@@ -22,16 +23,13 @@ from softarm_ros.drivers.messages import (
     encode_for,
 )
 from softarm_ros.drivers.problems import DriverError, import_library
-
-if TYPE_CHECKING:
-    from serial import Serial
+from softarm_ros.drivers.serial_port import PortError, SerialPort
 
 BAUDS = (250000, 115200)  # steppers, valves
 _LISTEN_S = 0.3  # 15 state frames of the slower board
 _HELLO_S = 0.5
 _PATIENCE_S = 3.0  # a Mega that was reset by the opening takes 1.5 s
 _PONG_S = 1.0
-_READ_S = 0.02
 PINGS = 20
 
 
@@ -62,7 +60,9 @@ class BoardReport:
     damaged: int
 
 
-def probe_board(port: str, bauds: Sequence[int] = BAUDS) -> BoardReport:
+def probe_board(
+    port: str, bauds: Sequence[int] = BAUDS, connections: Connections = OF_THIS_COMPUTER
+) -> BoardReport:
     """
     Open a port, shake hands, ping, close. A board goes from BOOT to IDLE by it, no further.
 
@@ -76,23 +76,18 @@ def probe_board(port: str, bauds: Sequence[int] = BAUDS) -> BoardReport:
 
     """
     import_library('serial')
-    from serial import SerialException, serial_for_url
-
     found = ''
     try:
         # Exclusive: nobody else's conversation is disturbed.
-        with serial_for_url(
-            port, bauds[0], timeout=_READ_S, write_timeout=1.0, exclusive=True
-        ) as line:
+        with contextlib.closing(connections.open_port(port, bauds[0])) as line:
             for baud in bauds:
-                line.baudrate = baud
-                line.reset_input_buffer()
-                conversation = _Conversation(line)
+                line.restart(baud)
+                conversation = _Conversation(port, line, connections.clock)
                 identity = conversation.handshake()
                 if identity is not None:
                     return conversation.report(baud, identity)
                 found = found or conversation.heard
-    except (SerialException, OSError, ValueError) as error:  # ValueError: no such kind of URL
+    except PortError as error:
         raise DriverError(f'{port}: {_why(error)}') from error
     tried = ' and '.join(f'{baud}' for baud in bauds)
     raise DriverError(
@@ -103,8 +98,8 @@ def probe_board(port: str, bauds: Sequence[int] = BAUDS) -> BoardReport:
 class _Conversation:
     """The protocol over an open port at one speed."""
 
-    def __init__(self, line: Serial) -> None:
-        self._line = line
+    def __init__(self, name: str, line: SerialPort, clock: Clock) -> None:
+        self._name, self._line, self._clock = name, line, clock
         self._receiver = FrameReceiver()
         self._sequence = 0
         self._bytes = 0
@@ -122,16 +117,16 @@ class _Conversation:
                 break
         if self._state is not None and self._state.state in (State.ARMED, State.RUNNING):
             # A HELLO would stop it.
-            raise DriverError(f'{self._line.port}: the board moves for another program')
+            raise DriverError(f'{self._name}: the board moves for another program')
         self._line.write(DELIMITER)
-        end = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < end:
+        end = self._clock.now_s() + _PATIENCE_S
+        while self._clock.now_s() < end:
             self._send(Type.HELLO, messages.hello())
             for message in self._messages(_HELLO_S):
                 if isinstance(message, HelloReply):
                     if message.version != messages.PROTOCOL_VERSION:
                         raise DriverError(
-                            f'{self._line.port}: the board speaks protocol {message.version}, '
+                            f'{self._name}: the board speaks protocol {message.version}, '
                             f'this driver {messages.PROTOCOL_VERSION}: flash it anew'
                         )
                     return message
@@ -143,18 +138,18 @@ class _Conversation:
         before = counters.corrupt + counters.malformed  # the first piece of a frame is one
         record = LatencyRecord()
         for token in range(PINGS):
-            sent = time.monotonic()
+            sent = self._clock.now_s()
             self._send(Type.PING, messages.ping(token))
             for message in self._messages(_PONG_S):
                 if isinstance(message, Pong) and message.token == token:
-                    record.add(time.monotonic() - sent)
+                    record.add(self._clock.now_s() - sent)
                     break
         self._state = None
         for _ in self._messages(_PONG_S):
             if self._state is not None:
                 break
         if self._state is None:
-            raise DriverError(f'{self._line.port}: the board answers, but sends no states')
+            raise DriverError(f'{self._name}: the board answers, but sends no states')
         damaged = counters.corrupt + counters.malformed - before
         return BoardReport(baud, identity, self._state, record.summary(), damaged)
 
@@ -164,15 +159,15 @@ class _Conversation:
 
     def _messages(self, seconds: float) -> Iterator[Message]:
         """Yield what comes within some seconds; states are kept on the way."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            piece = self._line.read(max(1, self._line.in_waiting))
+        end = self._clock.now_s() + seconds
+        while self._clock.now_s() < end:
+            piece = self._line.read(end)
             self._bytes += len(piece)
             for frame in self._receiver.feed(piece):
                 try:
                     message = messages.parse(frame)
                 except MessageError as error:
-                    raise DriverError(f'{self._line.port}: not understood: {error}') from error
+                    raise DriverError(f'{self._name}: not understood: {error}') from error
                 if isinstance(message, StepperState | ValveState):
                     self._state = message
                 yield message

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.clock import MONOTONIC, Clock, Event, Task
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_inputs import INPUTS, InputReader
@@ -24,6 +22,7 @@ from softarm_ros.drivers.daq_session import (
 )
 from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import (
     DriverError,
     ProblemLog,
@@ -33,7 +32,6 @@ from softarm_ros.drivers.problems import (
 from softarm_ros.drivers.sensor_watch import SensorWatch
 
 Array = NDArray[np.float64]
-_log = logging.getLogger(__name__)
 COMMAND = 'command'
 WRENCH = 'wrench'
 _KEPT_S = 5.0  # of samples not taken yet
@@ -65,8 +63,18 @@ class DaqDriver:
         self._force = ForceSensor(config.force_sensor) if config.force_sensor else None
         self._watches = [SensorWatch(part, config.open_after_s) for part in config.inputs]
         self._problems = ProblemLog()
-        self._stop = clock.event()
-        self._threads: list[Task] = []
+        self._reading = PollingThread(
+            'daq inputs',
+            lambda thread: self._inputs.run(thread.ending),
+            lambda error: self._on_failure('daq inputs', error),
+            clock,
+        )
+        self._writing = PollingThread(
+            'daq outputs',
+            self._outputs.run,
+            lambda error: self._on_failure('daq outputs', error),
+            clock,
+        )
         self._command_latency = LatencyRecord()
         self._read_age = LatencyRecord()
 
@@ -105,22 +113,17 @@ class DaqDriver:
         import_library('nidaqmx.stream_readers', 'nidaqmx.stream_writers')
         if self.config.host is not None:
             import_library('grpc', 'nidaqmx._grpc_interpreter')
-        if self._threads:
-            return
-        self._stop.clear()
         if self.config.input_channels:
-            self._spawn('daq inputs', self._inputs.run)
+            self._reading.start()
         if self.config.outputs or self.config.lines:
-            self._spawn('daq outputs', self._outputs.run)
+            self._writing.start()
 
     def close(self) -> None:
         """Write the safe values and let the device go; may be called twice."""
         self.disable()
-        self._stop.set()
-        self._outputs.wake()
-        for thread in self._threads:
-            thread.join(5.0)
-        self._threads = []
+        self._writing.end()
+        self._reading.close()
+        self._writing.close()
 
     def enable(self) -> None:
         """
@@ -146,7 +149,7 @@ class DaqDriver:
         """Put all outputs to their safe values."""
         with self._lock:
             self._make_safe()
-        self._outputs.wake()
+        self._writing.wake()
 
     def reset(self) -> None:
         """Forget all problems; what persists is reported again. Outputs stay safe."""
@@ -178,7 +181,7 @@ class DaqDriver:
                 return None
             self._targets[self._streamed] = checked
             self._command_s = self._note_command()
-        self._outputs.wake()
+        self._writing.wake()
         return None
 
     def set_output(self, name: str, value: float) -> str | None:
@@ -193,7 +196,7 @@ class DaqDriver:
                 return 'DAQ outputs not enabled'
             self._targets[index] = checked
             self._note_command()
-        self._outputs.wake()
+        self._writing.wake()
         return None
 
     def set_line(self, name: str, on: bool) -> str | None:
@@ -204,7 +207,7 @@ class DaqDriver:
                 return 'DAQ outputs not enabled'
             self._on[index] = bool(on)
             self._note_command()
-        self._outputs.wake()
+        self._writing.wake()
         return None
 
     def tare(self) -> None:
@@ -289,17 +292,8 @@ class DaqDriver:
 
     # -- in the threads
 
-    def _spawn(self, name: str, run: Callable[[Event], None]) -> None:
-        thread = self.clock.task(partial(self._guard, name, run), name)
-        self._threads.append(thread)
-        thread.start()
-
-    def _guard(self, name: str, run: Callable[[Event], None]) -> None:
-        try:
-            run(self._stop)
-        except Exception as error:  # without this thread nothing is read or written
-            _log.exception('%s failed', name)
-            self._trouble(name, 'internal', f'driver failed: {error!r}')
+    def _on_failure(self, name: str, error: Exception) -> None:
+        self._trouble(name, 'internal', f'driver failed: {error!r}')
 
     def _on_block(self, stamps: Array, volts: Array) -> None:
         config = self.config
@@ -384,7 +378,7 @@ class DaqDriver:
             if not self._enabled:
                 return
             self._make_safe()
-        self._outputs.wake()
+        self._writing.wake()
 
 
 def _index(what: str, name: str, names: list[str]) -> int:

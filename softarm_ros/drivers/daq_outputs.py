@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.clock import MONOTONIC, Clock, Event
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_session import (
     DaqFaultError,
@@ -18,6 +18,7 @@ from softarm_ros.drivers.daq_session import (
     daq_errors,
     plain_channel,
 )
+from softarm_ros.drivers.polling import PollingThread
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
@@ -55,36 +56,31 @@ class OutputWriter:
         self._levels = levels
         self._on_written = on_written
         self._on_fault = on_fault
-        self._news = clock.event()
+        self._clock = clock
         self.running = False
 
-    def wake(self) -> None:
-        """There is something new to write."""
-        self._news.set()
-
-    def run(self, stop: Event) -> None:
-        """Write until `stop`, and once more after it."""
-        while not stop.is_set():
+    def run(self, thread: PollingThread) -> None:
+        """Write when woken and at the least rate until the end, and once more after it."""
+        while not thread.ending.is_set():
             with DaqSession(self._config, self._open_channel) as session:
                 try:
-                    self._write(session, stop)
+                    self._write(session, thread)
                     return
                 except DaqFaultError as error:
                     # Said before the tasks are cleared, which takes its time where a host hangs.
                     self._on_fault(OUTPUTS, error)
                 finally:
                     self.running = False
-            stop.wait(self._config.reopen_s)
+            thread.ending.wait(self._config.reopen_s)
 
-    def _write(self, session: DaqSession, stop: Event) -> None:
+    def _write(self, session: DaqSession, thread: PollingThread) -> None:
         write_volts = self._analogue(session)
         write_lines = self._digital(session)
         period_s = 1.0 / self._config.output_rate_hz
         written: NDArray[np.bool_] | None = None
+        news = False
         while True:
-            ending = stop.is_set()
-            news = self._news.is_set()
-            self._news.clear()
+            ending = thread.ending.is_set()
             levels = self._levels()
             with daq_errors():
                 write_volts(levels.volts)
@@ -96,7 +92,7 @@ class OutputWriter:
             self._on_written(levels)
             if ending:
                 return
-            self._news.wait(period_s)
+            news = thread.wait(self._clock.now_s() + period_s)
 
     def _analogue(self, session: DaqSession) -> Callable[[Array], object]:
         from nidaqmx.stream_writers import AnalogMultiChannelWriter

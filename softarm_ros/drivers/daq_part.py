@@ -9,6 +9,7 @@ from softarm_ros.geometry.parts import Part
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.attachments import RegulatedChambers
+    from softarm_ros.drivers.connections import Connections
     from softarm_ros.drivers.gripper_logic import GripperDriveConfig
     from softarm_ros.drivers.pressure_outputs import PressureOutputs
 
@@ -25,14 +26,19 @@ PART = Part(
 
 
 def build(
-    drives: RegulatedChambers, daq: DaqConfig, gripper: GripperDriveConfig | None = None
+    drives: RegulatedChambers,
+    daq: DaqConfig,
+    gripper: GripperDriveConfig | None = None,
+    connections: Connections | None = None,
 ) -> PressureOutputs:
     """Return the driver of chambers and gripper behind one DAQ."""
+    from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.daq import DaqDriver
     from softarm_ros.drivers.gripper import GripperDriver
     from softarm_ros.drivers.pressure_outputs import PressureOutputs
 
-    device = DaqDriver(daq)
+    by = connections or OF_THIS_COMPUTER
+    device = DaqDriver(daq, by.clock, by.open_channel)
     return PressureOutputs(
         device,
         drives.names,

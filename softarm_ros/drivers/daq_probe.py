@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig
 from softarm_ros.drivers.daq_inputs import InputReader
-from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors, plain_channel
+from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
 from softarm_ros.drivers.problems import import_library
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class ChannelReport:
     trouble: str
 
 
-def probe_daq(config: DaqConfig) -> list[ChannelReport]:
+def probe_daq(
+    config: DaqConfig, connections: Connections = OF_THIS_COMPUTER
+) -> list[ChannelReport]:
     """
     Return what is known of every input, gauge, output and line, in the order of the file.
 
@@ -74,10 +76,10 @@ def probe_daq(config: DaqConfig) -> list[ChannelReport]:
             'read_margin_s': max(_PATIENCE_S, config.read_margin_s),
         }
     )
-    absent = _absent(patient)
+    absent = _absent(patient, connections)
     volts, trouble = np.full(len(config.input_channels), np.nan), ''
     if config.input_channels and not any(c in absent for c in config.input_channels):
-        volts, trouble = _read_block(patient)
+        volts, trouble = _read_block(patient, connections)
     reports = []
     for k, channel in enumerate(config.input_channels):
         part = config.inputs[k] if k < len(config.inputs) else None
@@ -102,14 +104,14 @@ def probe_daq(config: DaqConfig) -> list[ChannelReport]:
     return reports
 
 
-def _absent(config: DaqConfig) -> dict[str, str]:
+def _absent(config: DaqConfig, connections: Connections) -> dict[str, str]:
     """Return the channels that cannot be made part of a task, and why."""
     wanted: list[tuple[str, str, Callable[[Task, str], object]]] = []
     wanted += [('in', name, _add_input) for name in config.input_channels]
     wanted += [('out', output.channel, _add_output) for output in config.outputs]
     wanted += [('lines', line.line, _add_line) for line in config.lines]
     absent: dict[str, str] = {}
-    with DaqSession(config, plain_channel) as session:
+    with DaqSession(config, connections.open_channel) as session:
         tasks: dict[str, Task] = {}
         for kind, channel, add in wanted:
             if kind not in tasks:
@@ -138,11 +140,11 @@ def _add_line(task: Task, line: str) -> object:
     return task.do_channels.add_do_chan(line, line_grouping=LineGrouping.CHAN_PER_LINE)
 
 
-def _read_block(config: DaqConfig) -> tuple[Array, str]:
+def _read_block(config: DaqConfig, connections: Connections) -> tuple[Array, str]:
     """Return the means (channels,) [V] of the first block, and what went wrong."""
     volts = np.full(len(config.input_channels), np.nan)
     trouble = ''
-    done = threading.Event()
+    done = connections.clock.event()
 
     def on_block(stamps: Array, block: Array) -> None:
         volts[:] = block.mean(axis=1)
@@ -153,7 +155,7 @@ def _read_block(config: DaqConfig) -> tuple[Array, str]:
         trouble = f'{error.code} {error.text}'
         done.set()
 
-    InputReader(config, on_block, on_fault).run(done)
+    InputReader(config, on_block, on_fault, connections.clock, connections.open_channel).run(done)
     return volts, trouble
 
 

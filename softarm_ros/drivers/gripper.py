@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.clock import Task
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import (
@@ -16,6 +15,7 @@ from softarm_ros.drivers.gripper_logic import (
     GripperLogic,
     GripperPhase,
 )
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import Problem, ProblemLog
 
 GRIPPER = 'gripper'
@@ -56,8 +56,7 @@ class GripperDriver:
         self._logic = GripperLogic(config)
         self._problems = ProblemLog()
         self._lock = threading.Lock()
-        self._stop = daq.clock.event()
-        self._thread: Task | None = None
+        self._thread = PollingThread(GRIPPER, self._watch, self._on_failure, self._clock)
         self._sent: GripperLevels | None = None
         require_channels(config, daq.config)
         inputs = [part.name for part in daq.config.inputs]
@@ -67,17 +66,11 @@ class GripperDriver:
 
     def start(self) -> None:
         """Begin to watch; nothing moves before a command."""
-        if self._thread is None:
-            self._stop.clear()
-            self._thread = self._clock.task(self._run, 'gripper')
-            self._thread.start()
+        self._thread.start()
 
     def close(self) -> None:
         """Stop watching; the valves stay as they are until the DAQ driver closes."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(5.0)
-            self._thread = None
+        self._thread.close()
 
     def command(self, action: str) -> str | None:
         """Open, close or hold; return why it is refused, or None; ValueError for another word."""
@@ -144,12 +137,17 @@ class GripperDriver:
         state = self._daq.state()
         return float(state.values[self._input]), state.age_s
 
-    def _run(self) -> None:
-        while not self._stop.wait(_PERIOD_S):
+    def _watch(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
             pressure, _ = self._measured()
             with self._lock:
                 if self._logic.target_Pa is not None:
                     self._go_on(pressure)
+            thread.wait(self._clock.now_s() + _PERIOD_S)
+
+    def _on_failure(self, error: Exception) -> None:
+        """Say so; the valves stay as they are, as long as the DAQ is there."""
+        self._problems.report(GRIPPER, 'internal', f'failed: {error!r}', self._clock.now_s())
 
     def _go_on(self, pressure: float | None) -> None:
         before = self._logic.phase

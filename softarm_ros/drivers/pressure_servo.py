@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import logging
+import threading
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.clock import MONOTONIC, Clock, Task
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.modbus_link import ClientMaker
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
@@ -19,7 +20,6 @@ from softarm_ros.drivers.servo import LINK, ServoDriver
 from softarm_ros.drivers.servo_state import ServoState
 
 Array = NDArray[np.float64]
-_log = logging.getLogger(__name__)
 PRESSURE, HOMING, LOOP = 'pressure', 'homing', 'pressure loop'
 
 
@@ -74,13 +74,12 @@ class PressureServo:
         self._loop = PressureLoop(loop, axes.torque_per_pressure, axes.preload_Pa)
         self._most = np.array([axis.torque_limit_N_m for axis in config.axes])
         self._problems = ProblemLog()
-        self._thread: Task | None = None
+        self._thread = PollingThread(LOOP, self._run, self._on_failure, clock)
         self._age = LatencyRecord()  # of a pressure when its torque is handed on
         self._work = LatencyRecord()
 
         # Between callers and thread, under the lock.
-        self._wake = clock.condition()
-        self._stop = self._pending = False
+        self._lock = threading.Lock()
         self._mode = _Mode.OFF
         self._homed = False
         self._tripped = False  # switched off by a problem, not forgotten by a reset yet
@@ -104,21 +103,13 @@ class PressureServo:
     def start(self) -> None:
         """Connect in the background; the drives stay switched off. Raises as `ServoDriver`."""
         self._servo.start()
-        if self._thread is None:
-            self._stop = False
-            self._thread = self._clock.task(self._run, LOOP)
-            self._thread.start()
+        self._thread.start()
 
     def close(self) -> None:
         """Switch the drives off and disconnect; may be called twice."""
-        if self._thread is not None:
-            with self._wake:
-                self._stop = True
-                self._wake.notify()
-            self._thread.join(5.0)
-            self._thread = None
+        self._thread.close()
         self._servo.close()
-        with self._wake:
+        with self._lock:
             self._switched_off()
 
     def home(self) -> None:
@@ -134,25 +125,25 @@ class PressureServo:
         problems = self.problems()
         if problems:
             raise DriverError(f'servo: reset it first: {"; ".join(map(str, problems))}')
-        with self._wake:
+        with self._lock:
             if self._loop.config.gain > 0.0 and not self._fresh(self._clock.now_s()):
                 raise DriverError('servo: no pressures measured yet')
             if self._mode in (_Mode.ENABLING, _Mode.HOMING):
                 return
         self._servo.enable()
-        with self._wake:
+        with self._lock:
             self._homed = False
             self._mode = _Mode.ENABLING
             self._homing_s = self._clock.now_s()
-            self._kick()
+            self._thread.wake()
 
     def reset(self) -> None:
         """Forget problems; drives in a fault are reset and stay switched off until `home`."""
         if self._servo.state().problems:
             self._servo.reset()
-            with self._wake:
+            with self._lock:
                 self._switched_off()
-        with self._wake:
+        with self._lock:
             if self._problems and self._mode is _Mode.HOMING:
                 self._mode = _Mode.ON  # not homed: that has to be asked for again
             self._problems.clear()
@@ -165,15 +156,15 @@ class PressureServo:
         if waiting:
             self.hold()
             return waiting
-        with self._wake:
+        with self._lock:
             self._command, self._followed_s = values, self._clock.now_s()
             self._held = False
-            self._kick()
+            self._thread.wake()
         return None
 
     def hold(self) -> None:
         """Keep the torques of now until the next `follow`; homing goes on."""
-        with self._wake:
+        with self._lock:
             self._held = True
             self._command = None
 
@@ -194,7 +185,7 @@ class PressureServo:
         if values.shape != (len(self.axes.names),):
             raise ValueError(f'{values.shape} pressures; expected ({len(self.axes.names)},)')
         sound = (values >= self.config.sensor_low_Pa) & (values <= self.config.sensor_high_Pa)
-        with self._wake:
+        with self._lock:
             if not sound.all():  # NaN is not sound
                 self._rejected += 1
                 return
@@ -203,12 +194,12 @@ class PressureServo:
                 return
             self._samples += 1
             self._pressure, self._pressure_s = values, stamp_s
-            self._kick()
+            self._thread.wake()
 
     def reading(self) -> ActuatorReading | None:
         """Return measured pressures, the rate the torques give them, and torques of the drives."""
         state = self._servo.state()
-        with self._wake:
+        with self._lock:
             if self._pressure is None:
                 return None
             stamp_s, pressure = self._pressure_s, self._pressure.copy()
@@ -222,7 +213,7 @@ class PressureServo:
             return '; '.join(map(str, problems))
         if not self._servo.state().connected:
             return f'servo: no connection to {self.config.host}:{self.config.port}'
-        with self._wake:
+        with self._lock:
             mode, homed = self._mode, self._homed
         if mode in (_Mode.ENABLING, _Mode.HOMING):
             return f'servo: {mode.value}'
@@ -236,7 +227,7 @@ class PressureServo:
         """Return connection, ages, latencies, losses and states of the drives."""
         state, counts = self._servo.state(), self._servo.counts()
         now = self._clock.now_s()
-        with self._wake:
+        with self._lock:
             pressure_ms = 1e3 * (now - self._pressure_s)
             samples, rejected, mode = self._samples, self._rejected, self._mode
             doing = f'{mode.value}, {"held" if self._held else "following"}'
@@ -262,10 +253,6 @@ class PressureServo:
 
     # -- under the lock
 
-    def _kick(self) -> None:
-        self._pending = True
-        self._wake.notify()
-
     def _fresh(self, now_s: float) -> bool:
         return now_s - self._pressure_s <= self.config.pressure_timeout_s
 
@@ -276,37 +263,23 @@ class PressureServo:
 
     # -- the thread
 
-    def _run(self) -> None:
-        try:
-            self._turn_until_stopped()
-        except Exception as error:  # without this thread the drives trip on a stale command
-            _log.exception('pressure loop failed')
-            self._problems.report(LOOP, 'internal', f'failed: {error!r}', self._clock.now_s())
-            self._servo.disable()
-            with self._wake:
-                self._switched_off()
-
-    def _turn_until_stopped(self) -> None:
-        period = 1.0 / self.config.rate_hz
-        due = self._clock.now_s()
-        while True:
-            with self._wake:
-                while not (self._stop or self._pending):
-                    left = due - self._clock.now_s()
-                    if left <= 0.0:
-                        break
-                    self._wake.wait(left)
-                if self._stop:
-                    return
-                self._pending = False
+    def _run(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
             now = self._clock.now_s()
             self._turn(now)
             self._work.add(self._clock.now_s() - now)
-            due = now + period
+            thread.wait(now + 1.0 / self.config.rate_hz)
+
+    def _on_failure(self, error: Exception) -> None:
+        """Switch off: without the loop the drives would trip on a stale command."""
+        self._problems.report(LOOP, 'internal', f'failed: {error!r}', self._clock.now_s())
+        self._servo.disable()
+        with self._lock:
+            self._switched_off()
 
     def _turn(self, now: float) -> None:
         state = self._servo.state()
-        with self._wake:
+        with self._lock:
             was_off, tripped = self._mode is _Mode.OFF, self._tripped
             lost = not (state.enabled or self._mode is _Mode.ENABLING)
             if not was_off and (state.problems or lost):
@@ -336,7 +309,7 @@ class PressureServo:
 
     def _watch(self, now: float) -> None:
         """Look for what must freeze the torques: old pressures, a caller that is gone."""
-        with self._wake:
+        with self._lock:
             fresh = self._fresh(now)
             if now - self._followed_s > self.config.command_timeout_s:
                 self._held = True
@@ -347,19 +320,19 @@ class PressureServo:
 
     def _take_over(self, now: float, state: ServoState) -> None:
         """Put on the torques of the pressures that are there, before the brakes open."""
-        with self._wake:
+        with self._lock:
             measured = self._pressure if self._fresh(now) else None
             self._used_s = self._pressure_s
         start = np.zeros_like(self._ramp) if measured is None else measured
         self._ramp = np.maximum(start, 0.0)
         self._loop.restart(self._ramp)
         if state.enabled:
-            with self._wake:
+            with self._lock:
                 self._mode = _Mode.HOMING
 
     def _regulate(self, now: float) -> None:
         """Give the loop a new command and a new measurement, if there are any."""
-        with self._wake:
+        with self._lock:
             command, self._command = self._command, None
             new = self._pressure_s > self._used_s
             pressure, stamp_s = self._pressure, self._pressure_s
@@ -373,7 +346,7 @@ class PressureServo:
     def _approach(self, now: float, duration_s: float) -> None:
         """Move towards the preload; homed once it is measured (or, without sensors, commanded)."""
         if self._problems:
-            with self._wake:
+            with self._lock:
                 self._mode = _Mode.ON  # not homed: torques stay as they are
             return
         axes = self.axes
@@ -382,7 +355,7 @@ class PressureServo:
         self._loop.command(self._ramp)
         if np.any(self._ramp != axes.preload_Pa):
             return
-        with self._wake:
+        with self._lock:
             away = np.zeros(1)
             if self._loop.config.gain > 0.0 and self._pressure is not None:
                 away = np.abs(self._pressure - axes.preload_Pa)
@@ -396,7 +369,7 @@ class PressureServo:
 
     def _send(self, duration_s: float) -> None:
         """Hand the torques to the drives, those of before where they are to stay."""
-        with self._wake:
+        with self._lock:
             frozen = bool(self._problems) or (self._mode is _Mode.ON and self._held)
         before = self._torque
         if not frozen:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
 import threading
 from collections.abc import Callable
 
-from softarm_ros.clock import MONOTONIC, Clock, Task
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.board_link import (
     BoardLink,
     BoardUser,
@@ -17,6 +14,7 @@ from softarm_ros.drivers.board_link import (
     RefusedError,
 )
 from softarm_ros.drivers.messages import Kind, Type
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import ProblemLog, import_library
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.drivers.serial_counters import SerialCounter
@@ -31,7 +29,6 @@ __all__ = [
     'SerialBoard',
 ]
 
-_log = logging.getLogger(__name__)
 OpenPort = Callable[[str, int], SerialPort]
 LINK = 'link'
 INTERNAL = 'internal'
@@ -81,8 +78,17 @@ class SerialBoard:
         self.user = user
         self.counter = SerialCounter()
         self._problems = problems
-        self._thread: Task | None = None
-        self._stop = clock.event()
+        # The board stops by itself if it does not hear from this thread, whatever the others do.
+        self._thread = PollingThread(
+            kind.name.lower(),
+            self._run,
+            self._on_failure,
+            clock,
+            interrupt=self.wake,
+            goes_first=True,
+        )
+        self._stop = self._thread.ending
+        self._started = False
         self._lock = threading.Lock()
         self._port: SerialPort | None = None
         self._woken = False
@@ -99,20 +105,16 @@ class SerialBoard:
 
         """
         import_library('serial')
-        if self._thread is None:
-            self._stop.clear()
+        if not self._started:
             self._trouble = f'no answer from {self.config.port} yet'
-            name = self.kind.name.lower()
-            self._thread = self._clock.task(self._run, name)
             self._thread.start()
+            self._started = True
 
     def close(self) -> None:
         """Let the user leave the board as it shall be, and close the port; may be called twice."""
-        if self._thread is not None:
-            self._stop.set()
-            self.wake()
-            self._thread.join(5.0)
-            self._thread = None
+        if self._started:
+            self._thread.close()
+            self._started = False
             self._trouble = 'closed'
 
     def wake(self) -> None:
@@ -127,8 +129,7 @@ class SerialBoard:
         """Why the board cannot be used, '' if it is connected and configured."""
         return self._trouble
 
-    def _run(self) -> None:
-        _go_first()
+    def _run(self, thread: PollingThread) -> None:
         while not self._stop.is_set():
             try:
                 port = self._open_port(self.config.port, self.config.baud)
@@ -140,16 +141,16 @@ class SerialBoard:
                 self._port = port
             try:
                 self._serve(port)
-            except Exception as error:  # the user's part, or this one's: motion ends here
-                _log.exception('%s at %s', self.kind.name, self.config.port)
-                self._trouble = f'{type(error).__name__}: {error}'
-                self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
-                return
             finally:
                 with self._lock:
                     self._port = None
                 port.close(_DRAIN_S if self._stop.is_set() else 0.0)
             self._stop.wait(self.config.reconnect_s)
+
+    def _on_failure(self, error: Exception) -> None:
+        """The user's part, or this one's, is broken: motion ends here."""
+        self._trouble = f'{type(error).__name__}: {error}'
+        self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
 
     def _serve(self, port: SerialPort) -> None:
         """Shake hands and run, again and again, while the port is good and somebody answers."""
@@ -208,15 +209,3 @@ class SerialBoard:
             elif now >= counters_s:
                 link.send(Type.GET_COUNTERS)
                 counters_s = now + _COUNTERS_S
-
-
-def _go_first() -> None:
-    """
-    Let this thread go before the others, where they have real-time priority (Linux).
-
-    The board stops by itself if it does not hear from this thread in time, whatever the others do.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        policy, others = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-        if policy in (os.SCHED_FIFO, os.SCHED_RR):
-            os.sched_setscheduler(0, policy, os.sched_param(others + 1))

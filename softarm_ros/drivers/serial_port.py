@@ -52,6 +52,14 @@ class SerialPort:
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waker, False)
 
+    def restart(self, baud: int) -> None:
+        """Go on at another speed; what has come so far is forgotten."""
+        try:
+            self._port.baudrate = baud
+            self._port.reset_input_buffer()
+        except _ERRORS as error:
+            raise PortError(str(error)) from error
+
     @property
     def waiting(self) -> int:
         """Bytes that are not on the line yet, as far as this computer knows."""

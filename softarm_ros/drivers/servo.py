@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import logging
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.clock import MONOTONIC, Clock, Task
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.modbus_link import (
@@ -21,6 +21,7 @@ from softarm_ros.drivers.modbus_link import (
     NoAnswerError,
     RefusedError,
 )
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import (
     DriverError,
     ProblemLog,
@@ -34,7 +35,6 @@ from softarm_ros.drivers.servo_watch import Intent, drive_faults, out_of_operati
 
 Array = NDArray[np.float64]
 T = TypeVar('T')
-_log = logging.getLogger(__name__)
 LINK = 'link'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of the limit
@@ -73,12 +73,10 @@ class ServoDriver:
         self._units = [UnitExchange(config, unit) for unit in units]
         self._limits = np.array([axis.torque_limit_N_m for axis in config.axes])
         self._problems = ProblemLog()
-        self._thread: Task | None = None
+        self._thread = PollingThread('servo', self._run, self._on_failure, clock)
 
         # Between caller and thread, under the lock.
-        self._wake = clock.condition()
-        self._stop = False
-        self._pending = False
+        self._lock = threading.Lock()
         self._wanted = False
         self._wanted_since = 0.0
         self._enabling = 0  # how often it was enabled
@@ -115,19 +113,11 @@ class ServoDriver:
 
         """
         import_library('pymodbus.client')
-        if self._thread is None:
-            self._stop = False
-            self._thread = self._clock.task(self._run, 'servo')
-            self._thread.start()
+        self._thread.start()
 
     def close(self) -> None:
         """Switch all drives off and disconnect; may be called twice."""
-        if self._thread is not None:
-            with self._wake:
-                self._stop = True
-                self._wake.notify()
-            self._thread.join(5.0)
-            self._thread = None
+        self._thread.close()
 
     def enable(self) -> None:
         """
@@ -139,7 +129,7 @@ class ServoDriver:
             While there are problems (`reset` first) or there is no connection.
 
         """
-        with self._wake:
+        with self._lock:
             require_none('servo', self._problems)
             if not self._link.connected:
                 raise DriverError('servo is not ready: no connection yet')
@@ -147,21 +137,21 @@ class ServoDriver:
                 self._wanted, self._wanted_since = True, self._clock.now_s()
                 self._enabling += 1
                 self._command = None
-                self._kick()
+                self._thread.wake()
 
     def disable(self) -> None:
         """Switch all axes off, torque zero."""
-        with self._wake:
+        with self._lock:
             self._disable()
-            self._kick()
+            self._thread.wake()
 
     def reset(self) -> None:
         """Forget all problems and reset the faults of the drives; they stay switched off."""
-        with self._wake:
+        with self._lock:
             self._disable()
             self._problems.clear()
             self._reset_until = self._clock.now_s() + self.config.transition_timeout_s
-            self._kick()
+            self._thread.wake()
 
     def set_torque(self, values: Sequence[float] | Array) -> str | None:
         """
@@ -174,7 +164,7 @@ class ServoDriver:
 
         """
         command = self._check(values)
-        with self._wake:
+        with self._lock:
             if not self._wanted:
                 return 'servo not enabled'
             self._counter.commands += 1
@@ -182,13 +172,13 @@ class ServoDriver:
                 self._counter.superseded += 1
             self._command, self._command_stamp = command, self._clock.now_s()
             self._sent = False
-            self._kick()
+            self._thread.wake()
         return None
 
     def state(self) -> ServoState:
         """Return what is known now."""
         problems = self._problems.all()
-        with self._wake:
+        with self._lock:
             values, stamps = self._values.copy(), self._stamps.copy()
             states, codes = tuple(self._states), tuple(self._codes)
             wanted = self._wanted
@@ -224,10 +214,6 @@ class ServoDriver:
                 )
         return command
 
-    def _kick(self) -> None:
-        self._pending = True
-        self._wake.notify()
-
     def _disable(self) -> None:
         self._wanted = False
         self._command = None
@@ -235,29 +221,15 @@ class ServoDriver:
 
     # -- the thread
 
-    def _run(self) -> None:
-        try:
-            self._exchange_until_stopped()
-        except Exception as error:  # without this thread nothing watches the drives
-            _log.exception('servo driver failed')
-            self._trouble(LINK, 'internal', f'driver failed: {error!r}')
-        finally:
-            self._switch_off()
-
-    def _exchange_until_stopped(self) -> None:
-        due = self._clock.now_s()
-        while True:
-            with self._wake:
-                while not (self._stop or self._pending):
-                    left = due - self._clock.now_s()
-                    if left <= 0.0:
-                        break
-                    self._wake.wait(left)
-                if self._stop:
-                    return
-                self._pending = False
+    def _run(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
             pause = self._exchange() / self.config.rate_hz
-            due = self._clock.now_s() + pause
+            thread.wait(self._clock.now_s() + pause)
+        self._switch_off()
+
+    def _on_failure(self, error: Exception) -> None:
+        self._trouble(LINK, 'internal', f'driver failed: {error!r}')
+        self._switch_off()
 
     def _exchange(self) -> float:
         """Exchange once with every unit; return after how many periods to do it again."""
@@ -333,13 +305,13 @@ class ServoDriver:
             unit.send(self._link, self._off, self._idle_torque(self._enabling))
         self._link.close()
         self._next_attempt = self._clock.now_s() + self.config.reconnect_s
-        with self._wake:
+        with self._lock:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
     def _intent(self, now: float) -> Intent:
         words = self.config.control_words
         sent = None
-        with self._wake:
+        with self._lock:
             wanted, enabling, since = self._wanted, self._enabling, self._wanted_since
             torques = self._idle_torque(enabling)
             running = wanted and self._running == enabling
@@ -370,7 +342,7 @@ class ServoDriver:
 
     def _take(self, readings: dict[int, AxisReading]) -> None:
         now = self._clock.now_s()
-        with self._wake:
+        with self._lock:
             for i, reading in readings.items():
                 self._values[:, i] = reading.torque, reading.speed, reading.position
                 self._stamps[i] = now
@@ -380,7 +352,7 @@ class ServoDriver:
     def _judge(self, now: float, intent: Intent, complete: bool) -> None:
         """Look for whatever must stop the arm."""
         config = self.config
-        with self._wake:
+        with self._lock:
             states, codes = list(self._states), list(self._codes)
             speeds = self._values[1].copy()
             resetting = now < self._reset_until
@@ -392,12 +364,12 @@ class ServoDriver:
         if not resetting:
             findings += faults
         elif complete and not faults:
-            with self._wake:
+            with self._lock:
                 self._reset_until = -np.inf
         if complete:
             findings += out_of_operation(config, intent, states, now)
             if intent.wanted and all(state is DriveState.ENABLED for state in states):
-                with self._wake:
+                with self._lock:
                     self._running = intent.enabling
         for finding in findings:
             self._trouble(*finding)
@@ -421,19 +393,19 @@ class ServoDriver:
     def _trouble(self, source: str, code: str, text: str) -> None:
         """Note a problem; all drives are switched off from here on."""
         self._problems.report(source, code, text, self._clock.now_s())
-        with self._wake:
+        with self._lock:
             if self._wanted:
                 self._disable()
-                self._pending = True
+                self._thread.wake()
 
     def _switch_off(self) -> None:
-        with self._wake:
+        with self._lock:
             self._disable()
         if self._link.connected:
             with contextlib.suppress(LinkDownError, NoAnswerError, RefusedError):
                 self._write_off()
         self._link.close()
-        with self._wake:
+        with self._lock:
             self._states = [DriveState.UNKNOWN] * len(self._states)
 
     def _write_off(self) -> None:

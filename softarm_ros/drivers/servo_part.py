@@ -9,6 +9,7 @@ from softarm_ros.geometry.parts import Part
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.attachments import WaterCylinders
+    from softarm_ros.drivers.connections import Connections
     from softarm_ros.drivers.daq_config import DaqConfig
     from softarm_ros.drivers.pressure_servo import PressureServo
 
@@ -24,8 +25,15 @@ PART = Part(
 )
 
 
-def build(drives: WaterCylinders, servo: PressureServoConfig, daq: DaqConfig) -> PressureServo:
+def build(
+    drives: WaterCylinders,
+    servo: PressureServoConfig,
+    daq: DaqConfig,
+    connections: Connections | None = None,
+) -> PressureServo:
     """Return the driver of all cylinders; the DAQ's pressures reach it over their topic."""
+    from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.pressure_servo import PressureServo
 
-    return PressureServo(servo, drives.loop, drives.axes)
+    by = connections or OF_THIS_COMPUTER
+    return PressureServo(servo, drives.loop, drives.axes, by.clock, by.make_client)

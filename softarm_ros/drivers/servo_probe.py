@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from softarm_ros.drivers.cia402 import DriveState
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.counters import LinkCounter
 from softarm_ros.drivers.modbus_link import (
     LinkDownError,
@@ -41,7 +42,9 @@ class AxisReport:
     trouble: str
 
 
-def probe_drives(config: ServoConfig) -> list[AxisReport]:
+def probe_drives(
+    config: ServoConfig, connections: Connections = OF_THIS_COMPUTER
+) -> list[AxisReport]:
     """
     Read every axis once, with its status word.
 
@@ -53,7 +56,12 @@ def probe_drives(config: ServoConfig) -> list[AxisReport]:
     """
     import_library('pymodbus.client')
     link = ModbusLink(
-        config.host, config.port, max(_RESPONSE_S, config.response_timeout_s), LinkCounter()
+        config.host,
+        config.port,
+        max(_RESPONSE_S, config.response_timeout_s),
+        LinkCounter(),
+        connections.clock,
+        connections.make_client,
     )
     try:
         link.connect()

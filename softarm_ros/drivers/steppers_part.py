@@ -10,6 +10,7 @@ from softarm_ros.geometry.parts import Part
 if TYPE_CHECKING:
     from softarm_ros.drivers.attachments import WoundCables
     from softarm_ros.drivers.cable_steppers import CableSteppers
+    from softarm_ros.drivers.connections import Connections
 
 PART = Part(
     'drives',
@@ -23,8 +24,12 @@ PART = Part(
 )
 
 
-def build(drives: WoundCables, steppers: SteppersConfig) -> CableSteppers:
+def build(
+    drives: WoundCables, steppers: SteppersConfig, connections: Connections | None = None
+) -> CableSteppers:
     """Return the driver of the board."""
     from softarm_ros.drivers.cable_steppers import CableSteppers
+    from softarm_ros.drivers.connections import OF_THIS_COMPUTER
 
-    return CableSteppers(steppers, drives.limits)
+    by = connections or OF_THIS_COMPUTER
+    return CableSteppers(steppers, drives.limits, by.clock, by.open_port)

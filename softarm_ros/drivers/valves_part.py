@@ -9,6 +9,7 @@ from softarm_ros.geometry.parts import Part
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.attachments import ValvedMuscles
+    from softarm_ros.drivers.connections import Connections
     from softarm_ros.drivers.muscle_valves import MuscleValves
 
 PART = Part(
@@ -23,8 +24,20 @@ PART = Part(
 )
 
 
-def build(drives: ValvedMuscles, valves: ValveBoardConfig) -> MuscleValves:
+def build(
+    drives: ValvedMuscles, valves: ValveBoardConfig, connections: Connections | None = None
+) -> MuscleValves:
     """Return the driver of the valve board."""
+    from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.muscle_valves import MuscleValves
 
-    return MuscleValves(valves, drives.valves, drives.names, drives.home_length_m, drives.tensions)
+    by = connections or OF_THIS_COMPUTER
+    return MuscleValves(
+        valves,
+        drives.valves,
+        drives.names,
+        drives.home_length_m,
+        drives.tensions,
+        by.clock,
+        by.open_port,
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
+from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.emulation.daq_device import (
     ERROR_TEXTS,
     SAMPLES_NOT_YET_AVAILABLE,
@@ -31,7 +30,6 @@ Array = NDArray[np.float64]
 Levels = NDArray[np.bool_]
 Call = TypeVar('Call', bound=Callable[..., Any])
 
-_log = logging.getLogger(__name__)
 
 # Attributes that the package asks for, by their numbers in NIDAQmx.h.
 _TASK_NAME, _TASK_CHANNELS, _TASK_CHANNEL_COUNT = 0x1276, 0x1273, 0x2181
@@ -102,8 +100,7 @@ class EmulatedDaq:
         self.errors: list[str] = []
         self.port = 0
         self._server: grpc.Server | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._ticking = PollingThread('emulated daq', self._tick, self._on_failure)
 
     @property
     def faults(self) -> DaqFaults:
@@ -124,17 +121,12 @@ class EmulatedDaq:
         """Listen on a port of 127.0.0.1 (0: any free one) and let the sample clock run."""
         self.port = port
         self._serve()
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._tick, name='emulated daq', daemon=True)
-        self._thread.start()
+        self._ticking.start()
         return self
 
     def close(self) -> None:
         """End; may be called twice."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(5.0)
-            self._thread = None
+        self._ticking.close()
         self.kill()
 
     def __enter__(self) -> EmulatedDaq:
@@ -164,14 +156,14 @@ class EmulatedDaq:
         server.start()
         self._server = server
 
-    def _tick(self) -> None:
-        while not self._stop.wait(_TICK_S):
-            try:
-                self.device.advance()
-            except Exception as error:  # a broken plant must not look like a broken device
-                self.errors.append(repr(error))
-                _log.exception('emulated DAQ stopped')
-                return
+    def _tick(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
+            self.device.advance()
+            thread.wait(MONOTONIC.now_s() + _TICK_S)
+
+    def _on_failure(self, error: Exception) -> None:
+        """Keep it: a broken plant must not look like a broken device."""
+        self.errors.append(repr(error))
 
 
 def service(device: EmulatedDaqDevice, faults: HostFaults, clock: Clock) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,11 +40,19 @@ class EmulatedHydraulicArm:
         Of the rig's devices; sensors are found by the names of the servo's axes.
     seed
         Of the converter's noise.
+    make_drives, make_daq
+        Make other devices than `EmulatedDrives` and `EmulatedDaq`.
 
     """
 
     def __init__(
-        self, plant: HydraulicPlant, servo: ServoConfig, daq: DaqConfig, seed: int
+        self,
+        plant: HydraulicPlant,
+        servo: ServoConfig,
+        daq: DaqConfig,
+        seed: int,
+        make_drives: Callable[..., EmulatedDrives] = EmulatedDrives,
+        make_daq: Callable[..., EmulatedDaq] = EmulatedDaq,
     ) -> None:
         self.plant: Plant = plant
         self._arm = plant
@@ -56,8 +64,8 @@ class EmulatedHydraulicArm:
         self._position, self._speed = np.zeros(n), np.zeros(n)
         self._waiting_s = 0.0
         plant.drives.park()
-        self._drives = EmulatedDrives(servo, self, brake_close_s=plant.config.drive.brake.close_s)
-        self._daq = EmulatedDaq(daq, self._volts_now, seed=seed)
+        self._drives = make_drives(servo, self, brake_close_s=plant.config.drive.brake.close_s)
+        self._daq = make_daq(daq, self._volts_now, seed=seed)
         self._volts = self._rest_V
         self._sense()
         self._running = False

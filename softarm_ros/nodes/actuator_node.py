@@ -6,14 +6,15 @@ import time
 from typing import Any
 
 import numpy as np
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import FluidPressure, JointState
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.driver_node import RETRY_S, DriverNode
+from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.rigs.devices import Devices
@@ -42,6 +43,7 @@ class ActuatorNode(DriverNode):
         self._last_stamp_s = -np.inf
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
+        self._pressures: Subscription | None = None
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         self.create_subscription(
             JointState,
@@ -54,8 +56,8 @@ class ActuatorNode(DriverNode):
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
         driver = self.rig.actuator_driver(devices)
-        if isinstance(driver, FedByPressures):
-            self.create_subscription(
+        if isinstance(driver, FedByPressures) and self._pressures is None:
+            self._pressures = self.create_subscription(
                 FluidPressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER
             )
         return driver
@@ -76,12 +78,11 @@ class ActuatorNode(DriverNode):
             'refused': str(self._refused),
         }
 
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def rest(self) -> None:
         """Hold the actuators."""
         self._held = 'not active'
         if self.driver is not None:
             self.driver.hold()
-        return super().on_deactivate(state)
 
     # -- inputs
 

@@ -7,24 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    NodeFailedError,
-    declare,
-    declare_priority,
-    declare_rig,
-    declare_time_scale,
-    refuse_twin,
-    run_node,
-)
-from softarm_ros.nodes.pacing import Pacer
+from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.runtime.assembly import build_emulated_arm
+from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_arm import EmulatedArm
@@ -36,7 +27,7 @@ SLOW_SHARE = 0.9
 REPORT_S = 0.5
 
 
-class EmulatorNode(LifecycleNode):
+class EmulatorNode(HardwareNode):
     """
     Runs emulated devices and the arm behind them in real time; publishes what cameras would see.
 
@@ -46,80 +37,47 @@ class EmulatorNode(LifecycleNode):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__('emulator', **options)
-        refuse_twin(self)
-        self.rig = declare_rig(self)
-        declare_time_scale(self)
-        declare_priority(self)
+        super().__init__('emulator', TICK_S, **options)
+        self._arm: EmulatedArm | None = None
+        self._pacer: Pacer | None = None
+        self._report: dict[str, str] = {}
+        self._injected = 'none'
         self._seed = declare(
             self, 'seed', 0, 'of every random number of the plant', low=0, high=2**31 - 1
         )
         self._folder = Path(
             declare(self, 'devices_folder', '', 'where the addresses of the devices are put')
         )
-        # Not before the executor turns: what comes between would keep the devices from answering.
-        self._starting = declare(self, 'autostart', True, 'configure and activate by itself')
-        self._arm: EmulatedArm | None = None
-        self._pacer: Pacer | None = None
-        self._report: dict[str, str] = {}
         self._next_report_s = 0.0
-        self._injected = 'none'
-        self.due = 0.0
         self._poses = PosePublisher(self, self.rig)
-        self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self.create_subscription(
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
-        self._heartbeat.waiting('unconfigured')
 
-    def _autostart(self) -> None:
-        for trigger in (self.trigger_configure, self.trigger_activate):
-            if trigger() is not TransitionCallbackReturn.SUCCESS:
-                raise NodeFailedError(f'cannot start: {self._heartbeat.message}')
+    # -- life
 
-    # -- lifecycle
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def connect(self) -> None:
         """Build the arm and start its devices."""
-        try:
-            # The first steps load compiled code; they are another plant's.
-            self.rig.simulated_arm(self._seed).step(None, CHUNK_S)
-            self._arm = build_emulated_arm(self.rig, self._seed)
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._forget_addresses()
-            self._arm.start(self._folder)
-        except (ValueError, RuntimeError, OSError) as error:
-            self._heartbeat.error(f'emulated {self.rig.name}: {error}')
-            self._release()
-            return TransitionCallbackReturn.FAILURE
-        self._heartbeat.ok('configured')
-        return TransitionCallbackReturn.SUCCESS
+        # The first steps load compiled code; they are another plant's.
+        self.rig.simulated_arm(self._seed).step(None, CHUNK_S)
+        self._arm = build_emulated_arm(self.rig, self._seed)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._forget_addresses()
+        self._arm.start(self._folder)
+        self.heartbeat.ok('configured')
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def begin(self) -> None:
         """Let time run."""
-        if self._arm is None:
-            return TransitionCallbackReturn.FAILURE
         self._pacer = Pacer(1.0)
-        self._heartbeat.ok('running')
-        return super().on_activate(state)
+        self.heartbeat.ok('running')
 
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def rest(self) -> None:
         """Stop the time of the arm; the devices' goes on."""
         self._pacer = None
-        self._heartbeat.warn('inactive')
-        return super().on_deactivate(state)
+        self.heartbeat.warn('inactive')
 
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def release(self) -> None:
         """End the devices."""
-        self._release()
-        self._heartbeat.warn('unconfigured')
-        return TransitionCallbackReturn.SUCCESS
-
-    def close(self) -> None:
-        """End the devices; the process ends."""
-        self._release()
-
-    def _release(self) -> None:
         self._pacer = None
         arm, self._arm = self._arm, None
         if arm is not None:
@@ -132,41 +90,34 @@ class EmulatorNode(LifecycleNode):
 
     # -- work
 
-    def work(self) -> None:
-        """Start if that is still to be done, then let the arm catch up with the wall clock."""
-        if self._starting:
-            self._starting = False
-            self._autostart()
-        began = time.monotonic()
-        if self.due > 0.0:
-            self._heartbeat.late(began - self.due)
-        self.due = began + TICK_S
+    def turn(self, now_s: float) -> None:
+        """Let the arm catch up with the wall clock."""
         arm, pacer = self._arm, self._pacer
         if arm is None or pacer is None:
             return
-        target = pacer.target(began, arm.time_s)
+        target = pacer.target(now_s, arm.time_s)
         origin = 1e-9 * self.get_clock().now().nanoseconds - target
         while arm.time_s + 0.5 * CHUNK_S < target:
             try:
                 arm.advance(CHUNK_S)
             except (EmulationError, ValueError, RuntimeError, ArithmeticError) as error:
-                self._heartbeat.error(f'emulated arm: {error}')
+                self.heartbeat.error(f'emulated arm: {error}')
                 raise NodeFailedError(f'emulated arm: {error}') from error
             self._poses.publish(arm.plant.poll_poses(), origin)
-            if time.monotonic() - began > TICK_BUDGET_S:
+            if time.monotonic() - now_s > TICK_BUDGET_S:
                 break
-        if began >= self._next_report_s:
-            self._next_report_s = began + REPORT_S
+        if now_s >= self._next_report_s:
+            self._next_report_s = now_s + REPORT_S
             self._report = arm.report()
-            self._heartbeat.late(1e-3 * float(self._report.get(BOARD_LATE_MS, '0')))
+            self.heartbeat.late(1e-3 * float(self._report.get(BOARD_LATE_MS, '0')))
         if pacer.measure(time.monotonic(), arm.time_s):
             self._tell(pacer)
 
     def _tell(self, pacer: Pacer) -> None:
         if pacer.achieved < SLOW_SHARE:
-            self._heartbeat.warn(f'simulated {pacer.achieved:.2f} s per second instead of 1')
+            self.heartbeat.warn(f'simulated {pacer.achieved:.2f} s per second instead of 1')
         else:
-            self._heartbeat.ok('running')
+            self.heartbeat.ok('running')
 
     def _on_inject(self, message: String) -> None:
         if self._arm is None:
@@ -182,7 +133,8 @@ class EmulatorNode(LifecycleNode):
             return
         self.get_logger().warning(f'injected: {self._injected}')
 
-    def _values(self) -> dict[str, str]:
+    def heartbeat_values(self) -> dict[str, str]:
+        """Return faults, pace and the truth on the devices' side."""
         arm, pacer = self._arm, self._pacer
         return {
             'injected': self._injected,

@@ -30,6 +30,7 @@ from softarm_ros.nodes.process import (
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import keep_in_memory, raise_priority
 from softarm_ros.nodes.timing import Lateness
+from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
@@ -94,7 +95,7 @@ def declare_rig(node: Node) -> Rig:
         '',
         'field=value; field=value: over the values of the rig file',
     )
-    return load_rig(name, [part.strip() for part in text.split(';') if part.strip()])
+    return load_rig(name, settings_of([text]))
 
 
 def declare_time_scale(node: Node) -> float:

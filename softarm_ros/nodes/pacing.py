@@ -1,50 +1,9 @@
-"""Keeps simulated time in pace with the wall clock, or with the controller."""
+"""Off real time: control periods that plant and controller count alike, and take in turns."""
 
 from __future__ import annotations
 
-import numpy as np
-
-_BACKLOG_S = 0.1  # wall clock
-_WINDOW_S = 1.0  # wall clock
+_REMEMBERED = 100  # poses without an answer; a loop uses none that is so old
 _LONGEST_LOOK_S = 0.02  # wall clock, between two looks of a process that is not kept from them
-
-
-class Pacer:
-    """
-    Simulated time `rate` times as fast as the wall clock, from the first time it is asked on.
-
-    A backlog of more than a tenth of a second is not caught up (the arm would race): it is given
-    up, and counted in `lost_s` [wall s]. `achieved` is the speed of the last second.
-    """
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.achieved = rate
-        self.lost_s = 0.0
-        # A node is made, and then its executor turns for the first time: that is no backlog.
-        self._began: tuple[float, float] | None = None  # simulated, wall
-        self._window = (0.0, np.inf)
-
-    def target(self, wall_s: float, simulated_s: float) -> float:
-        """Return the simulated time [s] to reach at a wall time, having reached `simulated_s`."""
-        if self._began is None:
-            self._began = self._window = (simulated_s, wall_s)
-        target = self._began[0] + (wall_s - self._began[1]) * self.rate
-        backlog = (target - simulated_s) / self.rate
-        if backlog > _BACKLOG_S:
-            self.lost_s += backlog
-            self._began = (simulated_s, wall_s)
-            return simulated_s
-        return target
-
-    def measure(self, wall_s: float, simulated_s: float) -> bool:
-        """Update `achieved` once a second; return whether it was."""
-        simulated, wall = self._window
-        if wall_s - wall < _WINDOW_S:
-            return False
-        self.achieved = (simulated_s - simulated) / (wall_s - wall)
-        self._window = (simulated_s, wall_s)
-        return True
 
 
 def control_tick(now_ns: int, period_ns: int) -> int:
@@ -79,6 +38,8 @@ class Lockstep:
     def on_pose(self, stamp: int) -> None:
         """A pose was published."""
         self._poses.add(stamp)
+        if len(self._poses) > _REMEMBERED:  # nobody answers
+            self._poses.remove(min(self._poses))
 
     def on_tick(self, now: int) -> None:
         """A control period begins; its poses were published."""

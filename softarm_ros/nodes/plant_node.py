@@ -27,13 +27,14 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
-from softarm_ros.nodes.pacing import Lockstep, Pacer, control_tick
+from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.assembly import build_command_gate, build_plant
+from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
@@ -98,6 +99,9 @@ class PlantNode(LifecycleNode):
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         on_command = newest(command_qos(deadline))
         listen(self, read_joints, 'actuators/command', self._on_command, on_command)
+        self.create_subscription(
+            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
+        )
         listen_to_permit(self, self._on_permit)
 
     def _offer(self, plant: Plant) -> None:
@@ -114,9 +118,6 @@ class PlantNode(LifecycleNode):
         if self._gripping is not None and 'gripper' not in self._extra:
             self._extra['gripper'] = create(FluidPressure, 'gripper/pressure', MEASUREMENT)
             self.create_subscription(FluidPressure, 'gripper/command', self._on_gripper, VISUAL)
-        self.create_subscription(
-            String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
-        )
 
     def _autostart(self) -> None:
         for trigger in (self.trigger_configure, self.trigger_activate):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from softarm_ros.rigs.errors import RigError
 
@@ -34,6 +35,17 @@ def number(name: str, text: str) -> float:
     if not math.isfinite(value):
         raise _refused(name, text, 'a finite number')
     return value
+
+
+def settings_of(texts: Iterable[str], controller: str | None = None) -> list[str]:
+    """
+    Return what a run sets over its rig file, for `load_rig`.
+
+    Each text may hold several `field=value`, separated by semicolons. A controller named for the
+    run stands in place of `tracker.kind`, whatever the settings before it say.
+    """
+    settings = [part.strip() for text in texts for part in text.split(';') if part.strip()]
+    return settings if not controller else [*settings, f'tracker.kind={controller}']
 
 
 def _refused(name: str, text: str, expected: str) -> RigError:

@@ -7,18 +7,18 @@ import multiprocessing
 import shutil
 import signal
 import tempfile
-import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.emulation.emulated_arm import EmulatedArm, EmulationError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_emulated_arm
+from softarm_ros.runtime.pacing import Pacer
 
 _CHUNK_S = 0.002
-_BACKLOG_S = 0.1  # more is not made up for: the arm would race
 _READY_S = 600.0  # the first time kernels and firmware are compiled
 _ANSWER_S = 5.0
 
@@ -123,8 +123,8 @@ def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
         arm.close()
 
 
-def _run(arm: EmulatedArm, pipe: Connection) -> None:
-    offset = time.monotonic() - arm.time_s
+def _run(arm: EmulatedArm, pipe: Connection, clock: Clock = MONOTONIC) -> None:
+    pacer = Pacer(1.0)
     while True:
         while pipe.poll():
             order = pipe.recv()
@@ -137,10 +137,7 @@ def _run(arm: EmulatedArm, pipe: Connection) -> None:
                     pipe.send(error)
                 except RuntimeError as error:
                     pipe.send(EmulationError(str(error)))
-        behind = time.monotonic() - offset - arm.time_s
-        if behind > _BACKLOG_S:
-            offset += behind
-        elif behind > 0.5 * _CHUNK_S:
+        if arm.time_s + 0.5 * _CHUNK_S < pacer.target(clock.now_s(), arm.time_s):
             arm.advance(_CHUNK_S)
         else:
-            time.sleep(_CHUNK_S)
+            clock.sleep(_CHUNK_S)

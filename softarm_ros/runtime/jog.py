@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.clock import MONOTONIC, Clock, Rhythm
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
 from softarm_ros.drivers.problems import DriverError
@@ -66,7 +66,8 @@ class Jog:
     A driver that is started, made ready, moved and let go by hand.
 
     Every wait ends when `stopped` says so; then, after any trouble and at the end the driver
-    holds. `close` must be called.
+    holds. `close` must be called. The clock is the computer's unless another is given, which then
+    is the driver's as well.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class Jog:
         limits: ActuatorLimits,
         feed: PressureFeed | None,
         stopped: Callable[[], bool],
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._driver, self._limits, self._feed, self._stopped = driver, limits, feed, stopped
+        self._clock = clock
 
     def start(self) -> None:
         """Connect in the background; raises DriverError if a library is missing."""
@@ -101,10 +104,10 @@ class Jog:
             With the driver's own reason, if it does not get ready.
 
         """
-        end, next_try, homed = time.monotonic() + READY_S, 0.0, False
+        end, next_try, homed = self._clock.now_s() + READY_S, 0.0, False
         why = ''
         while True:
-            now = time.monotonic()
+            now = self._clock.now_s()
             self._poll()
             if self._driver.problems():
                 raise JogError('; '.join(map(str, self._driver.problems())))
@@ -124,7 +127,7 @@ class Jog:
                 raise JogError('stopped before anything moved')
             if now > end:
                 raise JogError(why or 'nothing is measured')
-            time.sleep(PERIOD_S)
+            self._clock.sleep(PERIOD_S)
 
     def move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
         """
@@ -153,10 +156,11 @@ class Jog:
         limits.check(end)
         command = begin.copy()
         self._take_over(command)
-        began = now = time.monotonic()
+        began = now = self._clock.now_s()
         duration = abs(move.amount) / move.speed
-        due, refused_since = began, None
+        rhythm, refused_since = Rhythm(PERIOD_S), None
         while True:
+            rhythm.turn(now)
             share = min((now - began) / duration, 1.0)
             command[i] = begin[i] + share * move.amount
             refusal = self._driver.follow(command)
@@ -175,20 +179,19 @@ class Jog:
             settled = left < _ARRIVED * abs(move.amount) or now - began > duration + _SETTLE_S
             if share >= 1.0 and settled and now - began > duration + move.hold_s:
                 return step
-            due = max(due + PERIOD_S, now)
-            time.sleep(max(due - time.monotonic(), 0.0))
-            now = time.monotonic()
+            self._clock.sleep(rhythm.due_s - self._clock.now_s())
+            now = self._clock.now_s()
 
     def _take_over(self, command: Array) -> None:
         """Command what is, until the driver follows."""
-        end = time.monotonic() + _REFUSED_S
+        end = self._clock.now_s() + _REFUSED_S
         while (refusal := self._driver.follow(command)) is not None:
             self._poll()
-            if time.monotonic() > end or self._driver.problems():
+            if self._clock.now_s() > end or self._driver.problems():
                 raise JogError(f'not followed: {refusal}')
             if self._stopped():
                 raise JogError('stopped before anything moved')
-            time.sleep(PERIOD_S)
+            self._clock.sleep(PERIOD_S)
 
     def _reading(self) -> ActuatorReading:
         reading = self._driver.reading()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.drivers.actuator_driver import FedByPressures
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.problems import Problem
@@ -22,7 +23,11 @@ class PressureFeed:
     """
 
     def __init__(
-        self, config: DaqConfig, actuators: tuple[str, ...], driver: FedByPressures
+        self,
+        config: DaqConfig,
+        actuators: tuple[str, ...],
+        driver: FedByPressures,
+        connections: Connections = OF_THIS_COMPUTER,
     ) -> None:
         inputs = [part.name for part in config.inputs if part.unit == 'Pa']
         missing = [name for name in actuators if name not in inputs]
@@ -30,7 +35,7 @@ class PressureFeed:
             raise ValueError(f'devices.daq.inputs: no pressure of {", ".join(missing)}')
         every = [part.name for part in config.inputs]
         self._columns = [every.index(name) for name in actuators]
-        self._daq = DaqDriver(config)
+        self._daq = DaqDriver(config, connections.clock, connections.open_channel)
         self._driver = driver
         self._stamp_s = -np.inf
 

@@ -194,7 +194,7 @@ def test_over_loopback_samples_come_and_a_killed_host_is_refused():
     with EmulatedDaq(CONFIG) as daq:
         daq.volts[:] = [0.5, -1.5, 2.5]
         channel = grpc.insecure_channel(f'127.0.0.1:{daq.port}')
-        task = inputs(channel)
+        task = inputs(channel, buffer=100_000)  # a busy computer may come late
         task.start()
         volts = np.array(task.read(100, timeout=20.0))
         assert np.abs(volts.mean(axis=1) - [0.5, -1.5, 2.5]).max() < 3e-4

@@ -3,31 +3,33 @@
 import os
 import pty
 import threading
-import time
 
 import pytest
 import serial
-from boards import Host, running
+from boards import Host, in_memory, running
 from firmware_build import build
 
 from softarm_ros.drivers import board_probe, messages
 from softarm_ros.drivers.board_probe import PINGS, probe_board
+from softarm_ros.drivers.connections import Connections
 from softarm_ros.drivers.messages import Kind, ResetCause, State, Type
 from softarm_ros.drivers.problems import DriverError
 
-pytestmark = pytest.mark.wall_clock
-
 
 @pytest.fixture
-def steppers(tmp_path):
-    with running(tmp_path, build('native_runner'), '--kind', 'steppers') as (port, bench):
+def steppers():
+    with in_memory('steppers') as (port, bench):
         yield port, bench
 
 
+def probed(bench):
+    return probe_board('memory', connections=Connections(bench.clock, bench.board.open_port))
+
+
 @pytest.mark.parametrize('kind', ['steppers', 'valves'])
-def test_it_says_who_it_is_and_how_it_is(kind, tmp_path):
-    with running(tmp_path, build('native_runner'), '--kind', kind) as (port, _):
-        report = probe_board(str(port))
+def test_it_says_who_it_is_and_how_it_is(kind):
+    with in_memory(kind) as (port, bench):
+        report = probed(bench)
         host = Host(port)
         assert host.hello() == report.identity
         host.close()
@@ -35,7 +37,7 @@ def test_it_says_who_it_is_and_how_it_is(kind, tmp_path):
     assert report.identity.reset_cause in set(ResetCause)
     assert report.state.state is State.IDLE
     assert report.ping.count == PINGS
-    assert 0.0 < report.ping.p50_s < 0.5
+    assert 0.0 < report.ping.p50_s <= report.ping.p99_s < 0.005
     assert report.damaged == 0
 
 
@@ -48,41 +50,39 @@ def test_nothing_moves_and_what_was_stopped_stays_stopped(steppers):
     assert host.ask(Type.STOP) is messages.Result.OK
     host.close()
     before = bench.status()
-    report = probe_board(str(port))
+    report = probed(bench)
     assert report.state.state is State.STOPPED
     assert report.state.zeroed == 0x3F
     assert bench.status() == before
 
 
 def test_a_board_that_moves_for_another_program_goes_on(steppers):
-    port, _ = steppers
+    port, bench = steppers
     host = Host(port)
     host.hello()
     host.prepare_steppers()
-    done = threading.Event()
+    done = bench.clock.event()
 
     def drive():
-        while not done.is_set():
+        while not done.wait(0.01):
             host.send(Type.TARGETS, messages.targets([5000] * 6))
-            done.wait(0.01)
 
-    driving = threading.Thread(target=drive)
+    driving = bench.clock.task(drive, 'drive')
     driving.start()
-    try:
-        time.sleep(0.1)
-        with pytest.raises(DriverError, match='moves for another program'):
-            probe_board(str(port))
-        host.receiver.reset()
-        host.wait_state(State.RUNNING)
-    finally:
-        done.set()
-        driving.join()
-        host.close()
+    bench.clock.sleep(0.1)
+    with pytest.raises(DriverError, match='moves for another program'):
+        probed(bench)
+    looking = Host(port)
+    looking.wait_state(State.RUNNING)
+    done.set()
+    driving.join()
+    looking.close()
 
 
-def test_a_port_in_use_is_left_alone(steppers):
-    port, _ = steppers
+def test_a_port_in_use_is_left_alone(tmp_path):
+    command = (build('native_runner'), '--kind', 'steppers')
     with (
+        running(tmp_path, *command) as (port, _),
         serial.Serial(str(port), exclusive=True),
         pytest.raises(DriverError, match='in use by another program'),
     ):
@@ -90,18 +90,27 @@ def test_a_port_in_use_is_left_alone(steppers):
 
 
 def test_another_protocol_is_named(steppers, monkeypatch):
-    port, _ = steppers
     monkeypatch.setattr(board_probe.messages, 'PROTOCOL_VERSION', 2)
     with pytest.raises(DriverError, match='speaks protocol 1, this driver 2'):
-        probe_board(str(port))
+        probed(steppers[1])
 
 
 def test_a_lossy_line_is_seen(steppers):
-    port, bench = steppers
+    _, bench = steppers
     bench.order('line noise 0.003')
-    report = probe_board(str(port))
+    report = probed(bench)
     assert report.damaged > 0
     assert report.ping.count < PINGS
+
+
+def test_a_board_that_is_cut_off_while_it_is_asked_is_named(steppers):
+    _, bench = steppers
+    pulled = bench.clock.event()
+    pull = bench.clock.task(lambda: (pulled.wait(0.01), bench.order('line unplug')), 'pull')
+    pull.start()
+    with pytest.raises(DriverError, match=r'^memory: the port is gone'):
+        probed(bench)
+    pull.join()
 
 
 def test_a_device_of_another_kind_does_not_answer():

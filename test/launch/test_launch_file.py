@@ -1,21 +1,22 @@
 """What can be said about the launch file without a ROS installation."""
 
 import ast
-import dataclasses
 import inspect
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from softarm_ros.cli.run_command import RunOptions
+from softarm_ros.cli.commands.run import run
+from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.graph import BACKENDS, graph_plan
+from softarm_ros.rigs.loader import load_rig
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'
 # What belongs to the command line alone, and to the launch file alone.
-ONLY_COMMAND_LINE = {'direct', 'report', 'json_file'}
-ONLY_LAUNCH = {'rig', 'rviz', 'autostart', 'set', 'exit_on_done'}
+ONLY_COMMAND_LINE = {'direct', 'report', 'json_file', 'settings'}
+ONLY_LAUNCH = {'rviz', 'autostart', 'set', 'exit_on_done'}
 
 
 @pytest.fixture(scope='module')
@@ -33,7 +34,7 @@ def declared_arguments(tree):
 
 
 def test_arguments_are_those_of_the_command_line(tree):
-    command_line = {f.name for f in dataclasses.fields(RunOptions)} - ONLY_COMMAND_LINE
+    command_line = set(inspect.signature(run).parameters) - ONLY_COMMAND_LINE
     assert set(declared_arguments(tree)) - ONLY_LAUNCH == command_line
 
 
@@ -59,6 +60,21 @@ def test_every_argument_reaches_the_plan(tree):
         if isinstance(node, ast.Subscript) and getattr(node.value, 'id', '') == 'text'
     }
     assert read == set(declared_arguments(tree))
+
+
+def test_a_controller_of_the_run_reaches_every_node(tree):
+    (call,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'load_rig'
+    )
+    assert ast.unparse(call) == (
+        "load_rig(text['rig'], settings_of([text['set']], text['controller']))"
+    )
+    rig = load_rig('cable_arm', settings_of(['tracker.damping=1e-3'], 'damped_inverse'))
+    assert rig.tracker.kind == 'damped_inverse'
+    wanted = 'tracker.damping=1e-3; tracker.kind=damped_inverse'
+    assert {spec.parameters['settings'] for spec in graph_plan(rig)} == {wanted}
 
 
 def test_backends_are_those_of_the_rigs(tree):

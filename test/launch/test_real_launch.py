@@ -104,6 +104,18 @@ def test_exit_on_done_ends_with_the_run_and_its_bag(tmp_path):
     assert all(topics.get(topic) for topic in wanted), topics
 
 
+def test_another_controller_drives_a_run(tmp_path):
+    short = short_trajectory('cable_arm', tmp_path)
+    arguments = ('exit_on_done:=true', f'trajectory:={short}')
+    with RealLaunch('controller:=damped_inverse', *arguments) as launch:
+        status, text = launch.end(COLD_S)
+    assert status == 0, text
+    with RealLaunch('controller:=damped_invers') as launch:
+        status, text = launch.end(START_S)
+    assert status == 1
+    assert "no such controller (did you mean 'damped_inverse'?)" in text
+
+
 def test_exit_on_done_tells_that_a_run_failed():
     with RealLaunch('exit_on_done:=true', 'laps:=50') as launch:
         launch.until('supervisor]: running', COLD_S)

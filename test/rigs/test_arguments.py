@@ -2,7 +2,7 @@
 
 import pytest
 
-from softarm_ros.rigs.arguments import number, switch, whole
+from softarm_ros.rigs.arguments import number, settings_of, switch, whole
 from softarm_ros.rigs.errors import RigError
 
 
@@ -36,3 +36,11 @@ def test_a_refusal_names_argument_value_and_what_is_expected(read, name, text, e
 def test_numbers():
     assert number('rate', '0.5') == 0.5
     assert whole('laps', '3') == 3
+
+
+def test_settings_come_apart_and_the_controller_stands_over_them():
+    assert settings_of([]) == []
+    assert settings_of(['a=1; b.c=[2, 3] ;', ' d=4']) == ['a=1', 'b.c=[2, 3]', 'd=4']
+    assert settings_of([''], '') == []
+    last = 'tracker.kind=damped_inverse'
+    assert settings_of(['tracker.kind=resolved_rate'], 'damped_inverse')[-1] == last

@@ -71,6 +71,7 @@ def run(
 ) -> None:
     """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.cli import run_command
+    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
 
     options = run_command.RunOptions(
@@ -90,6 +91,5 @@ def run(
         report=report,
         json_file=json_file,
     )
-    chosen = [] if controller is None else [f'tracker.kind={controller}']
-    arm = load_rig(rig, [*(settings or ()), *chosen])
+    arm = load_rig(rig, settings_of(settings or (), controller))
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

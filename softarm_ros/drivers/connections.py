@@ -1,0 +1,48 @@
+"""How devices are reached, and in whose time: the computer's ports and network, or a test's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.drivers.serial_port import SerialPort
+
+if TYPE_CHECKING:
+    from softarm_ros.drivers.daq_config import DaqHost
+    from softarm_ros.drivers.daq_session import OpenChannel
+    from softarm_ros.drivers.modbus_link import ClientMaker
+    from softarm_ros.drivers.serial_board import OpenPort
+
+
+def _over_network(host: DaqHost) -> Any:
+    from softarm_ros.drivers.daq_session import plain_channel
+
+    return plain_channel(host)
+
+
+@dataclass(frozen=True)
+class Connections:
+    """
+    What opens the lines to devices, and the clock that all who use them wait on.
+
+    Attributes
+    ----------
+    clock :
+        Of deadlines, time-outs and periods.
+    open_port :
+        Opens a serial port at a speed.
+    make_client :
+        Makes a client of Modbus TCP; None for pymodbus' own.
+    open_channel :
+        Opens a channel to a DAQ host.
+
+    """
+
+    clock: Clock = MONOTONIC
+    open_port: OpenPort = SerialPort
+    make_client: ClientMaker | None = None
+    open_channel: OpenChannel = _over_network
+
+
+OF_THIS_COMPUTER = Connections()

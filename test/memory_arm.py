@@ -1,0 +1,137 @@
+"""A whole rig in the time of a clock: its emulated devices, and the real driver at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from daq_memory import MemoryDaq
+from manual_clock import ManualClock
+from memory_board import MemoryBoard
+from modbus_memory import MemoryDrives
+
+from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
+from softarm_ros.drivers.connections import Connections
+from softarm_ros.drivers.daq_config import DaqHost
+from softarm_ros.emulation.emulated_arm import EmulatedArm
+from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
+from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
+from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
+from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
+from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.pressure_feed import PressureFeed
+
+CHUNK_S = 0.002
+# In place of a port: nobody looks for a file of that name.
+PORT = 'memory://{}'
+
+
+class MemoryArm:
+    """
+    What `EmulatedBench` is on the computer's clock: devices on a simulated arm, and time passes.
+
+    Attributes
+    ----------
+    rig
+        The rig, its devices at the addresses of these.
+    connections
+        That lead to them.
+
+    """
+
+    def __init__(self, rig: Rig, folder: Path, seed: int = 0) -> None:
+        self.clock = ManualClock()
+        self.rig = rig.model_copy(update={'devices': rig.devices.model_copy(update=_at(rig))})
+        self._lines: dict[str, Any] = {}
+        make = {
+            'steppers': self._make_stepper_arm,
+            'valves': self._make_valve_arm,
+            'servo': self._make_servo_arm,
+            'daq': self._make_daq_arm,
+        }
+        self.arm: EmulatedArm = make[rig.devices.DRIVING](seed)
+        self.connections = Connections(self.clock, **self._lines)
+        self._stop = self.clock.event()
+        self._passing = self.clock.task(self._pass_time, 'arm')
+        self.arm.start(folder)
+        self._passing.start()
+
+    def driver(self) -> tuple[ActuatorDriver, PressureFeed | None]:
+        """Return the rig's own driver, and what feeds it pressures if it needs them."""
+        devices = self.rig.devices
+        build = find_part('drives', devices.DRIVING).builder(self.rig.DRIVES)
+        driver = build(self.rig.drives(), **devices.blocks(), connections=self.connections)
+        if not isinstance(driver, FedByPressures):
+            return driver, None
+        names = self.rig.actuator_names
+        return driver, PressureFeed(devices.daq, names, driver, self.connections)
+
+    def close(self) -> None:
+        """End the devices; raises what went wrong in any task."""
+        self._stop.set()
+        self._passing.join()
+        self.arm.close()
+        assert self.clock.failures == []
+
+    def _pass_time(self) -> None:
+        while not self._stop.wait(CHUNK_S):
+            self.arm.advance(CHUNK_S)
+
+    # -- devices by name
+
+    def _make_stepper_arm(self, seed: int) -> EmulatedArm:
+        board = self._make_board('steppers')
+        step_m, motors = self.rig.plant.stepper.step_m, self.rig.devices.steppers.motors
+        arm = self.rig.simulated_arm(seed)
+        return EmulatedCableArm(arm, step_m, motors, clock=self.clock, board=board)
+
+    def _make_valve_arm(self, seed: int) -> EmulatedArm:
+        board = self._make_board('valves')
+        arm, valves = self.rig.simulated_arm(seed), self.rig.devices.valves
+        return EmulatedMuscleArm(arm, valves, clock=self.clock, board=board)
+
+    def _make_servo_arm(self, seed: int) -> EmulatedArm:
+        devices = self.rig.devices
+        arm = self.rig.simulated_arm(seed)
+        return EmulatedHydraulicArm(
+            arm, devices.servo, devices.daq, seed, self._make_drives, self._make_daq
+        )
+
+    def _make_daq_arm(self, seed: int) -> EmulatedArm:
+        devices = self.rig.devices
+        return EmulatedPneumaticArm(
+            self.rig.simulated_arm(seed),
+            devices.daq,
+            devices.gripper,
+            self.rig.actuator_names,
+            seed,
+            self.clock,
+            self._make_daq,
+        )
+
+    def _make_board(self, kind: str) -> MemoryBoard:
+        board = MemoryBoard(kind, self.clock)
+        self._lines['open_port'] = board.open_port
+        return board
+
+    def _make_drives(self, config: Any, load: Any, **times_s: float) -> MemoryDrives:
+        drives = MemoryDrives(config, self.clock, load, **times_s)
+        self._lines['make_client'] = drives.client
+        return drives
+
+    def _make_daq(self, config: Any, source: Any, sink: Any = None, **seed: int) -> MemoryDaq:
+        daq = MemoryDaq(config, self.clock, source, sink, **seed)
+        self._lines['open_channel'] = daq.channel
+        return daq
+
+
+def _at(rig: Rig) -> dict[str, Any]:
+    """Return the devices of a rig at the addresses of memory."""
+    at: dict[str, Any] = {}
+    for name, block in rig.devices.blocks().items():
+        if name in ('steppers', 'valves'):
+            at[name] = block.model_copy(update={'port': PORT.format(name)})
+        elif name == 'daq':
+            at[name] = block.model_copy(update={'host': DaqHost(host='memory', port=1)})
+    return at

@@ -1,0 +1,211 @@
+"""The life of nodes that own devices, and of the simulated arm, in this process."""
+
+import time
+from collections import Counter
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('pymodbus', reason='needs the extra hardware')
+pytest.importorskip('nidaqmx', reason='needs the extra hardware')
+
+from rclpy.context import Context
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+
+from softarm_ros.drivers.problems import DriverError
+from softarm_ros.nodes.actuator_node import ActuatorNode
+from softarm_ros.nodes.daq_nodes import DaqSensorsNode
+from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.nodes.emulator_node import EmulatorNode
+from softarm_ros.nodes.node_base import NodeFailedError
+from softarm_ros.nodes.plant_node import PlantNode
+
+pytestmark = pytest.mark.ros
+RIG = 'hydraulic_arm'
+SUCCESS = TransitionCallbackReturn.SUCCESS
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Return what makes a node with parameters; it does not start by itself."""
+    context, nodes = Context(), []
+    rclpy.init(context=context)
+
+    def make(kind, *names, **parameters):
+        values = {'rig': RIG, 'twin_check_s': 0.0, 'autostart': False, **parameters}
+        if kind is not PlantNode:
+            values = {'devices_folder': str(tmp_path), **values}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = kind(*names, context=context, namespace=f'/{RIG}', parameter_overrides=overrides)
+        nodes.append(node)
+        return node
+
+    yield make
+    for node in reversed(nodes):
+        getattr(node, 'close', lambda: None)()
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def topics(node):
+    """Return how often a node listens to a topic, and publishes on one."""
+    listens = Counter(subscription.topic_name for subscription in node.subscriptions)
+    return listens, Counter(publisher.topic_name for publisher in node.publishers)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'names', 'topic'),
+    [
+        (PlantNode, (), 'plant/inject'),
+        (EmulatorNode, (), 'emulator/inject'),
+        (ActuatorNode, ('servo',), 'chambers/pressure'),
+        (DaqSensorsNode, (), 'supervisor/permit'),
+    ],
+)
+def test_a_node_configured_twice_has_each_topic_once(made, kind, names, topic):
+    if kind in (ActuatorNode, DaqSensorsNode):
+        assert made(EmulatorNode).trigger_configure() is SUCCESS  # whose devices it reaches
+    node = made(kind, *names)
+    assert node.trigger_configure() is SUCCESS
+    once = topics(node)
+    assert once[0][f'/{RIG}/{topic}'] == 1
+    assert node.trigger_cleanup() is SUCCESS
+    assert node.trigger_configure() is SUCCESS
+    assert topics(node) == once
+    assert set(once[0].values()) | set(once[1].values()) == {1}
+
+
+class Device:
+    """In place of a device's driver: it counts what is done to it."""
+
+    def __init__(self, fails=None):
+        self.fails, self.started, self.closed = fails, 0, 0
+
+    def start(self):
+        self.started += 1
+        if self.fails is not None:
+            raise self.fails
+
+    def close(self):
+        self.closed += 1
+
+    def problems(self):
+        return ()
+
+    def not_ready(self):
+        return ''
+
+    def values(self):
+        return {}
+
+
+class Owner(DriverNode):
+    """A node with such a driver."""
+
+    def __init__(self, fails=None, **options):
+        super().__init__('daq', **options)
+        self.devices, self.fails, self.failing, self.ticks = [], fails, '', 0
+
+    def build(self, devices):
+        self.devices.append(Device(self.fails))
+        return self.devices[-1]
+
+    def tick(self, now_s):
+        self.ticks += 1
+
+    def begin(self):
+        if self.failing:
+            raise ZeroDivisionError(self.failing)
+
+
+def owner(made, fails=None, **parameters):
+    return made(Owner, fails, devices_folder='', **parameters)
+
+
+def state(node):
+    return node._state_machine.current_state[1]
+
+
+def test_each_connection_is_released_once_whatever_ends_it(made):
+    node = owner(made)
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    assert node.active
+    node.work()
+    assert node.ticks == 1 and node.heartbeat.message == 'measuring'
+    assert node.trigger_deactivate() is SUCCESS and not node.active
+    node.work()
+    assert node.ticks == 2 and node.heartbeat.message == 'inactive'
+    assert node.trigger_cleanup() is SUCCESS
+    assert node.heartbeat.message == 'unconfigured'
+    node.work()
+    assert node.ticks == 2
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    assert node.trigger_shutdown() is SUCCESS
+    assert node.heartbeat.message == 'shut down'
+    node.work()  # nothing to do, and no attempt to start again
+    node.close()
+    node.close()
+    assert [(d.started, d.closed) for d in node.devices] == [(1, 1)] * 2
+    assert state(node) == 'finalized' and not node.active
+
+
+def test_what_cannot_be_reached_is_released_and_said(made):
+    node = owner(made, DriverError('pymodbus is not installed'))
+    assert node.trigger_configure() is TransitionCallbackReturn.FAILURE
+    assert node.heartbeat.message == 'pymodbus is not installed'
+    assert state(node) == 'unconfigured'
+    assert (node.devices[0].started, node.devices[0].closed) == (1, 1)
+
+
+@pytest.mark.parametrize('when', ['configure', 'activate'])
+def test_a_defect_leaves_no_device_and_an_unconfigured_node(made, when):
+    node = owner(made, KeyError('a defect') if when == 'configure' else None)
+    node.failing = 'a defect'
+    if when == 'activate':
+        assert node.trigger_configure() is SUCCESS
+    done = node.trigger_configure() if when == 'configure' else node.trigger_activate()
+    assert done is TransitionCallbackReturn.ERROR
+    assert state(node) == 'unconfigured' and not node.active
+    assert node.devices[0].closed == 1
+    assert node.heartbeat.message.startswith('failed: ')
+    assert 'a defect' in node.heartbeat.message
+    node.fails, node.failing = None, ''
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+
+
+def test_it_starts_by_itself_once_devices_are_there(made, tmp_path):
+    late = made(DaqSensorsNode, autostart=True)
+    late.work()
+    assert late.heartbeat.message.startswith('waiting: no emulated device in ')
+    assert state(late) == 'unconfigured'
+    assert made(EmulatorNode).trigger_configure() is SUCCESS
+    end = time.monotonic() + 20.0
+    while state(late) != 'active':
+        assert time.monotonic() < end
+        late.work()
+        time.sleep(max(late.due - time.monotonic(), 0.0))
+    assert not list(tmp_path.glob('*.part'))
+
+
+def test_a_start_by_itself_that_fails_ends_the_process_with_the_reason(made):
+    node = owner(made, DriverError('pymodbus is not installed'), autostart=True)
+    with pytest.raises(NodeFailedError, match='pymodbus is not installed'):
+        node.work()
+
+
+def test_shut_down_while_it_waits_it_starts_no_more(made):
+    node = made(DaqSensorsNode, autostart=True)
+    node.work()
+    assert node.trigger_shutdown() is SUCCESS
+    node._retry_s = 0.0
+    node.work()
+    assert state(node) == 'finalized'
+
+
+def test_emulated_devices_end_with_a_shutdown(made, tmp_path):
+    node = made(EmulatorNode)
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['daq.port', 'servo.port']
+    assert node.trigger_shutdown() is SUCCESS
+    assert not list(tmp_path.iterdir())
