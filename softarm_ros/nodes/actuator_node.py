@@ -17,6 +17,7 @@ from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
+from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.assembly import build_command_gate
 
@@ -45,8 +46,9 @@ class ActuatorNode(DriverNode):
         self._pressure = np.full(len(self.rig.actuators), np.nan)
         self._pressures: Subscription | None = None
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
-        self.create_subscription(
-            JointState,
+        listen(
+            self,
+            read_joints,
             'actuators/command',
             self._on_command,
             newest(command_qos(self.rig.supervisor.command_timeout_s)),
@@ -86,11 +88,11 @@ class ActuatorNode(DriverNode):
 
     # -- inputs
 
-    def _on_command(self, message: JointState) -> None:
+    def _on_command(self, command: JointValues) -> None:
         self._received += 1
         now = time.monotonic()
         try:
-            values = conversions.positions_of(message, self._gate.limits.names)
+            values = conversions.positions_of(command, self._gate.limits.names)
         except ValueError as error:
             # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
             self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
@@ -138,12 +140,12 @@ class ActuatorNode(DriverNode):
             return
         self._last_stamp_s = reading.stamp_s
         age_ns = round(1e9 * (time.monotonic() - reading.stamp_s))
-        stamp = conversions.time_message(self.get_clock().now().nanoseconds - age_ns)
+        stamp_ns = self.get_clock().now().nanoseconds - age_ns
         self._state.publish(
-            conversions.joint_message(
+            joint_bytes(
                 self._gate.limits.names,
+                stamp_ns,
                 reading.position,
-                stamp,
                 velocity=reading.velocity,
                 effort=reading.effort,
             )
