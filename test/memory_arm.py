@@ -18,13 +18,25 @@ from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
 from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
 from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
-from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 CHUNK_S = 0.002
 # In place of a port: nobody looks for a file of that name.
 PORT = 'memory://{}'
+
+
+class _Reached:
+    """The devices of a rig for the parts that build drivers, with the connections to them."""
+
+    def __init__(self, devices: Devices, connections: Connections) -> None:
+        self._devices, self._connections = devices, connections
+        self.DRIVING = devices.DRIVING
+
+    def blocks(self) -> dict[str, Any]:
+        """See `Devices`."""
+        return {**self._devices.blocks(), 'connections': self._connections}
 
 
 class MemoryArm:
@@ -60,8 +72,7 @@ class MemoryArm:
     def driver(self) -> tuple[ActuatorDriver, PressureFeed | None]:
         """Return the rig's own driver, and what feeds it pressures if it needs them."""
         devices = self.rig.devices
-        build = find_part('drives', devices.DRIVING).builder(self.rig.DRIVES)
-        driver = build(self.rig.drives(), **devices.blocks(), connections=self.connections)
+        driver = self.rig.actuator_driver(_Reached(devices, self.connections))
         if not isinstance(driver, FedByPressures):
             return driver, None
         names = self.rig.actuator_names
