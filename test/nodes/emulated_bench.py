@@ -19,7 +19,7 @@ from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.warm_up import warm_up
 
 ALIKE = 1.2  # times the largest simulated mean error
-REPORTED_S = 0.3
+REPORTED_S = 1.0  # how soon is asked in simulated time; here a computer may be busy
 PATIENT = (
     'supervisor.heartbeat_timeout_s=1.0',
     'supervisor.feedback_timeout_s=1.0',
