@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pneumatic_strains import StrainBody
 
+from softarm_ros.plant.joint_kernels import log_of_quaternion
 from softarm_ros.plant.pneumatic.arm_kernels import drive_into, step_arm
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
@@ -171,8 +172,6 @@ def test_what_swings_on_its_own_loses_energy():
 
 
 def _elastic(body):
-    from softarm_ros.plant.joint_kernels import log_of_quaternion
-
     state, stiffness = body.arm.state, body.arm.body.stiffness
     phi = np.array([log_of_quaternion(q)[:3] for q in state.quaternion])
     bending = stiffness[:, 0] * (phi[:, 0] ** 2 + phi[:, 1] ** 2)
