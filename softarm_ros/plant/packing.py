@@ -11,28 +11,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.plant.config import PlantCable, PlantConfig, PlantSectionConfig
 from softarm_ros.plant.layout import BodyParameters, CableParameters, Wiring
-
-
-class _Piece:
-    """A cylinder (or several on one axis): mass [kg], centre [m], inertia about it [kg m^2]."""
-
-    def __init__(self, mass: float, radius: float, start: float, end: float) -> None:
-        length = end - start
-        self.mass = mass
-        self.centre = 0.5 * (start + end)
-        self.across = mass * (3.0 * radius**2 + length**2) / 12.0
-        self.along = 0.5 * mass * radius**2
-
-    def join(self, other: _Piece) -> None:
-        """Add another piece."""
-        mass = self.mass + other.mass
-        if mass == 0.0:
-            return
-        between = other.centre - self.centre
-        self.across += other.across + self.mass * other.mass / mass * between**2
-        self.along += other.along
-        self.centre = (self.mass * self.centre + other.mass * other.centre) / mass
-        self.mass = mass
+from softarm_ros.plant.lumps import Lump
 
 
 def pack_body(config: PlantConfig, gravity_m_s2: ArrayLike) -> BodyParameters:
@@ -64,7 +43,7 @@ def pack_body(config: PlantConfig, gravity_m_s2: ArrayLike) -> BodyParameters:
             pieces[-1].join(_endcap(after, section.endcap_length_m))
             half = 0.5 * after.length_m / count
             mass = 0.5 * after.body_mass_kg / count
-            pieces[-1].join(_Piece(mass, after.outer_radius_m, height, height + half))
+            pieces[-1].join(Lump.cylinder(mass, after.outer_radius_m, height, height + half))
     tilt_x, tilt_y = (math.radians(angle) for angle in config.base_tilt_deg)
     return BodyParameters(
         segment_length=np.array(lengths),
@@ -80,17 +59,17 @@ def pack_body(config: PlantConfig, gravity_m_s2: ArrayLike) -> BodyParameters:
     )
 
 
-def _slice(section: PlantSectionConfig, count: int, *, upper: bool) -> _Piece:
+def _slice(section: PlantSectionConfig, count: int, *, upper: bool) -> Lump:
     """Return the body between the middles of two segments, or its lower half."""
     half = 0.5 * section.length_m / count
     mass = section.body_mass_kg / count
     if upper:
-        return _Piece(mass, section.outer_radius_m, -half, half)
-    return _Piece(0.5 * mass, section.outer_radius_m, -half, 0.0)
+        return Lump.cylinder(mass, section.outer_radius_m, -half, half)
+    return Lump.cylinder(0.5 * mass, section.outer_radius_m, -half, 0.0)
 
 
-def _endcap(section: PlantSectionConfig, start: float) -> _Piece:
-    return _Piece(
+def _endcap(section: PlantSectionConfig, start: float) -> Lump:
+    return Lump.cylinder(
         section.endcap_mass_kg, section.outer_radius_m, start, start + section.endcap_length_m
     )
 

@@ -11,9 +11,18 @@ from softarm_ros.plant.shape_kernels import centerline_into, section_tips_into
 _POINTS_PER_SEGMENT = 16
 
 
-def centerline(body: BodyParameters, state: ArmState, scratch: Scratch, n: int) -> Array:
+def centerline(
+    body: BodyParameters,
+    state: ArmState,
+    scratch: Scratch,
+    n: int,
+    start: int = 0,
+    end: int | None = None,
+) -> Array:
     """
     Return n points (n, 3) [m] from base to tip, evenly spaced in arc length.
+
+    Or from the start of segment `start` (0: the base) to that of segment `end`.
 
     Raises
     ------
@@ -27,7 +36,12 @@ def centerline(body: BodyParameters, state: ArmState, scratch: Scratch, n: int) 
     dense = np.empty((len(body.mass) * (_POINTS_PER_SEGMENT + 1) + 2, 3))
     arc = np.empty(len(dense))
     centerline_into(body, state, scratch, _POINTS_PER_SEGMENT, dense, arc)
-    at = np.linspace(0.0, arc[-1], n)
+    rows = slice(
+        start and 1 + start * (_POINTS_PER_SEGMENT + 1),
+        None if end is None else 2 + end * (_POINTS_PER_SEGMENT + 1),
+    )
+    dense, arc = dense[rows], arc[rows]
+    at = np.linspace(arc[0], arc[-1], n)
     return np.stack([np.interp(at, arc, dense[:, k]) for k in range(3)], axis=1)
 
 

@@ -23,7 +23,7 @@ from softarm_ros.plant.hydraulic.coupled_kernels import (
 )
 from softarm_ros.plant.hydraulic.fabric import fabric_stops
 from softarm_ros.plant.hydraulic.fabric_kernels import section_bends_into
-from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Water, new_axes
+from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, new_axes
 from softarm_ros.plant.layout import (
     ArmState,
     Array,
@@ -35,6 +35,7 @@ from softarm_ros.plant.layout import (
 )
 from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
 from softarm_ros.plant.shape import centerline, section_tips
+from softarm_ros.plant.water_kernels import Water
 
 # Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
 _LONGEST_STEP_S = 1e-3

@@ -17,16 +17,16 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.hydraulics.axes_kernels import CELLS, P0, X_MAX, X_MIN, V, X, stage_into
-from softarm_ros.models.hydrodynamics.morison_kernels import drag_into
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.coupling_kernels import couple_chain
 from softarm_ros.plant.hydraulic.drive_kernels import advance_motors, read_gauge
 from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends, section_bends_into
-from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Stops, Water
+from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Stops
 from softarm_ros.plant.joint_kernels import conjugate_moment, log_of_quaternion
 from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Medium, Scratch
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
+from softarm_ros.plant.water_kernels import Water, wet
 
 NOT_SOLVED = 10
 BOILING = 11
@@ -63,33 +63,6 @@ def _chamber_gradients(chambers: Chambers, per: int, logarithm: Array, gradient:
 
 
 @kernel(allocates=False)
-def _wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
-    """Write `medium`: `still` with the drag of the water, linearised about the velocity of now."""
-    n = water.length.shape[0]
-    tangent, relative = water.tangent, water.relative
-    for g in range(n):
-        V, r = scratch.twist[g], scratch.origin[g + 1]
-        relative[g, 0] = -(V[3] + V[1] * r[2] - V[2] * r[1])
-        relative[g, 1] = -(V[4] + V[2] * r[0] - V[0] * r[2])
-        relative[g, 2] = -(V[5] + V[0] * r[1] - V[1] * r[0])
-        for k in range(3):
-            tangent[g, k] = scratch.rotation[g + 1, k, 2]
-    drag_into(
-        water.coefficients, water.length, water.diameter, tangent, relative, medium.force,
-        medium.drag,
-    )  # fmt: skip
-    for g in range(n):
-        for i in range(3):
-            for j in range(3):
-                # drag = D (w - w_0) + drag_0 with w = -u: the constant part is drag_0 - D w_0.
-                medium.force[g, i] -= medium.drag[g, i, j] * relative[g, j]
-        for i in range(3):
-            medium.force[g, i] += still.force[g, i]
-            for j in range(3):
-                medium.drag[g, i, j] += still.drag[g, i, j]
-
-
-@kernel(allocates=False)
 def _prepare(
     body: BodyParameters,
     state: ArmState,
@@ -112,7 +85,7 @@ def _prepare(
         scratch.load[g, 1] += y
         scratch.load[g, 2] += z
     if water.length.shape[0] > 0:
-        _wet(scratch, water, still, medium)
+        wet(scratch, water, still, medium)
         immerse(body, medium, scratch, h)
     else:
         immerse(body, still, scratch, h)

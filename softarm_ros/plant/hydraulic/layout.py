@@ -59,28 +59,6 @@ class Stops(NamedTuple):
     held: Array
 
 
-class Water(NamedTuple):
-    """
-    Drag of the water around the arm; empty arrays in air.
-
-    Attributes
-    ----------
-    coefficients : (5,)
-        See `morison_kernels`.
-    length, diameter : (n,)
-        Of the piece at each body's origin [m].
-    tangent, relative : (n, 3)
-        Working memory: axis of each body, velocity of the water against it [m/s].
-
-    """
-
-    coefficients: Array
-    length: Array
-    diameter: Array
-    tangent: Array
-    relative: Array
-
-
 class Axes(NamedTuple):
     """
     The axes and the working memory of their common step with the arm.

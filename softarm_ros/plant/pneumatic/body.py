@@ -1,40 +1,44 @@
-"""The simulated body: sagging end parts, arcs with chambers, gripper; in air or water."""
+"""The simulated body: sagging end parts, parts with chambers, gripper; in air or water."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.config import (
-    ConnectorConfig,
-    DynamicSectionConfig,
-    RigidBodyConfig,
-    diagonal4,
-    round_section,
+from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, lengths_at_nodes
+from softarm_ros.plant.failures import require_ok
+from softarm_ros.plant.layout import (
+    Array,
+    BodyParameters,
+    IntArray,
+    Loads,
+    Medium,
+    new_scratch,
+    rest_state,
 )
-from softarm_ros.models.dynamics.layout import Loads
-from softarm_ros.models.dynamics.simulation import ArmIntegrator
-from softarm_ros.models.dynamics.tangents import equilibrium
-from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
-from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.pneumatic.base_load import load_on_base
+from softarm_ros.plant.lumps import Lump, lumps_along
+from softarm_ros.plant.pneumatic.arm_kernels import drive_arm, drive_into, prepare_arm, settle_arm
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
-
-Array = NDArray[np.float64]
-
-_END_PART_SEGMENTS = 2
-_GRIPPER_SEGMENTS = 2
-_GRIPPER_MODULUS_PA = 2e7  # stiff beside the arm: its own bending is nothing
-_POINTS = 146
+from softarm_ros.plant.pneumatic.layout import Arm, Chambers, Valves
+from softarm_ros.plant.pneumatic.spans import (
+    GRIPPER_SEGMENTS,
+    Part,
+    body_of,
+    displaced_lumps,
+    end_part_segments,
+    parts_of,
+)
+from softarm_ros.plant.point_kernels import Points
+from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
+from softarm_ros.plant.shape import body_poses, centerline
+from softarm_ros.plant.step_damping import split_damping
+from softarm_ros.plant.water_kernels import Water
 
 
 class PneumaticBody:
     """
-    The body as a chain of constant-strain segments, without regulators and sensors.
+    The body as a chain of elastic joints, without regulators and sensors.
 
     From the frame down: for each section a soft end part, then the part with chambers; a rigid
     part to the tip; the gripper. The end part of the first section lies behind the base's origin.
@@ -50,6 +54,13 @@ class PneumaticBody:
     tip_load_kg
         Carried in the middle of the gripper for good.
 
+    Attributes
+    ----------
+    arm
+        What the kernels work on; the state is theirs to change.
+    free : (sections, 4)
+        Free strains of the chambers: curvatures about x, y, z [1/m], stretch.
+
     """
 
     def __init__(
@@ -59,215 +70,186 @@ class PneumaticBody:
         in_water: bool,
         tip_load_kg: float,
     ) -> None:
-        self.config = config
-        self.gravity = np.array(gravity_m_s2, dtype=float)
+        self.gravity = np.array(gravity_m_s2, dtype=np.float64)
         self.density = config.water.density_kg_m3 if in_water else 0.0
-        self._tip_load_kg = tip_load_kg
+        self._config = config
+        parts = parts_of(config, self.density)
+        self._mount = lumps_along([part.span for part in parts])[0]
         self._base = np.array([0.0, 0.0, -config.sections[0].deforming_length_m])
-        n, m = config.segments_per_section, _END_PART_SEGMENTS
+        n, m = config.segments_per_section, end_part_segments(config)
         count = len(config.sections)
-        self._arc_segments = [slice((n + m) * k + m, (n + m) * (k + 1)) for k in range(count)]
+        first = (n + m) * np.arange(count) + m
         # A section ends where the chambers of the next one begin, the last one at the tip.
-        self._section_nodes = [(n + m) * (k + 1) + m for k in range(count - 1)] + [(n + m) * count]
-        self._middle_node = (n + m) * count + _GRIPPER_SEGMENTS // 2
-        self._build(0.0, 0.0, np.zeros(3))
-        self._state = self._integrator.start(self._loads)
-        self._acceleration = np.zeros_like(self._state.rates)
+        self._section_bodies = np.append(first[1:], (n + m) * count)
+        self._rises = np.append(np.zeros(count - 1), config.tip_length_m)
+        self._middle = (n + m) * count + GRIPPER_SEGMENTS // 2
+        self.arm = _arm(config, parts, self.gravity, tip_load_kg, self.density, first)
+        self._displacing = self.arm.points
+        self._damping_time = self.arm.body.damping_time.copy()
         self.free = np.zeros((count, 4))
 
     # What it carries.
 
     def carry(self, mass_kg: float, volume_m3: float, offset: Array) -> None:
         """Hold an object at an offset (3,) [m] from the middle of the fingers, tip axes."""
-        self._build(mass_kg, volume_m3, offset)
-
-    def _build(self, mass_kg: float, volume_m3: float, offset: Array) -> None:
-        c = self.config
-        parts = []
-        for k in range(len(c.sections)):
-            parts += [self._end_part(k), self._arc(k, last=k == len(c.sections) - 1)]
-        parts.append(self._gripper())
-        half = np.array([0.0, 0.0, -0.5 * c.gripper.length_m])
-        load, total = self._tip_load_kg, self._tip_load_kg + mass_kg
-        centre = half + (mass_kg / total * offset if total > 0.0 else 0.0)
-        x, y, z = (float(value) for value in centre)
-        # The two as points: what they add about their common centre.
-        moment = load * mass_kg / total * offset**2 if total > 0.0 else np.zeros(3)
-        inertia = moment.sum() - moment
-        payload = RigidBodyConfig(
-            mass_kg=total,
-            displaced_fluid_kg=self.density * volume_m3,
-            centre_m=(x, y, z),
-            inertia_kg_m2=(float(inertia[0]), float(inertia[1]), float(inertia[2])),
-        )
-        self.arm = ArmDynamics(parts, payload)
-        self._integrator = ArmIntegrator(self.arm, tolerance_m=c.tolerance_m)
-        self._loads: Loads = self.arm.loads(self.gravity)
-        self._drive = np.zeros((self.arm.segments, 4))
-        self._water = None
-        if self.density > 0.0:
-            self._water = ArmInWater(self.arm, c.water, self._diameters())
-
-    def _area(self, radius_m: float) -> float:
-        return math.pi * radius_m**2
-
-    def _end_part(self, k: int) -> DynamicSectionConfig:
-        s = self.config.sections[k]
-        area = self._area(s.outer_radius_m)
-        solid = round_section(
-            length_m=s.deforming_length_m,
-            radius_m=s.outer_radius_m,
-            youngs_modulus_Pa=s.youngs_modulus_Pa,
-            density_kg_m3=s.mass_per_length_kg_m / area,
-            segments=_END_PART_SEGMENTS,
-            damping_time_s=s.damping_time_s,
-        )
-        # The first one sits in the frame, out of the water.
-        displaced = self.density * area if k > 0 else 0.0
-        return solid.model_copy(update={'displaced_fluid_kg_m': displaced})
-
-    def _arc(self, k: int, last: bool) -> DynamicSectionConfig:
-        c, s = self.config, self.config.sections[k]
-        area = self._area(s.outer_radius_m)
-        stiffness = (
-            s.axial_stiffness_N,
-            s.bending_stiffness_N_m2,
-            s.bending_stiffness_N_m2,
-            s.bending_stiffness_N_m2 / 1.5,  # G J of an incompressible round bar
-        )
-        damping = tuple(s.damping_time_s * value for value in stiffness)
-        slice_ = 0.25 * s.mass_per_length_kg_m * s.outer_radius_m**2
-        body, connector = RigidBodyConfig(), ConnectorConfig()
-        if last:
-            connector = ConnectorConfig(length_m=c.tip_length_m)
-            across = c.tip_part_mass_kg * c.tip_length_m**2 / 12.0
-            body = RigidBodyConfig(
-                mass_kg=c.tip_part_mass_kg,
-                displaced_fluid_kg=self.density * area * c.tip_length_m,
-                centre_m=(0.0, 0.0, 0.5 * c.tip_length_m),
-                inertia_kg_m2=(across, across, 0.0),
+        own = self._displacing
+        self.arm = self.arm._replace(
+            points=Points(
+                np.append(own.joint, self._middle - 1),
+                np.vstack([own.place, offset]),
+                np.append(own.mass, mass_kg),
+                np.append(own.displaced, self.density * volume_m3),
             )
-        return DynamicSectionConfig(
-            length_m=s.bending_length_m,
-            segments=c.segments_per_section,
-            mass_per_length_kg_m=s.mass_per_length_kg_m,
-            slice_inertia_kg_m=(slice_, slice_, 2.0 * slice_),
-            stiffness=diagonal4(stiffness),
-            damping=diagonal4((damping[0], damping[1], damping[2], damping[3])),
-            displaced_fluid_kg_m=self.density * area,
-            body=body,
-            connector=connector,
         )
 
-    def _gripper(self) -> DynamicSectionConfig:
-        g = self.config.gripper
-        area = self._area(g.outer_radius_m)
-        rod = round_section(
-            length_m=g.length_m,
-            radius_m=g.outer_radius_m,
-            youngs_modulus_Pa=_GRIPPER_MODULUS_PA,
-            density_kg_m3=max(g.mass_kg, 1e-4) / (area * g.length_m),
-            segments=_GRIPPER_SEGMENTS,
-            damping_time_s=self.config.sections[-1].damping_time_s,
-        )
-        return rod.model_copy(update={'displaced_fluid_kg_m': self.density * area})
-
-    def _diameters(self) -> Array:
-        c = self.config
-        rows = [
-            np.full(_END_PART_SEGMENTS + c.segments_per_section, 2.0 * s.outer_radius_m)
-            for s in c.sections
-        ]
-        return np.concatenate([*rows, np.full(_GRIPPER_SEGMENTS, 2.0 * c.gripper.outer_radius_m)])
+    def release(self) -> None:
+        """Hold nothing."""
+        self.arm = self.arm._replace(points=self._displacing)
 
     # Motion.
 
-    def advance(self, free: Array, duration_s: float) -> None:
+    def drive(
+        self, valves: Valves, tight: Array, noise: Array, chambers: Chambers, h: float
+    ) -> None:
         """
-        Move on for a time with free strains (sections, 4) of the chambers.
+        Advance with regulators and chambers by a step of h [s] per row of `noise`: `drive_arm`.
 
         Raises
         ------
         PlantError
-            If the motion cannot be integrated.
+            If the arm leaves the range of the simulation.
 
         """
-        moved = self._integrator.advance(self._state, self._loads_of(free, True), duration_s)
-        if not moved.converged:
-            raise PlantError(f'motion of the arm cannot be followed: {moved.message}')
-        self._acceleration = (moved.state.rates - self._state.rates) / duration_s
-        self._state = moved.state
-        self.free = free
+        split_damping(
+            self._damping_time, h, self.arm.body.damping_time, self.arm.solver.damping_time
+        )
+        self._check(*drive_arm(valves, tight, noise, chambers, self.free, self.arm, h))
 
     def settle(self, free: Array) -> None:
-        """Take the state of rest under free strains (sections, 4); raise `PlantError` if none."""
-        self._state = self._integrator.start(self._loads_of(free, False), self._rest(free))
-        self._acceleration = np.zeros_like(self._state.rates)
-        self.free = free
+        """Come to rest under free strains (sections, 4); raise `PlantError` if it does not."""
+        self.free[:] = free
+        drive_into(self.arm, self.free)
+        self._rest(self.arm)
 
     def section_tips_at_rest(self, free: Array) -> Array:
         """Return the section tips (sections, 4, 4) at rest under free strains; nothing moves."""
-        return self._tips(self.arm.node_poses(self._rest(free)))
+        n = len(self.arm.body.mass)
+        twin = self.arm._replace(
+            state=rest_state(n, 0, 1),
+            scratch=new_scratch(n, 0, 1, immersed=self.density > 0.0),
+            drive=np.zeros((n, 4)),
+        )
+        drive_into(twin, np.asarray(free, dtype=np.float64))
+        self._rest(twin)
+        return self._tips(twin)
 
-    def _rest(self, free: Array) -> Array:
-        found = equilibrium(self.arm, self._loads_of(free, False), guess=self._guess(free))
-        if not (found.converged and found.stable):
-            raise PlantError(f'the arm finds no rest: {found.message}')
-        return found.strains
+    def _rest(self, arm: Arm) -> None:
+        h = self._config.time_step_s
+        quiet = calm(arm.body._replace(damping_time=self._damping_time))
+        calmed = arm._replace(body=quiet, solver=quiet)
+        self._check(*settle_arm(calmed, h, int(SETTLE_S / h), STILL_RAD_S))
+        prepare_arm(arm, h)
+        arm.scratch.carried[0] = arm.scratch.bias.sum(axis=0)
 
-    def _guess(self, free: Array) -> Array:
-        strains = np.zeros((self.arm.segments, 4))
-        for part, strain in zip(self._arc_segments, free):
-            strains[part] = strain
-        return strains
-
-    def _loads_of(self, free: Array, moving: bool) -> Loads:
-        for part, strain in zip(self._arc_segments, free):
-            self._drive[part] = self.arm.body.stiffness[part.start] @ strain
-        loads = self._loads._replace(drive=self._drive)
-        if self._water is None or not moving:
-            return loads
-        return self._water.immersed(loads, self._state.strains, self._state.rates)
+    def _check(self, status: int, joint: int) -> None:
+        n, m = self._config.segments_per_section, end_part_segments(self._config)
+        section, segment = divmod(joint, n + m)
+        if section == len(self._config.sections):
+            require_ok(status, 'the gripper')
+        part = 'the end part' if segment < m else f'segment {segment - m}'
+        require_ok(status, f'{part} of section {section}')
 
     # What it looks like and weighs on.
 
     def section_tips(self) -> Array:
         """Return the pose (sections, 4, 4) of every section's tip, base frame."""
-        return self._tips(self._poses())
+        return self._tips(self.arm)
 
     def fingers(self) -> Array:
         """Return the pose (4, 4) of the middle of the gripper's fingers, base frame."""
-        pose = self._poses()[self._middle_node].copy()
+        pose = body_poses(self.arm.body, self.arm.state, self.arm.scratch)[self._middle]
         pose[:3, 3] += self._base
-        return pose
+        return np.asarray(pose)
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from the base's origin to the tip, evenly spaced."""
-        if n < 2:
-            raise ValueError(f'centreline of {n} points; expected at least 2')
-        c = self.config
-        dense = self.arm.shape(self._state.strains).centerline(_POINTS) + self._base
-        along = np.linspace(0.0, self.arm.rest_length_m, _POINTS)
-        start = c.sections[0].deforming_length_m
-        end = self.arm.rest_length_m - c.gripper.length_m
-        wanted = np.concatenate(([start], along[(along > start) & (along < end)], [end]))
-        points = np.stack([np.interp(wanted, along, dense[:, k]) for k in range(3)], axis=1)
-        arc = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))))
-        at = np.linspace(0.0, arc[-1], n)
-        return np.stack([np.interp(at, arc, points[:, k]) for k in range(3)], axis=1)
+        arm, start = self.arm, int(self.arm.chambered[0, 0])
+        end = len(arm.body.mass) - GRIPPER_SEGMENTS
+        return centerline(arm.body, arm.state, arm.scratch, n, start, end) + self._base
 
     def base_wrench(self) -> Array:
-        """Return the load on the base (6,) [N, N m] about its origin, mean of the last step."""
-        loads = self._loads_of(self.free, True)
-        wrench = load_on_base(self.arm, loads, self._state, self._acceleration)
+        """Return the load on the base (6,) [N, N m] about its origin, as the last step began."""
+        borne = self.arm.scratch.carried[0]
+        weight = self._mount.mass * self.gravity
+        height = np.array([0.0, 0.0, self._mount.centre])
+        force = weight - borne[3:]
+        moment = np.cross(height, weight) - borne[:3]
         # About the origin of the base frame, which lies beyond the first end part.
-        wrench[3:] += np.cross(self._base, wrench[:3])
-        return wrench
+        return np.concatenate([force, moment + np.cross(self._base, force)])
 
-    def _poses(self) -> Array:
-        return self.arm.node_poses(self._state.strains)
+    def _tips(self, arm: Arm) -> Array:
+        tips = body_poses(arm.body, arm.state, arm.scratch)[self._section_bodies]
+        tips[:, :3, 3] += self._base + self._rises[:, None] * tips[:, :3, 2]
+        return np.asarray(tips)
 
-    def _tips(self, poses: Array) -> Array:
-        tips = poses[self._section_nodes].copy()
-        tips[:, :3, 3] += self._base
-        return tips
+
+def _arm(
+    config: PneumaticPlantConfig,
+    parts: list[Part],
+    gravity: Array,
+    tip_load_kg: float,
+    density_kg_m3: float,
+    first: IntArray,
+) -> Arm:
+    """Return the straight arm at rest."""
+    body = body_of(parts, tip_load_kg, gravity)
+    n, wet = len(body.mass), density_kg_m3 > 0.0
+    added, water = _water(config, parts, body, n if wet else 0)
+    bending = np.array([s.bending_stiffness_N_m2 for s in config.sections])
+    axial = np.array([s.axial_stiffness_N for s in config.sections])
+    return Arm(
+        body=body,
+        solver=body._replace(damping_time=body.damping_time.copy()),
+        state=rest_state(n, 0, 1),
+        loads=Loads(np.zeros(3), np.zeros(3)),
+        scratch=new_scratch(n, 0, 1, immersed=wet),
+        points=_displacing(displaced_lumps(parts)[1:] if wet else []),
+        still=added,
+        medium=added._replace(force=added.force.copy(), drag=added.drag.copy()),
+        water=water,
+        drive=np.zeros((n, 4)),
+        stiffness=np.stack([bending, bending, bending / 1.5, axial], axis=1),
+        chambered=np.stack([first, first + config.segments_per_section], axis=1),
+    )
+
+
+def _water(
+    config: PneumaticPlantConfig, parts: Sequence[Part], body: BodyParameters, wet: int
+) -> tuple[Medium, Water]:
+    """Return added mass and drag at the first `wet` bodies; buoyancy is in the points."""
+    counts = [part.span.segments for part in parts]
+    diameter = np.repeat([2.0 * part.span.radius_m for part in parts], counts)
+    length = lengths_at_nodes(body.segment_length + body.offset)
+    around = Hydrodynamics(config.water, length, diameter)
+    added = around.added_mass_matrices()[:wet, [0, 2, 3], [0, 2, 3]]
+    return Medium(
+        force=np.zeros((wet, 3)),
+        drag=np.zeros((wet, 3, 3)),
+        turning=np.zeros(wet),
+        added=np.ascontiguousarray(added),
+    ), Water(
+        around.coefficients,
+        around.length[:wet],
+        around.diameter[:wet],
+        np.zeros((wet, 3)),
+        np.zeros((wet, 3)),
+    )
+
+
+def _displacing(lumps: Sequence[Lump]) -> Points:
+    """Return where the bodies displace fluid, of which these are lumps."""
+    n = len(lumps)
+    place = np.zeros((n, 3))
+    place[:, 2] = [lump.centre for lump in lumps]
+    displaced = np.array([lump.mass for lump in lumps], dtype=np.float64)
+    return Points(np.arange(n, dtype=np.int64), place, np.zeros(n), displaced)

@@ -1,39 +1,90 @@
-"""What pressure makes of the chambers of a section: free extension with hysteresis and creep."""
+"""What pressure makes of the chambers of all sections: free extension, hysteresis, creep."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
+from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
+from softarm_ros.plant.layout import Array
+from softarm_ros.plant.pneumatic.chamber_kernels import (
+    advance_chambers,
+    follow_pressures,
+    free_extension,
+    free_strain_into,
+)
 from softarm_ros.plant.pneumatic.config import (
     ChamberHysteresisConfig,
     PneumaticPlantSectionConfig,
 )
-from softarm_ros.plant.pneumatic.hysteresis_kernels import follow_pressures
-
-Array = NDArray[np.float64]
+from softarm_ros.plant.pneumatic.layout import Chambers
 
 ANGLES_RAD = np.radians([90.0, 210.0, 330.0])
 
 
 class PlantChambers:
     """
-    The three chambers of one section.
+    The chambers of s sections, three in each.
 
     The pressure passes hysteresis and creep, then the chamber's curve: its extension if nothing
     resisted. Hysteresis and creep are scaled so that the first filling to full pressure, held
     until it has crept, meets the curve: they bring memory, no error of scale.
+
+    Attributes
+    ----------
+    arrays
+        What the kernels work on.
+
     """
 
     def __init__(
-        self, section: PneumaticPlantSectionConfig, hysteresis: ChamberHysteresisConfig
+        self,
+        sections: Sequence[PneumaticPlantSectionConfig],
+        hysteresis: ChamberHysteresisConfig,
     ) -> None:
-        self.section = section
-        self._full_Pa = section.full_pressure_Pa
-        law = PrandtlIshlinskii(
+        self.arrays: Chambers = _arrays(sections, hysteresis)
+
+    def advance(self, pressures: Array, duration_s: float) -> Array:
+        """Let pressures (s, 3) [Pa] act for a time; return the free extensions (s, 3) [m]."""
+        for k, shares in enumerate(pressures / self.arrays.full[:, None]):
+            advance_chambers(self.arrays, k, shares, duration_s)
+        return self.extensions()
+
+    def settle(self, pressures: Array) -> Array:
+        """Return the extensions (s, 3) [m] long after a first filling to pressures (s, 3) [Pa]."""
+        a = self.arrays
+        a.share[:] = a.stops[:] = 0.0
+        _fill(a, pressures / a.full[:, None])
+        a.crept[:] = a.share[:, :, None]
+        a.output[:] = a.scale[:, None] * a.share * (1.0 + a.creep_share.sum(axis=1))[:, None]
+        return self.extensions()
+
+    def extensions(self) -> Array:
+        """Return the free extensions (s, 3) [m] of now."""
+        a = self.arrays
+        return np.array(
+            [
+                [free_extension(a, k, j, a.output[k, j]) for j in range(3)]
+                for k in range(len(a.full))
+            ]
+        )
+
+    def free_strains(self) -> Array:
+        """Return the free strains (s, 4) of now: curvatures about x, y, z [1/m], stretch."""
+        free = np.empty((len(self.arrays.full), 4))
+        for k, row in enumerate(free):
+            free_strain_into(self.arrays, k, self.arrays.output[k], row)
+        return free
+
+
+def _arrays(
+    sections: Sequence[PneumaticPlantSectionConfig], hysteresis: ChamberHysteresisConfig
+) -> Chambers:
+    """Return the chambers of sections, never filled."""
+    laws = [
+        PrandtlIshlinskii(
             HysteresisConfig(
                 stiffness=1.0,
                 lost_share=hysteresis.lost_share,
@@ -41,40 +92,40 @@ class PlantChambers:
                 stops=hysteresis.stops,
             )
         )
-        self._law = (law.elastic, law.thresholds, law.weights)
-        self._creep = [KelvinVoigtCreep(hysteresis.creep) for _ in range(3)]
-        self._share, self._stops = np.zeros(3), np.zeros((3, hysteresis.stops))
-        full = self._first_filling(np.full(3, section.full_pressure_Pa))[0][0]
-        self._scale = 1.0 / (float(full) * (1.0 + math.fsum(hysteresis.creep.shares)))
-        self._extension = np.array(section.extension_m)
-        angles = ANGLES_RAD + math.radians(section.turn_deg)
-        self._directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        for section in sections
+    ]
+    angles = [ANGLES_RAD + math.radians(section.turn_deg) for section in sections]
+    length = np.array([section.bending_length_m for section in sections])
+    lever = np.array([2.0 / (3.0 * section.chamber_radius_m) for section in sections])
+    bending = np.stack([np.sin(angles), -np.cos(angles)], axis=2) * (lever / length)[:, None, None]
+    s, creep = len(sections), hysteresis.creep
+    arrays = Chambers(
+        full=np.array([section.full_pressure_Pa for section in sections]),
+        elastic=np.array([law.elastic for law in laws]),
+        thresholds=np.array([law.thresholds for law in laws]),
+        weights=np.array([law.weights for law in laws]),
+        scale=np.ones(s),
+        linear=np.array([section.linear_share for section in sections]),
+        extension=np.array([section.extension_m for section in sections]),
+        bending=np.ascontiguousarray(bending),
+        stretching=1.0 / (3.0 * length),
+        creep_share=np.tile(np.array(creep.shares, dtype=np.float64), (s, 1)),
+        creep_lag=np.tile(np.array(creep.lags_s, dtype=np.float64), (s, 1)),
+        share=np.zeros((s, 3)),
+        stops=np.zeros((s, 3, hysteresis.stops)),
+        crept=np.zeros((s, 3, len(creep.lags_s))),
+        output=np.zeros((s, 3)),
+    )
+    full = arrays._replace(share=arrays.share.copy(), stops=arrays.stops.copy())
+    _fill(full, np.ones((s, 3)))
+    arrays.scale[:] = 1.0 / (full.share[:, 0] * (1.0 + math.fsum(creep.shares)))
+    return arrays
 
-    def advance(self, pressures: Array, duration_s: float) -> Array:
-        """Let pressures (3,) [Pa] act for a time; return the free extensions (3,) [m]."""
-        follow_pressures(pressures / self._full_Pa, *self._law, self._share, self._stops)
-        drive = [c.step(float(x), duration_s) for c, x in zip(self._creep, self._share)]
-        return self.extensions_of(self._scale * np.array(drive))
 
-    def settle(self, pressures: Array) -> Array:
-        """Return the free extensions (3,) [m] a long time after a first filling to (3,) [Pa]."""
-        self._share, self._stops = self._first_filling(pressures)
-        for creep, x in zip(self._creep, self._share):
-            creep.reset(float(x))
-        return self.extensions_of(self._scale * np.array([c.output for c in self._creep]))
-
-    def _first_filling(self, pressures: Array) -> tuple[Array, Array]:
-        share, stops = np.zeros(3), np.zeros_like(self._stops)
-        follow_pressures(pressures / self._full_Pa, *self._law, share, stops)
-        return share, stops
-
-    def extensions_of(self, share: Array) -> Array:
-        """Return the curve's extensions (3,) [m] for shares (3,) of the full pressure."""
-        linear = self.section.linear_share
-        return np.asarray(self._extension * share * (linear + (1.0 - linear) * np.abs(share)))
-
-    def free_strain(self, extensions: Array) -> Array:
-        """Return stretch and curvatures (4,) [-, 1/m] of a section with extensions (3,) [m]."""
-        s = self.section
-        bend = -2.0 / (3.0 * s.chamber_radius_m) * (extensions @ self._directions)
-        return np.array([extensions.mean(), -bend[1], bend[0], 0.0]) / s.bending_length_m
+def _fill(chambers: Chambers, shares: Array) -> None:
+    """Fill at once to shares (s, 3) of the full pressure; nothing creeps."""
+    for k in range(len(chambers.full)):
+        follow_pressures(
+            shares[k], chambers.elastic[k], chambers.thresholds[k], chambers.weights[k],
+            chambers.share[k], chambers.stops[k],
+        )  # fmt: skip

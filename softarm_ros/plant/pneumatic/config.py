@@ -17,7 +17,7 @@ Three = tuple[Positive, Positive, Positive]
 class ChamberHysteresisConfig(ConfigBlock):
     """Of extension over pressure: stops that resist (Prandtl-Ishlinskii), then creep."""
 
-    lost_share: float = Field(ge=0.0, lt=1.0, description='see models/hysteresis.py')
+    lost_share: float = Field(ge=0.0, lt=1.0, description='see plant/hysteresis.py')
     saturation_Pa: Positive = Field(description='about the pressure at which all stops yield')
     stops: int = Field(default=8, ge=1, le=100)
     creep: CreepConfig = CreepConfig(shares=(), lags_s=())
@@ -96,8 +96,9 @@ class WrenchSensorConfig(ConfigBlock):
 class PneumaticPlantConfig(PlantBase):
     """The simulated pneumatic arm."""
 
-    segments_per_section: int = Field(ge=1, le=40, default=4)
-    tolerance_m: Positive = Field(default=2e-6, description='of each step of the integrator')
+    segments_per_section: int = Field(
+        ge=1, le=40, default=4, description='elastic joints; half as many in each end part'
+    )
     sections: tuple[PneumaticPlantSectionConfig, ...] = Field(min_length=1)
     tip_length_m: NonNegative = Field(description='rigid part beyond the last chambers')
     tip_part_mass_kg: NonNegative

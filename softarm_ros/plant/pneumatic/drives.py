@@ -46,7 +46,7 @@ class PneumaticDrives:
         self._tight = np.ones(count)  # 0: burst
         self._regulators = Regulators(config.regulators, seed)
         self._compensation = PlayCompensation(compensation, count)
-        self._chambers = [PlantChambers(s, config.hysteresis) for s in config.sections]
+        self._chambers = PlantChambers(config.sections, config.hysteresis)
         self._gripper = Gripper(config.gripper)
         body.settle(np.zeros((len(config.sections), 4)))
 
@@ -85,13 +85,20 @@ class PneumaticDrives:
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
         """Advance pressures, arm and gripper; see `Drives`."""
-        for _ in range(steps):
-            self._step_once(h)
+        if self._gripper.object is None:
+            self._move(h, steps)
+            self._gripper.fill(h * steps)
+            return
+        for _ in range(steps):  # an object may be taken or let go after each
+            self._move(h, 1)
+            self._gripper.fill(h)
+            if self._gripper.handle(self._body.fingers(), self._object_weight()):
+                self._reload()
 
     def state(self) -> ActuatorState:
         """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
-        measured = self._regulators.measured
-        return ActuatorState(measured.copy(), self._regulators.rate.copy(), measured.copy())
+        measured = self._regulators.valves.measured
+        return ActuatorState(measured.copy(), self._regulators.valves.rate.copy(), measured.copy())
 
     def faults(self) -> Faults:
         """Return what can break: chambers burst."""
@@ -99,11 +106,11 @@ class PneumaticDrives:
 
     def chamber_pressures(self) -> Array:
         """Return the measured gauge pressures (m,) [Pa]."""
-        return self._regulators.measured.copy()
+        return self._regulators.valves.measured.copy()
 
     def true_pressures(self) -> Array:
         """Return the gauge pressures (m,) [Pa] in the chambers."""
-        return self._regulators.pressure.copy()
+        return self._regulators.valves.pressure.copy()
 
     def command_gripper(self, pressure_Pa: float) -> None:
         """Set the gripper's pressure target [Pa gauge]; negative is vacuum."""
@@ -119,7 +126,7 @@ class PneumaticDrives:
     def place_object(self, item: GrippedObject | None) -> None:
         """Put an object into the world for the gripper to take; None takes it away."""
         if self._gripper.holds:
-            self._body.carry(0.0, 0.0, np.zeros(3))
+            self._body.release()
         self._gripper.place(item)
 
     @property
@@ -138,12 +145,9 @@ class PneumaticDrives:
         `pressures_Pa` (m,): true pressures, behind the regulators.
         """
         pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa')
-        fresh = [PlantChambers(s, self._config.hysteresis) for s in self._config.sections]
-        free = [
-            chambers.free_strain(chambers.settle(three))
-            for chambers, three in zip(fresh, pressures.reshape(-1, 3))
-        ]
-        return self._body.section_tips_at_rest(np.array(free))
+        fresh = PlantChambers(self._config.sections, self._config.hysteresis)
+        fresh.settle(pressures.reshape(-1, 3))
+        return self._body.section_tips_at_rest(fresh.free_strains())
 
     @property
     def _count(self) -> int:
@@ -153,15 +157,10 @@ class PneumaticDrives:
         """Let a chamber hold no pressure; its regulator, at the valve, goes on believing."""
         self._tight[chamber] = 0.0
 
-    def _step_once(self, h: float) -> None:
-        pressures = (self._tight * self._regulators.advance(h)).reshape(-1, 3)
-        free = [
-            chambers.free_strain(chambers.advance(three, h))
-            for chambers, three in zip(self._chambers, pressures)
-        ]
-        self._body.advance(np.array(free), h)
-        if self._gripper.advance(h, self._body.fingers(), self._object_weight()):
-            self._reload()
+    def _move(self, h: float, steps: int) -> None:
+        regulators = self._regulators
+        noise = regulators.noise(steps)
+        self._body.drive(regulators.valves, self._tight, noise, self._chambers.arrays, h)
 
     def _object_weight(self) -> float:
         item = self._gripper.object
@@ -175,4 +174,4 @@ class PneumaticDrives:
         if item is not None and self._gripper.holds:
             self._body.carry(item.mass_kg, item.volume_m3, self._gripper.offset())
         else:
-            self._body.carry(0.0, 0.0, np.zeros(3))
+            self._body.release()

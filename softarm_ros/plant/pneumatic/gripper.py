@@ -40,7 +40,7 @@ class Gripper:
 
     def __init__(self, config: PlantGripperConfig) -> None:
         self.config = config
-        self.pressure_Pa = 0.0
+        self.pressure_Pa = self._before_Pa = 0.0
         self.target_Pa = 0.0
         self.object: GrippedObject | None = None
         self.holds = False
@@ -50,15 +50,18 @@ class Gripper:
         """Put an object into the world in place of the one there is."""
         self.object, self.holds = item, False
 
-    def advance(self, duration_s: float, middle: Array, weight_N: float) -> bool:
+    def fill(self, duration_s: float) -> None:
+        """Let the pressure follow its target for a time."""
+        self._before_Pa = self.pressure_Pa
+        lag = -math.expm1(-duration_s / self.config.lag_s)
+        self.pressure_Pa += (self.target_Pa - self._before_Pa) * lag
+
+    def handle(self, middle: Array, weight_N: float) -> bool:
         """
-        Let time pass; return whether an object was taken or let go.
+        Take the object, or let it go, as the pressure of now has it; return whether it did.
 
         `middle` (4, 4): pose of the middle of the fingers; `weight_N` of the object there is.
         """
-        before = self.pressure_Pa
-        lag = -math.expm1(-duration_s / self.config.lag_s)
-        self.pressure_Pa += (self.target_Pa - before) * lag
         if self.object is None:
             return False
         c = self.config
@@ -68,7 +71,7 @@ class Gripper:
                 self._put_down(middle)
                 return True
             return False
-        if not before < c.grips_above_Pa <= self.pressure_Pa:
+        if not self._before_Pa < c.grips_above_Pa <= self.pressure_Pa:
             return False
         offset = middle[:3, :3].T @ (np.array(self.object.position) - middle[:3, 3])
         grip = c.force_per_pressure_N_Pa * (self.pressure_Pa - c.releases_below_Pa)

@@ -17,7 +17,7 @@ PART = Part(
     'chamber_strains',
     PneumaticPlantConfig,
     {'regulated_chambers': f'{__name__}:build'},
-    'pneumatic sections in strains, with hysteresis; regulators, gripper, wrench and pose sensor',
+    'pneumatic sections on elastic joints with hysteresis; regulators, gripper, wrench sensor',
 )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.plant.layout import Array
 from softarm_ros.plant.pneumatic.config import RegulatorConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.plant.pneumatic.layout import Valves
+from softarm_ros.plant.pneumatic.valve_kernels import advance_valves, sensed
 
 
 class Regulators:
@@ -28,22 +28,24 @@ class Regulators:
 
     Attributes
     ----------
-    pressure, measured, rate : (m,)
-        True and measured gauge pressure [Pa] and the rate of the true one [Pa/s].
+    valves
+        What the kernels work on: true and measured gauge pressures among them.
 
     """
 
     def __init__(self, config: RegulatorConfig, seed: int) -> None:
         self.config = config
         count = len(config.gain)
-        self._gain, self._offset = np.array(config.gain), np.array(config.offset_Pa)
+        self.valves = Valves(
+            np.array(config.gain),
+            np.array(config.offset_Pa),
+            config.dead_zone_Pa,
+            config.lag_s,
+            config.max_rate_Pa_s,
+            *(np.zeros(count) for _ in range(5)),
+        )
         self._step_Pa = config.span_Pa / 2**config.dac_bits
-        self._signal = np.zeros(count)
-        self._seat = np.zeros(count)  # what the valve holds, behind the play
         self._noise = np.random.default_rng(seed)
-        self.pressure = np.zeros(count)
-        self.rate = np.zeros(count)
-        self.measured = np.zeros(count)
 
     def command(self, signal_Pa: Array) -> None:
         """Set the signals (m,) [Pa] through an analogue output, which rounds to its steps."""
@@ -51,29 +53,20 @@ class Regulators:
 
     def drive(self, signal_Pa: Array) -> None:
         """Set the signals (m,) [Pa] as they stand at the terminals of the regulators."""
-        self._signal = np.clip(signal_Pa, 0.0, self.config.span_Pa)
+        self.valves.signal[:] = np.clip(signal_Pa, 0.0, self.config.span_Pa)
 
     def hold(self) -> None:
         """Keep the pressures there are."""
-        self._signal = np.maximum(self._read(self.pressure), 0.0)
-        self._seat = self.pressure.copy()
+        v = self.valves
+        for i, pressure in enumerate(v.pressure):
+            v.signal[i] = max(sensed(v, i, pressure), 0.0)
+        v.seat[:] = v.pressure
 
-    def advance(self, duration_s: float) -> Array:
-        """Let time pass; return the true pressures (m,) [Pa] at its end."""
-        open_ = self._signal > 0.0
-        wanted = np.where(open_, np.maximum(self._gain * self._signal + self._offset, 0.0), 0.0)
-        play = 0.5 * self.config.dead_zone_Pa
-        self._seat = np.clip(self._seat, wanted - play, wanted + play)
-        self._seat = np.where(open_, np.maximum(self._seat, 0.0), 0.0)
-        before = self.pressure
-        step = (self._seat - before) * -np.expm1(-duration_s / self.config.lag_s)
-        most = self.config.max_rate_Pa_s * duration_s
-        self.pressure = before + np.clip(step, -most, most)
-        self.rate = (self.pressure - before) / duration_s
-        noise = self.config.sensor_noise_Pa * self._noise.standard_normal(len(before))
-        self.measured = self._read(self.pressure) + noise
-        return self.pressure
+    def noise(self, steps: int) -> Array:
+        """Return the sensors' noise (steps, m) [Pa] of the coming steps."""
+        deviates = self._noise.standard_normal((steps, len(self.valves.gain)))
+        return np.asarray(self.config.sensor_noise_Pa * deviates)
 
-    def _read(self, pressure: Array) -> Array:
-        shut = pressure <= 0.0
-        return np.where(shut, 0.0, (pressure - self._offset) / self._gain)
+    def advance(self, duration_s: float) -> None:
+        """Let time pass."""
+        advance_valves(self.valves, self.noise(1)[0], duration_s)

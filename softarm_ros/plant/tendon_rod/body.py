@@ -1,4 +1,4 @@
-"""From the plant's parameters to the arrays of the dynamics kernels."""
+"""From the plant's parameters to the chain of joints and the paths of its cables."""
 
 from __future__ import annotations
 
@@ -7,89 +7,117 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.rotations import exp_so3
-from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.config import (
-    ConnectorConfig,
-    DynamicSectionConfig,
-    Four4,
-    RigidBodyConfig,
-)
+from softarm_ros.geometry.rotations import rotation_z
+from softarm_ros.plant.layout import Array, BodyParameters, Loads, new_scratch, rest_state
+from softarm_ros.plant.lumps import Lump, Span, lumps_along, rises
 from softarm_ros.plant.tendon_rod.config import (
     PlantRodSegmentConfig,
     PlantTendon,
     TendonRodPlantConfig,
 )
-
-# Rows and columns of a Cosserat section law (kx, ky, kz, vx, vy, vz) in the order of the dynamics,
-# which have no shear: eps, kx, ky, kz.
-_STRAINS = [5, 0, 1, 2]
+from softarm_ros.plant.tendon_rod.layout import Rod
 
 
-def rod_dynamics(config: TendonRodPlantConfig, tip_load_kg: float) -> ArmDynamics:
-    """Return the dynamics of the simulated arm with a payload at its tip."""
-    ball = 0.4 * tip_load_kg * config.payload_radius_m**2
-    payload = RigidBodyConfig(mass_kg=tip_load_kg, inertia_kg_m2=(ball, ball, ball))
-    arm = ArmDynamics([_section(config, segment) for segment in config.segments], payload)
-    for k, segment in enumerate(config.segments):
-        last = (k + 1) * config.pieces_per_segment - 1
-        arm.body.turn[last] = exp_so3(np.radians(segment.connector.rotation_vector_deg))
-    return arm
+def rod_of(
+    config: TendonRodPlantConfig, tendons: Sequence[PlantTendon], gravity: Array, load_kg: float
+) -> Rod:
+    """
+    Return the rod with a payload at its tip, unstressed.
 
-
-def _section(config: TendonRodPlantConfig, segment: PlantRodSegmentConfig) -> DynamicSectionConfig:
-    stiffness = segment.profile.stiffness(0.5)[np.ix_(_STRAINS, _STRAINS)]
-    bending, torsion = segment.sleeve_bending_stiffness_N_m2, segment.sleeve_torsion_stiffness_N_m2
-    stiffness += np.diag([0.0, bending, bending, torsion])
-    damping = segment.damping_time_s * stiffness
-    # The stretch of a metal core is not damped by its sleeve.
-    damping[0, :] = damping[:, 0] = 0.0
-    mass = segment.sleeve_mass_kg / segment.length_m + segment.profile.mass_per_length(0.5)
-    slice_ = 0.25 * mass * config.outer_radius_m**2
-    connector = segment.connector
-    centre = connector.centre_of_mass_m
-    rx, ry, rz = segment.rest_curvature_1_m
-    return DynamicSectionConfig(
-        length_m=segment.length_m,
-        segments=config.pieces_per_segment,
-        mass_per_length_kg_m=mass,
-        slice_inertia_kg_m=(slice_, slice_, 2.0 * slice_),
-        stiffness=_rows(stiffness),
-        damping=_rows(damping),
-        rest_strain=(0.0, rx, ry, rz),
-        body=RigidBodyConfig(
-            mass_kg=connector.mass_kg,
-            centre_m=(0.0, 0.0, 0.5 * connector.length_m if centre is None else centre),
-            inertia_kg_m2=_cylinder(
-                connector.mass_kg, config.connector_radius_m, connector.length_m
-            ),
-        ),
-        connector=ConnectorConfig(length_m=connector.length_m),
+    The chain does not follow the turns of connectors about their axis: all that a segment has is
+    given in the axes of the base instead.
+    """
+    body = _body(config, gravity, load_kg)
+    per, n = config.pieces_per_segment, len(body.mass)
+    law, rest = np.empty((n, 3, 3)), np.empty((n, 3))
+    for k, (segment, turn) in enumerate(zip(config.segments, turns_before(config))):
+        ds, axes = segment.length_m / per, rotation_z(turn)
+        here = slice(k * per, (k + 1) * per)
+        law[here] = axes @ _bending_law(segment) @ axes.T / ds
+        rest[here] = axes @ np.array(segment.rest_curvature_1_m) * ds
+    place, runs = cable_paths(config, tendons)
+    return Rod(
+        body=body,
+        solver=body._replace(damping_time=body.damping_time.copy()),
+        state=rest_state(n, 0, 1),
+        loads=Loads(np.zeros(3), np.zeros(3)),
+        scratch=new_scratch(n, 0, 1),
+        law=law,
+        rest=rest,
+        place=place,
+        runs=runs,
+        tension=np.zeros_like(runs),
     )
 
 
-def _cylinder(mass: float, radius: float, length: float) -> tuple[float, float, float]:
-    """Return the moments of inertia of a solid cylinder along z about its centre."""
-    across = mass * (3.0 * radius**2 + length**2) / 12.0
-    return across, across, 0.5 * mass * radius**2
+def turns_before(config: TendonRodPlantConfig) -> Array:
+    """Return by how much each segment, and the tip, stands turned about the axis [rad]."""
+    own = [math.radians(s.connector.rotation_vector_deg[2]) for s in config.segments]
+    return np.cumsum([0.0, *own])
 
 
-def _rows(matrix: Array) -> Four4:
-    a, b, c, d = ((float(w), float(x), float(y), float(z)) for w, x, y, z in matrix)
-    return (a, b, c, d)
+def _bending_law(segment: PlantRodSegmentConfig) -> Array:
+    """Return the stiffness (3, 3) [N m^2] about local x, y, z, of core and sleeve."""
+    bending, torsion = segment.sleeve_bending_stiffness_N_m2, segment.sleeve_torsion_stiffness_N_m2
+    core = segment.profile.stiffness(0.5)[:3, :3]
+    return np.asarray(core + np.diag([bending, bending, torsion]))
+
+
+def _body(config: TendonRodPlantConfig, gravity: Array, load_kg: float) -> BodyParameters:
+    """Return the chain."""
+    per = config.pieces_per_segment
+    spans = [_span(config, segment) for segment in config.segments]
+    lumps = lumps_along(spans)
+    end = config.segments[-1].connector.length_m
+    ball = 0.4 * load_kg * config.payload_radius_m**2
+    lumps[-1].join(Lump(load_kg, end, ball, ball))
+    moved = lumps[1:]
+    ds = np.array([segment.length_m / per for segment in config.segments])
+    stiffness, damping = np.zeros((len(ds), 3)), np.zeros((len(ds), 2))
+    stiffness[:, 2] = [float(s.profile.stiffness(0.5)[5, 5]) for s in config.segments] / ds
+    # The stretch of a metal core is not damped by its sleeve.
+    damping[:, 0] = [segment.damping_time_s for segment in config.segments]
+    return BodyParameters(
+        segment_length=np.repeat(ds, per),
+        offset=np.array(rises(spans)),
+        stiffness=np.repeat(stiffness, per, axis=0),
+        damping_time=np.repeat(damping, per, axis=0),
+        mass=np.array([lump.mass for lump in moved]),
+        centre=np.array([lump.centre for lump in moved]),
+        inertia=np.array([[lump.across, lump.along] for lump in moved]),
+        base_rotation=np.eye(3),
+        gravity=gravity,
+        tip_offset=np.array([end]),
+    )
+
+
+def _span(config: TendonRodPlantConfig, segment: PlantRodSegmentConfig) -> Span:
+    connector, radius = segment.connector, config.connector_radius_m
+    rigid = Lump.cylinder(connector.mass_kg, radius, 0.0, connector.length_m)
+    if connector.centre_of_mass_m is not None:
+        rigid.centre = connector.centre_of_mass_m
+    mass = segment.sleeve_mass_kg + segment.profile.mass_per_length(0.5) * segment.length_m
+    return Span(
+        segment.length_m,
+        config.pieces_per_segment,
+        mass,
+        config.outer_radius_m,
+        connector.length_m,
+        rigid,
+    )
 
 
 def cable_paths(
     config: TendonRodPlantConfig, tendons: Sequence[PlantTendon]
 ) -> tuple[Array, Array]:
     """
-    Return where cables cross the pieces (n, m, 2) [m] and whether they run there (n, m), 0 or 1.
+    Return where cables cross the joints (n, m, 2) [m] and whether they run there (n, m), 0 or 1.
 
     Paths parallel to the rod; `rigs` refuses others.
     """
     per, n = config.pieces_per_segment, config.pieces_per_segment * len(config.segments)
-    offset, runs = np.zeros((n, len(tendons), 2)), np.zeros((n, len(tendons)))
+    place, runs = np.zeros((n, len(tendons), 2)), np.zeros((n, len(tendons)))
+    turns = turns_before(config)
     for i, tendon in enumerate(tendons):
         own = dict(zip(tendon.segment_indices, tendon.routes))
         side = math.radians(tendon.routes[0].angle_deg)
@@ -99,7 +127,8 @@ def cable_paths(
                 angle = math.radians(own[k].angle_deg)
             else:
                 radius, angle = config.passage_radius_m, side
+            angle += float(turns[k])
             here = slice(k * per, (k + 1) * per)
-            offset[here, i] = radius * math.cos(angle), radius * math.sin(angle)
+            place[here, i] = radius * math.cos(angle), radius * math.sin(angle)
             runs[here, i] = 1.0
-    return offset, runs
+    return place, runs

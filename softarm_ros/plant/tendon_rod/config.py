@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.cosserat.config import CableRoute, Profile, RigidConnector
@@ -30,6 +30,21 @@ class PlantRodSegmentConfig(ConfigBlock):
         default=0.0, description='how much farther out its cables run than the rig says'
     )
 
+    @model_validator(mode='after')
+    def _about_the_axis(self) -> PlantRodSegmentConfig:
+        if any(self.connector.rotation_vector_deg[:2]):
+            raise ValueError(
+                f'connector.rotation_vector_deg = {list(self.connector.rotation_vector_deg)}: '
+                'connectors of the simulated rod turn about its axis only, expected [0, 0, angle]'
+            )
+        coupling = self.profile.stiffness(0.5)[:3, 5]
+        if coupling.any():
+            raise ValueError(
+                f'profile couples stretch with bending or torsion ({coupling.tolist()} N m): the '
+                'simulated rod has none, expected zeros'
+            )
+        return self
+
 
 class WinchConfig(ConfigBlock):
     """A winch that holds a cable's tension by a load cell, and the way to the arm."""
@@ -51,7 +66,7 @@ class WinchConfig(ConfigBlock):
 class TendonRodPlantConfig(PlantBase):
     """The simulated tendon-driven rod."""
 
-    pieces_per_segment: int = Field(ge=2, le=64, default=5)
+    pieces_per_segment: int = Field(ge=2, le=64, default=5, description='elastic joints')
     outer_radius_m: Positive = Field(description='of the sleeve')
     connector_radius_m: Positive = Field(description='of the connectors, for their inertia')
     payload_radius_m: Positive = Field(

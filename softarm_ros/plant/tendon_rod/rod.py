@@ -1,4 +1,4 @@
-"""The simulated rod: its arrays, its rest, its shape."""
+"""The simulated rod: its arrays, its steps, its rest, its shape."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.models.arm_model import Array
-from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.layout import Loads, allocate_scratch
+from softarm_ros.geometry.rotations import rotation_z
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.tendon_rod.body import cable_paths, rod_dynamics
+from softarm_ros.plant.failures import require_ok
+from softarm_ros.plant.layout import Array, Loads, new_scratch, rest_state
+from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
+from softarm_ros.plant.shape import centerline, section_tips
+from softarm_ros.plant.step_damping import split_damping
+from softarm_ros.plant.tendon_rod.body import rod_of, turns_before
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.kernels import (
-    FOLDED,
     MAX_TURN_RAD,
-    NOT_SOLVED,
-    OK,
-    RodMemory,
+    TURNED,
+    drive_rod,
+    load_rod,
+    settle_rod,
 )
+from softarm_ros.plant.tendon_rod.layout import WinchParameters, WinchState
 
 
 class RodBody:
     """
-    A straight rod of constant-strain pieces with its cables' paths, at rest.
+    A rod of elastic joints with its cables' paths, at rest.
 
     Parameters
     ----------
@@ -34,12 +38,8 @@ class RodBody:
 
     Attributes
     ----------
-    dynamics
-        Its equations of motion.
-    loads, memory
-        What the kernels work on.
-    runs : (n, m)
-        1 where a cable runs through a piece.
+    rod
+        What the kernels work on; the state is theirs to change.
 
     """
 
@@ -50,15 +50,43 @@ class RodBody:
         gravity_m_s2: ArrayLike,
         tip_load_kg: float,
     ) -> None:
-        self.per = config.pieces_per_segment
-        self.dynamics: ArmDynamics = rod_dynamics(config, tip_load_kg)
-        offset, self.runs = cable_paths(config, tendons)
-        self.loads: Loads = self.dynamics.loads(
-            tuple(np.asarray(gravity_m_s2, dtype=float)),
-            cable_offset_m=offset,
-            cable_tension_N=np.zeros_like(self.runs),
+        self._per, self._time_step_s = config.pieces_per_segment, config.time_step_s
+        gravity = np.array(gravity_m_s2, dtype=np.float64)
+        self.rod = rod_of(config, tendons, gravity, tip_load_kg)
+        self._damping_time = self.rod.body.damping_time.copy()
+        self._split_for_s = 0.0
+        self._connectors = np.array([s.connector.length_m for s in config.segments])
+        turns = enumerate(turns_before(config)[1:])
+        self._turned = [(k, rotation_z(turn)) for k, turn in turns if turn != 0.0]
+
+    def drive(
+        self, parameters: WinchParameters, winches: WinchState, h: float, steps: int
+    ) -> None:
+        """
+        Advance with winches and cables by steps of h [s].
+
+        Raises
+        ------
+        PlantError
+            If the arm leaves the range of the simulation.
+
+        """
+        rod = self.rod
+        if h != self._split_for_s:
+            # Axial steps stay implicit: stretch swings too fast to be followed.
+            times = rod.body.damping_time[:, 0], rod.solver.damping_time[:, 0]
+            split_damping(self._damping_time[:, 0], h, *times)
+            self._split_for_s = h
+        self._check(*drive_rod(parameters, winches, rod, self._per, h, steps))
+
+    def settle(self, parameters: WinchParameters, winches: WinchState) -> None:
+        """Come to rest under the tensions in force; raise `PlantError` if it does not."""
+        h = self._time_step_s
+        quiet = calm(self.rod.body._replace(damping_time=self._damping_time))
+        rod = self.rod._replace(body=quiet, solver=quiet)
+        self._check(
+            *settle_rod(parameters, winches, rod, self._per, h, int(SETTLE_S / h), STILL_RAD_S)
         )
-        self.memory = _memory(self.dynamics)
 
     def resting_copy(self, tip_force_N: ArrayLike) -> RodBody:
         """
@@ -73,52 +101,49 @@ class RodBody:
         force = np.asarray(tip_force_N, dtype=float)
         if force.shape != (3,) or not np.isfinite(force).all():
             raise ValueError(f'tip_force_N = {tip_force_N!r}: expected 3 finite numbers')
+        n = len(self.rod.body.mass)
+        state = rest_state(n, 0, 1)
+        state.quaternion[:], state.extension[:] = (
+            self.rod.state.quaternion, self.rod.state.extension
+        )  # fmt: skip
         twin = copy.copy(self)
-        twin.memory = _memory(self.dynamics, self.memory.state[0])
-        twin.loads = Loads(*(array.copy() for array in self.loads))
-        twin.loads.wrench[-1, :3] += force
+        twin.rod = self.rod._replace(
+            state=state,
+            loads=Loads(self.rod.loads.tip_force + force, self.rod.loads.tip_moment.copy()),
+            scratch=new_scratch(n, 0, 1),
+            tension=np.zeros_like(self.rod.tension),
+        )
         return twin
 
     def section_tips(self) -> Array:
         """Return the true pose (segments, 4, 4) of every connector's end in the base frame."""
-        poses = self.dynamics.node_poses(self.memory.state[0])
-        return np.ascontiguousarray(poses[self.per :: self.per])
+        rod = self.rod
+        tips = section_tips(rod.body, rod.state, rod.scratch, self._connectors)
+        for tip, turn in self._turned:
+            tips[tip, :3, :3] = tips[tip, :3, :3] @ turn
+        return tips
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
-        if n < 2:
-            raise ValueError(f'centreline of {n} points; expected at least 2')
-        return self.dynamics.shape(self.memory.state[0]).centerline(n)
+        return centerline(self.rod.body, self.rod.state, self.rod.scratch, n)
 
     def energy_J(self) -> float:
         """Return kinetic, elastic and weight energy of the rod [J]."""
-        strains, rates = self.memory.state[0], self.memory.state[1]
-        return self.dynamics.energy(strains, rates, self.loads).total
+        rod = self.rod
+        kinetic = load_rod(rod, self._time_step_s)
+        strain = rod.scratch.logarithm[:, :3] - rod.rest
+        elastic = 0.5 * float(np.einsum('gi,gij,gj->', strain, rod.law, strain))
+        elastic += 0.5 * float(rod.body.stiffness[:, 2] @ rod.state.extension**2)
+        centres = (
+            rod.scratch.origin[1:] + rod.body.centre[:, None] * rod.scratch.rotation[1:, :, 2]
+        )
+        return float(kinetic) + elastic - float(rod.body.mass @ centres @ rod.body.gravity)
 
-    def check(self, status: int, segment: int) -> None:
-        """Raise `PlantError` unless a kernel's status is OK."""
-        if status == OK:
-            return
-        if status == FOLDED:
+    def _check(self, status: int, joint: int) -> None:
+        segment, piece = divmod(joint, self._per)
+        if status == TURNED:
             raise PlantError(
                 f'segment {segment} has turned by more than {np.rad2deg(MAX_TURN_RAD):.0f} deg: '
                 'the arm has folded'
             )
-        if status == NOT_SOLVED:
-            raise PlantError('the motion of the rod cannot be integrated further')
-        raise PlantError('the arm does not come to rest')
-
-
-def _memory(arm: ArmDynamics, strains: Array | None = None) -> RodMemory:
-    """Return a state at rest and its work space."""
-    n = arm.segments
-    state = np.zeros((5, n, 4))
-    state[0] = arm.straight if strains is None else strains
-    return RodMemory(
-        state,
-        np.array([1e-3, -1.0]),
-        allocate_scratch(n),
-        allocate_scratch(n),
-        np.zeros((5, n, 4)),
-        np.zeros((n, 6)),
-    )
+        require_ok(status, f'piece {piece} of segment {segment}')

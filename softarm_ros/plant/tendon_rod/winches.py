@@ -12,21 +12,9 @@ from numpy.typing import ArrayLike
 from softarm_ros.plant.actuator_state import ActuatorState, Array
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
-from softarm_ros.plant.tendon_rod.kernels import (
-    WinchParameters,
-    WinchState,
-    drive_rod,
-    read_cell,
-    settle_rod,
-)
+from softarm_ros.plant.tendon_rod.kernels import read_cell
+from softarm_ros.plant.tendon_rod.layout import WinchParameters, WinchState
 from softarm_ros.plant.tendon_rod.rod import RodBody
-
-_TOLERANCE_M = 1e-5  # of the rod's integrator: local error of any node
-_SETTLE_DAMPING_S = 0.3
-_SETTLE_STEP_S = 0.02
-_SETTLE_TIME_S = 120.0
-_SETTLE_RATE_1_S = 1e-6
-_SETTLE_TOLERANCE_M = 1e-8
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,6 @@ class Winches:
         self.parameters = WinchParameters(
             winch.load_cell_gain_sd * cells.standard_normal(m),
             winch.load_cell_zero_sd_N * cells.standard_normal(m),
-            body.runs,
             np.array(
                 [
                     winch.time_constant_s,
@@ -88,7 +75,7 @@ class Winches:
         )
         self.winches = self._still(tension_N, 'tension_N')
         self._snapped = np.zeros(m, dtype=bool)
-        _settle(self.parameters, self.winches, body)
+        body.settle(self.parameters, self.winches)
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
         """Set the tensions (m,) [N] wanted; see `Drives`."""
@@ -101,19 +88,7 @@ class Winches:
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
         """Advance winches, cables and rod together; see `Drives`."""
-        body = self._body
-        status, segment = drive_rod(
-            self.parameters,
-            self.winches,
-            body.dynamics.body,
-            body.loads,
-            body.memory,
-            body.per,
-            h,
-            steps,
-            _TOLERANCE_M,
-        )
-        body.check(status, segment)
+        self._body.drive(self.parameters, self.winches, h, steps)
 
     def state(self) -> ActuatorState:
         """Return the tension shown by the load cells [N], its rate [N/s], and it again [N]."""
@@ -143,7 +118,7 @@ class Winches:
 
         """
         twin = self._body.resting_copy(tip_force_N)
-        _settle(self.parameters, self._still(tension_N, 'tension_N'), twin)
+        twin.settle(self.parameters, self._still(tension_N, 'tension_N'))
         return RodEquilibrium(twin.section_tips())
 
     def _snap(self, cable: int) -> None:
@@ -176,21 +151,3 @@ class Winches:
             if value < 0.0:
                 raise ValueError(f'{what} of {name} = {value:g} N; a cable only pulls')
         return array
-
-
-def _settle(parameters: WinchParameters, winches: WinchState, rod: RodBody) -> None:
-    """Let the rod come to rest under the tensions in force, by added damping."""
-    body = rod.dynamics.body
-    status, segment = settle_rod(
-        parameters,
-        winches,
-        body._replace(damping=_SETTLE_DAMPING_S * body.stiffness),
-        rod.loads,
-        rod.memory,
-        rod.per,
-        _SETTLE_STEP_S,
-        int(_SETTLE_TIME_S / _SETTLE_STEP_S),
-        _SETTLE_TOLERANCE_M,
-        _SETTLE_RATE_1_S,
-    )
-    rod.check(status, segment)

@@ -1,0 +1,104 @@
+"""
+Compiled step of the pneumatic arm: regulators, chambers and the chain of elastic joints.
+
+Chambers change what a joint would be without load: a free strain. That is a constant moment on
+the joint's rotation vector and a force along it, stiffness times free strain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.geometry.kernels import kernel
+from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
+from softarm_ros.plant.joint_kernels import conjugate_moment
+from softarm_ros.plant.layout import Array
+from softarm_ros.plant.medium_kernels import immerse
+from softarm_ros.plant.pneumatic.chamber_kernels import advance_chambers, free_strain_into
+from softarm_ros.plant.pneumatic.layout import Arm, Chambers, Valves
+from softarm_ros.plant.pneumatic.valve_kernels import advance_valves
+from softarm_ros.plant.point_kernels import carry_points
+from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
+from softarm_ros.plant.water_kernels import wet
+
+
+@kernel(allocates=False)
+def prepare_arm(arm: Arm, h: float) -> float:
+    """Load the chain for a step of h [s]; return the kinetic energy [J]."""
+    scratch, drive = arm.scratch, arm.drive
+    place_bodies(arm.body, arm.state, scratch)
+    energy = load_bodies(arm.body, arm.state, arm.loads, scratch, h)
+    for g in range(drive.shape[0]):
+        x, y, z = conjugate_moment(scratch.logarithm[g], drive[g, 0], drive[g, 1], drive[g, 2])
+        scratch.load[g, 0] += x
+        scratch.load[g, 1] += y
+        scratch.load[g, 2] += z
+        scratch.load[g, 3] += drive[g, 3]
+    carry_points(arm.body, arm.points, scratch)
+    if arm.water.length.shape[0] > 0:
+        wet(scratch, arm.water, arm.still, arm.medium)
+        immerse(arm.body, arm.medium, scratch, 0.5 * h)  # drag of the mean velocity
+    return energy
+
+
+@kernel(allocates=False)
+def step_arm(arm: Arm, h: float) -> tuple[int, int, float]:
+    """
+    Advance the body by h [s]; return status (`step_kernels`), joint, kinetic energy before [J].
+
+    `scratch.carried[0]` keeps what the mount bears: moment and force about the origin.
+    """
+    energy = prepare_arm(arm, h)
+    factorise(arm.solver, arm.scratch, h, 0)
+    accelerate(arm.scratch, arm.state.tension, h, arm.state.velocity)
+    status, joint = move_joints(arm.body, arm.state, h)
+    return status, joint, energy
+
+
+@kernel
+def settle_arm(arm: Arm, h: float, max_steps: int, tolerance: float) -> tuple[int, int]:
+    """Advance under a constant drive until all is still; return status and joint."""
+    memory = np.zeros(3)
+    for _ in range(max_steps):
+        status, joint, energy = step_arm(arm, h)
+        if status != OK:
+            return status, joint
+        if calmed(arm.body, arm.state, energy, tolerance, memory):
+            return OK, 0
+    return UNSETTLED, 0
+
+
+@kernel(allocates=False)
+def drive_into(arm: Arm, free: Array) -> None:
+    """Write the drive of free strains (sections, 4), see `free_strain_into`."""
+    for k in range(free.shape[0]):
+        for g in range(arm.chambered[k, 0], arm.chambered[k, 1]):
+            for j in range(4):
+                arm.drive[g, j] = arm.stiffness[k, j] * free[k, j]
+
+
+@kernel(allocates=False)
+def drive_arm(
+    valves: Valves, tight: Array, noise: Array, chambers: Chambers, free: Array, arm: Arm, h: float
+) -> tuple[int, int]:
+    """
+    Advance everything by steps of h [s], one per row of `noise`; return status and joint.
+
+    The body moves under the pressures at the start of a step: its velocities belong to the middles
+    of the steps, so that is of second order. `noise` (steps, m) [Pa] of the sensors, `tight` (m,)
+    0 for a chamber that has burst; `free` (sections, 4) takes the free strains.
+    """
+    for step in range(noise.shape[0]):
+        status, joint, _ = step_arm(arm, h)
+        if status != OK:
+            return status, joint
+        advance_valves(valves, noise[step], h)
+        for k in range(free.shape[0]):
+            share = chambers.output[k]
+            for j in range(3):
+                i = 3 * k + j
+                share[j] = tight[i] * valves.pressure[i] / chambers.full[k]
+            advance_chambers(chambers, k, share, h)
+            free_strain_into(chambers, k, chambers.output[k], free[k])
+        drive_into(arm, free)
+    return OK, 0

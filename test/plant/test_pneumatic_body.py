@@ -1,0 +1,179 @@
+"""The pneumatic body against another formulation of it: at rest, in motion, on its base."""
+
+import numpy as np
+import pytest
+from pneumatic_strains import StrainBody
+
+from softarm_ros.plant.joint_kernels import log_of_quaternion
+from softarm_ros.plant.pneumatic.arm_kernels import drive_into, step_arm
+from softarm_ros.plant.pneumatic.body import PneumaticBody
+from softarm_ros.plant.pneumatic.chambers import PlantChambers
+from softarm_ros.plant.step_damping import split_damping
+from softarm_ros.plant.step_kernels import OK
+from softarm_ros.rigs.loader import load_rig
+
+CONFIG = load_rig('pneumatic_arm').plant
+ASKEW = (1.5, -2.0, 9.4)
+WATER = CONFIG.water.density_kg_m3
+
+
+def bent():
+    chambers = PlantChambers(CONFIG.sections, CONFIG.hysteresis)
+    chambers.settle(np.array([[5e4, 0.0, 2e4], [0.0, 4e4, 3e4]]))
+    return chambers.free_strains()
+
+
+def chain(n, config=CONFIG, in_water=False, load=0.0):
+    config = config.model_copy(update={'segments_per_section': n})
+    return PneumaticBody(config, ASKEW, in_water, load)
+
+
+def distance(one, other):
+    return float(np.linalg.norm(one[..., :3, 3] - other[..., :3, 3], axis=-1).max())
+
+
+# -- at rest ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('density', 'load', 'held'),
+    [(0.0, 0.0, 0.0), (0.0, 0.1, 0.15), (WATER, 0.0, 0.0)],
+    ids=['air', 'object off the axis', 'water'],
+)
+def test_it_rests_where_constant_strains_do(density, load, held):
+    """Tips, and the load on the base: second order in the segments, and one limit."""
+    free, offset = bent(), np.array([0.012, -0.009, 0.006])
+    known = StrainBody(CONFIG, ASKEW, 32, load=load, held=held, offset=offset, density=density)
+    strains = known.rest(free)
+    still = np.zeros_like(strains)
+    tips, wrench = known.tips(strains), known.load_on_base(free, strains, still, still)
+    gaps, misses = [], []
+    for n in (2, 4, 8):
+        body = chain(n, in_water=density > 0.0, load=load)
+        if held:
+            body.carry(held, 0.0, offset)
+        body.settle(free)
+        gaps.append(distance(body.section_tips(), tips))
+        misses.append(np.abs(body.base_wrench() - wrench))
+    assert gaps[1] < 1e-5  # four segments, what the rig has
+    assert gaps[0] / gaps[1] > 3.3 and gaps[1] / gaps[2] > 3.3
+    assert gaps[2] < 2e-6
+    assert np.max(misses[1][:3]) < 1e-9 and np.max(misses[1][3:]) < 5e-5
+
+
+def test_an_object_that_is_let_go_weighs_no_more():
+    free, body = bent(), chain(4)
+    body.settle(free)
+    before = body.base_wrench()
+    body.carry(0.2, 0.0, np.array([0.0, 0.01, 0.0]))
+    body.settle(free)
+    assert np.linalg.norm(body.base_wrench()[:3] - before[:3]) == pytest.approx(
+        0.2 * np.linalg.norm(ASKEW)
+    )
+    body.release()
+    body.settle(free)
+    np.testing.assert_allclose(body.base_wrench(), before, atol=1e-8)
+
+
+# -- in motion --------------------------------------------------------------------------------
+
+PERIOD, SECONDS = 0.02, 0.6
+
+
+def share(t):
+    """Pressures that go away within 0.2 s."""
+    return np.cos(0.5 * np.pi * min(t / 0.2, 1.0)) ** 2
+
+
+def with_damping(time):
+    sections = [s.model_copy(update={'damping_time_s': time}) for s in CONFIG.sections]
+    return CONFIG.model_copy(update={'sections': tuple(sections)})
+
+
+def by_strains(config, h, held, offset):
+    """Return tips (k, 3) and loads on the base (k, 6) every PERIOD."""
+    known, free = StrainBody(config, ASKEW, 8, held=held, offset=offset), bent()
+    run = known.integrator(1e-8)
+    state = run.start(known.under(free), known.rest(free))
+    tips, wrenches, per = [], [], round(PERIOD / h)
+    for k in range(round(SECONDS / h)):
+        before, now = state, free * share((k + 0.5) * h)
+        moved = run.advance(state, known.under(now), h)
+        assert moved.converged
+        state = moved.state
+        strains, rates = 0.5 * (before.strains + state.strains), 0.5 * (before.rates + state.rates)
+        gained = (state.rates - before.rates) / h
+        wrenches.append(known.load_on_base(now, strains, rates, gained))
+        if (k + 1) % per == 0:
+            tips.append(known.tips(state.strains)[-1, :3, 3])
+    # The loads are those of the middles of the steps: mean of two for the time between.
+    between = 0.5 * (np.array(wrenches[:-1]) + np.array(wrenches[1:]))
+    return np.array(tips), between[per - 1 :: per]
+
+
+def by_joints(config, h, held, offset):
+    """Return the same of the chain; its load on the base is that at the start of a step."""
+    body, free = chain(8, config), bent()
+    if held:
+        body.carry(held, 0.0, offset)
+    body.settle(free)
+    arm = body.arm
+    times = arm.body.damping_time.copy()
+    split_damping(times, h, arm.body.damping_time, arm.solver.damping_time)
+    tips, wrenches, per = [], [], round(PERIOD / h)
+    for k in range(round(SECONDS / h)):
+        drive_into(arm, free * share(k * h))
+        assert step_arm(arm, h)[0] == OK
+        if k % per == 0:
+            wrenches.append(body.base_wrench())
+        if (k + 1) % per == 0:
+            tips.append(body.section_tips()[-1, :3, 3].copy())
+    return np.array(tips), np.array(wrenches)
+
+
+@pytest.mark.parametrize(
+    ('time', 'held'), [(0.05, 0.0), (0.008, 0.1)], ids=['silicone', 'hardly damped, object held']
+)
+def test_it_swings_as_constant_strains_do(time, held):
+    """Frequency and decay at once: the way of the tip, to second order in the step."""
+    config, offset = with_damping(time), np.array([0.012, -0.009, 0.006])
+    tips, wrenches = by_strains(config, 2e-3, held, offset)
+    moved = float(np.linalg.norm(tips - tips[0], axis=1).max())
+    gaps, misses = [], []
+    for h in (0.01, 0.005, 0.0025):
+        way, borne = by_joints(config, h, held, offset)
+        gaps.append(float(np.linalg.norm(way - tips, axis=1).max()))
+        misses.append(np.abs(borne[1:] - wrenches).max(axis=0))
+    assert moved > 0.04
+    assert gaps[1] < 6e-3 * moved
+    assert gaps[0] / gaps[1] > 3.0
+    for part in (slice(3), slice(3, 6)):
+        assert misses[2][part].max() < 0.01 * np.ptp(wrenches, axis=0)[part].max()
+
+
+def test_what_swings_on_its_own_loses_energy():
+    """In weightlessness, let go from a bend: kinetic and elastic energy only fall."""
+    body = PneumaticBody(CONFIG, (0.0, 0.0, 0.0), False, 0.0)
+    body.settle(bent())
+    arm, h = body.arm, 0.005
+    times = arm.body.damping_time.copy()
+    split_damping(times, h, arm.body.damping_time, arm.solver.damping_time)
+    drive_into(arm, np.zeros((2, 4)))
+    energies, elastic = [], _elastic(body)
+    for _ in range(200):
+        status, _, kinetic = step_arm(arm, h)
+        assert status == OK
+        after = _elastic(body)
+        # Velocities belong to the middles of the steps, like the mean of the stored energies.
+        energies.append(kinetic + 0.5 * (elastic + after))
+        elastic = after
+    assert np.all(np.diff(energies[1:]) < 1e-6 * energies[0])
+    assert energies[-1] < 1e-4 * energies[0]
+
+
+def _elastic(body):
+    state, stiffness = body.arm.state, body.arm.body.stiffness
+    phi = np.array([log_of_quaternion(q)[:3] for q in state.quaternion])
+    bending = stiffness[:, 0] * (phi[:, 0] ** 2 + phi[:, 1] ** 2)
+    rest = stiffness[:, 1] * phi[:, 2] ** 2 + stiffness[:, 2] * state.extension**2
+    return 0.5 * float(np.sum(bending + rest))
