@@ -77,7 +77,7 @@ def find_inconsistencies(
         problem
         for check in checks
         if have is None or check.needs <= have
-        if all(getattr(rig, field) is not None for field in check.needs)
+        if all(getattr(rig, field, None) is not None for field in check.needs)
         for problem in check.run(rig)
     ]
 

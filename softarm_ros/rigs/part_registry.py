@@ -27,6 +27,10 @@ def _files_of(family: str, package: str) -> dict[str, str]:
 # 'family.kind' -> 'module:PART'; a table, not entry points, so that a source tree needs no
 # installed metadata.
 BUILT_IN: Mapping[str, str] = {
+    **{
+        f'arm.{kind}': f'softarm_ros.rigs.arms.{kind}:PART'
+        for kind in ('cable_driven', 'hydraulic', 'muscle', 'pneumatic', 'tendon_rod')
+    },
     'body.cable_chain': 'softarm_ros.plant.cable_chain_part:PART',
     'body.chamber_strains': 'softarm_ros.plant.pneumatic.part:PART',
     'body.muscle_chain': 'softarm_ros.plant.pam_arm.part:PART',

@@ -108,7 +108,7 @@ class Empty(ConfigBlock):
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('modles', 'x', Empty, {}), 'family = .modles.: expected one of model, drives'),
+        (('modles', 'x', Empty, {}), 'family = .modles.: expected one of arm, model'),
         (('model', 'x', dict, {}), 'expected a ConfigBlock'),
         (('model', 'x', Empty, {'a': 'module'}), r"builders\['a'\] = 'module': expected module:f"),
     ],

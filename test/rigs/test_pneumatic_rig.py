@@ -9,10 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.graph import graph_plan
-from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
-from softarm_ros.rigs.validation import validate_document
+from softarm_ros.rigs.loader import RigError, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ def load_changed(document, change):
     data = copy.deepcopy(document.data)
     change(data)
     changed = YamlDocument(document.source, data, document.lines)
-    return validate_document(PneumaticRig, changed, strip_trajectory_type)
+    return validate_rig(changed)
 
 
 def put(path, value):
@@ -203,7 +202,7 @@ def test_the_page_names_every_field_of_the_kind():
     page = PAGE.read_text(encoding='utf-8')
     missing = [
         name
-        for name in sorted(fields_of(PneumaticRig, set()))
+        for name in sorted(fields_of(PneumaticArm, set()))
         if f'`{name}`' not in page and f'`{name}`' not in general
     ]
     assert not missing

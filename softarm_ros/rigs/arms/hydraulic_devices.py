@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import Field
-
-from softarm_ros.drivers.daq_config import DaqConfig
-from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
 _ROUNDING = 1e-9
 # From the block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
 LOOP_DELAY_S = 0.012
 LEAST_MARGIN_DEG = 30.0
-
-
-class HydraulicDevices(Devices):
-    """What moves and measures the water."""
-
-    DRIVING: ClassVar[DeviceName] = 'servo'
-
-    servo: PressureServoConfig = Field(description='a drive for each actuator, in their order')
-    daq: DaqConfig = Field(description='a pressure sensor for each actuator, of its name')
 
 
 @check('actuators', 'devices')
