@@ -81,7 +81,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     checked = softarm(lab, 'check', lab[1])
     assert checked.returncode == 0, checked.stderr
     assert 'model         thick_cables' in checked.stdout
-    assert 'backends      sim, hardware; simulated in steps of 2 ms' in checked.stdout
+    assert 'backends      sim, emulated, hardware; simulated in steps of 2 ms' in checked.stdout
     text = lab[1].read_text()
     bad = lab[1].with_name('bad.yaml')
     for old, new, message in (
@@ -203,15 +203,49 @@ alone = replace(plan['lab_winches'], process='', parameters={
     **plan['lab_winches'].parameters, 'twin_check_s': 0.0, 'real_time_priority': 0})
 with NodeProcesses([alone]):
     print(winches.recv(256).decode(), winches.recv(256).decode())
-try:
-    graph_plan(rig, 'emulated', devices_folder='devices')
-except ValueError as error:
-    print(error)
 """
-    plan, heard, refused = said_by(lab, code).splitlines()
+    plan, heard = said_by(lab, code).splitlines()
     assert plan == 'inverse_kinematics lab_winches markers supervisor tracker'
     assert heard == '? stop'
-    assert refused.startswith("device 'lab_winches' is not emulated in the graph")
+
+
+def test_its_driver_moves_its_emulated_winches_and_they_the_arm(lab):
+    code = """
+import tempfile
+from pathlib import Path
+import numpy as np
+from softarm_ros.rigs.graph import graph_plan
+from softarm_ros.runtime.assembly import build_actuator_driver, build_emulated_arm
+
+plan = graph_plan(rig, 'emulated', devices_folder='devices')
+print(*(spec.name for spec in plan if spec.name in ('emulator', 'lab_winches')))
+folder = Path(tempfile.mkdtemp())
+arm = build_emulated_arm(rig, 0)
+arm.start(folder)
+driver = build_actuator_driver(rig, folder)
+driver.start()
+driver.home()
+asked = np.array([0.004, -0.002, -0.002])
+driver.follow(asked)
+reached = lambda: driver.reading() is not None and np.all(driver.reading().position == asked)
+for k in range(1000):
+    arm.advance(0.002)
+    if reached() and arm.time_s > 1.0:
+        break
+x, y, _ = arm.plant.true_section_tips()[-1, :3, 3]
+print(reached(), x > 0.01, abs(y) < 1e-9, arm.report(), repr(driver.not_ready()))
+arm.inject('lab_winches unplug')
+driver.follow(np.zeros(3))
+arm.advance(0.5)
+print(driver.reading().position.tolist() == asked.tolist(), arm.report())
+driver.close()
+arm.close()
+"""
+    assert said_by(lab, code).splitlines() == [
+        'emulator lab_winches',
+        "True True True {'commands': '1'} ''",
+        "True {'commands': '1'}",
+    ]
 
 
 def test_its_rig_travels_between_processes(lab):

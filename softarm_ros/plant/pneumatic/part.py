@@ -18,6 +18,10 @@ PART = Part(
     PneumaticPlantConfig,
     {'regulated_chambers': f'{__name__}:build'},
     'pneumatic sections in strains, with hysteresis; regulators, gripper, wrench and pose sensor',
+    (
+        'softarm_ros.rigs.arms.regulator_checks:CHECKS',
+        'softarm_ros.rigs.arms.regulator_checks:OTHER_ARM',
+    ),
 )
 
 

@@ -93,7 +93,7 @@ class ArmBase(ConfigBlock):
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
 
-    def _column(self, field: str) -> NDArray[np.float64]:
+    def column(self, field: str) -> NDArray[np.float64]:
         """Return a field of all actuators (m,)."""
         import numpy as np
 

@@ -85,10 +85,10 @@ class CableArm(ArmBase):
         return ActuatorLimits(
             names=self.actuator_names,
             unit='m',
-            position_min=self._column('position_min_m'),
-            position_max=self._column('position_max_m'),
-            max_speed=self._column('max_speed_m_s'),
-            max_acceleration=self._column('max_acceleration_m_s2'),
+            position_min=self.column('position_min_m'),
+            position_max=self.column('position_max_m'),
+            max_speed=self.column('max_speed_m_s'),
+            max_acceleration=self.column('max_acceleration_m_s2'),
         )
 
     def configuration_limits(self) -> ConfigurationLimits:

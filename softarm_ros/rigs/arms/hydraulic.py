@@ -10,7 +10,8 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.drivers.attachments import WaterCylinders
+from softarm_ros.drivers.attachments import RegulatedChambers, WaterCylinders
+from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
@@ -43,8 +44,9 @@ class HydraulicActuatorConfig(ActuatorBase):
     pressure_max_Pa: Positive = Field(description='gauge; safe for the chamber')
     max_rate_Pa_s: Positive
     max_acceleration_Pa_s2: Positive
-    torque_per_pressure_N_m_Pa: Positive = Field(
-        description='nominal: the motor torque commanded for a pressure'
+    torque_per_pressure_N_m_Pa: Positive | None = Field(
+        default=None,
+        description='nominal: the motor torque commanded for a pressure; of servo cylinders',
     )
 
 
@@ -64,7 +66,11 @@ class HydraulicArm(ArmBase):
         description='pressure of all chambers at the start; the least filled one keeps it'
     )
     pressure_loop: PressureLoopConfig = Field(
-        default=PressureLoopConfig(), description='of the drives, around the pressure sensors'
+        default=PressureLoopConfig(),
+        description='of servo cylinders, around the pressure sensors',
+    )
+    play_compensation: PlayCompensationConfig = Field(
+        default=PlayCompensationConfig(), description='of pressure regulators, by their driver'
     )
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
@@ -119,16 +125,19 @@ class HydraulicArm(ArmBase):
             return HydraulicStaticsSettings(segments_per_section=self.segments_per_section)
         return super().model_settings(part)
 
+    def _torques(self) -> list[float | None]:
+        return [actuator.torque_per_pressure_N_m_Pa for actuator in self.actuators]
+
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
         return ActuatorLimits(
             names=self.actuator_names,
             unit='Pa',
-            position_min=self._column('pressure_min_Pa'),
-            position_max=self._column('pressure_max_Pa'),
-            max_speed=self._column('max_rate_Pa_s'),
-            max_acceleration=self._column('max_acceleration_Pa_s2'),
-            effort_unit='N m',
+            position_min=self.column('pressure_min_Pa'),
+            position_max=self.column('pressure_max_Pa'),
+            max_speed=self.column('max_rate_Pa_s'),
+            max_acceleration=self.column('max_acceleration_Pa_s2'),
+            effort_unit='Pa' if None in self._torques() else 'N m',
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
@@ -188,7 +197,7 @@ def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:
     limits = arm.actuator_limits()
     axes = CylinderAxes(
         names=arm.actuator_names,
-        torque_per_pressure=np.array([a.torque_per_pressure_N_m_Pa for a in arm.actuators]),
+        torque_per_pressure=arm.column('torque_per_pressure_N_m_Pa'),
         pressure_min_Pa=limits.position_min,
         pressure_max_Pa=limits.position_max,
         max_rate_Pa_s=limits.max_speed,
@@ -197,13 +206,20 @@ def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:
     return WaterCylinders(axes, arm.chambers(), arm.pressure_loop)
 
 
+def regulated_chambers(arm: HydraulicArm, around: Surrounded) -> RegulatedChambers:
+    """Return the chambers, filled with air, and how their regulators are driven."""
+    rates = arm.actuator_limits().max_speed
+    return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)
+
+
 PART = Part(
     'arm',
     HydraulicArm.KIND,
     HydraulicArm,
     {
         'water_cylinders': f'{__name__}:water_cylinders',
+        'regulated_chambers': f'{__name__}:regulated_chambers',
     },
-    'sections of three water chambers, filled by servo cylinders',
+    'sections of three chambers, filled with water by servo cylinders or with air by regulators',
     ('softarm_ros.rigs.arms.hydraulic_checks:CHECKS',),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from softarm_ros.rigs.arms.hydraulic_checks import missing_torques
 from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem
 
@@ -24,6 +25,10 @@ def _axes(rig: Any) -> Iterator[Problem]:
             f'expected the actuators in their order: {", ".join(names)}',
             ', '.join(servo.names),
         )
+        return
+    missing = list(missing_torques(rig))
+    yield from missing
+    if missing:
         return
     for i, (actuator, axis) in enumerate(zip(rig.actuators, servo.axes)):
         needed = actuator.torque_per_pressure_N_m_Pa * actuator.pressure_max_Pa

@@ -78,9 +78,9 @@ class PneumaticArm(ArmBase):
             names=self.actuator_names,
             unit='Pa',
             position_min=np.zeros(len(self.actuators)),
-            position_max=self._column('pressure_max_Pa'),
-            max_speed=self._column('max_rate_Pa_s'),
-            max_acceleration=self._column('max_acceleration_Pa_s2'),
+            position_max=self.column('pressure_max_Pa'),
+            max_speed=self.column('max_rate_Pa_s'),
+            max_acceleration=self.column('max_acceleration_Pa_s2'),
             effort_unit='Pa',
         )
 
@@ -113,5 +113,8 @@ PART = Part(
         'regulated_chambers': f'{__name__}:regulated_chambers',
     },
     'pneumatic sections of three chambers on mounts that sag',
-    ('softarm_ros.rigs.arms.pneumatic_checks:CHECKS',),
+    (
+        'softarm_ros.rigs.arms.pneumatic_checks:CHECKS',
+        'softarm_ros.rigs.arms.regulator_checks:CHECKS',
+    ),
 )
