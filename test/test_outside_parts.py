@@ -13,10 +13,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / 'outside_parts'
 RIG = 'lab_arm/lab_arm.yaml'
 PARTS = {
+    'arm.lab_careful': 'soft sections that bend less than they could',
     'body.lab_arcs': 'an arc that lags behind its cables',
     'controller.transposed_jacobian': 'along the transposed Jacobian',
     'drives.lab_winches': 'UDP winches',
     'model.thick_cables': 'thick cables',
+    'sensors.near_sighted': 'poses that scatter with distance',
 }
 
 
@@ -246,6 +248,63 @@ arm.close()
         "True True True {'commands': '1'} ''",
         "True {'commands': '1'}",
     ]
+
+
+def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab):
+    text = lab[1].read_text()
+    own = lab[1].with_name('careful.yaml')
+    own.write_text(
+        text.replace('name: lab_arm', 'name: lab_arm\nkind: lab_careful\nbending_share: 0.8')
+    )
+    code = f"""
+careful = load_rig({str(own)!r})
+limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
+print(limits[1] / limits[0], careful.kind, careful.model().name, careful.simulated_arm(0).time_s)
+"""
+    assert said_by(lab, code) == '[0.8] lab_careful thick_cables 0.0\n'
+    done = softarm(lab, 'run', own, '--direct')
+    assert done.returncode == 0, done.stderr
+    for old, new, message in (
+        ('bending_share: 0.8', 'bending_share: 1.2', 'bending_share = 1.2: expected a number > 0'),
+        ('bending_share: 0.8', 'bending_shar: 0.8', "did you mean 'bending_share'"),
+        ('lab_careful', 'lab_carefull', "no such kind of arm (did you mean 'lab_careful'?)"),
+    ):
+        own.write_text(own.read_text().replace(old, new))
+        assert message in softarm(lab, 'check', own).stderr
+        own.write_text(own.read_text().replace(new, old))
+
+
+def test_its_sensor_sees_an_arm_of_ours(lab):
+    code = """
+import numpy as np
+from softarm_ros.rigs.loader import load_rig
+
+SENSOR = ['plant.mocap.kind=near_sighted', 'plant.mocap.dropout_probability=0']
+
+def scatter(*settings):
+    rig = load_rig('cable_arm_single', settings)
+    plant = rig.simulated_arm(0)
+    plant.step(None, 5.0)
+    tips = np.array([pose.section_tips[-1, :3, 3] for pose in plant.poll_poses()])
+    return float(np.std(tips[100:, 0])), float(plant.true_section_tips()[-1, 2, 3])
+
+usual, away = scatter()
+far, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0.02')
+none, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0')
+print(abs(usual - 2e-4) < 5e-5, abs(none - 2e-4) < 5e-5, abs(far / (0.02 * away) - 1.0) < 0.2)
+for setting in ('plant.mocap.noise_per_distanc=0.02', 'plant.mocap.kind=near_sightet'):
+    try:
+        load_rig('cable_arm_single', [*SENSOR, setting])
+    except ValueError as error:
+        print(str(error).partition(': ')[2])
+"""
+    first, *problems = said_by(lab, code).splitlines()
+    assert first == 'True True True'
+    assert problems[0].startswith('plant.mocap.noise_per_distanc = 0.02: unknown field')
+    assert "did you mean 'noise_per_distance'" in problems[0]
+    assert problems[1].startswith(
+        "plant.mocap.kind = 'near_sightet': no such simulated sensor (did"
+    )
 
 
 def test_its_rig_travels_between_processes(lab):

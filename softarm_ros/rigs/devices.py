@@ -30,7 +30,7 @@ class Devices(ConfigBlock):
         def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
-    def of(cls, driving: str, blocks: dict[str, ConfigBlock]) -> Devices:
+    def of(cls, driving: str, blocks: dict[str, ConfigBlock | None]) -> Devices:
         """Return devices that are valid, one of which drives."""
         given: dict[str, Any] = dict(blocks)
         made = cls.model_construct(**given)
@@ -44,7 +44,8 @@ class Devices(ConfigBlock):
 
     def blocks(self) -> dict[str, Any]:
         """Return the configuration of every device that this rig has, by name."""
-        return dict(self.__pydantic_extra__ or {})
+        given = self.__pydantic_extra__ or {}
+        return {name: block for name, block in given.items() if block is not None}
 
     @property
     def names(self) -> tuple[str, ...]:

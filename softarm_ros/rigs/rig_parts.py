@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -12,16 +12,19 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
-from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.config import MocapConfig, PlantBase
 from softarm_ros.rigs.arms.base import ArmBase
 from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
 from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
-from softarm_ros.rigs.errors import FieldPath, RigError, did_you_mean, listed
+from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
 from softarm_ros.rigs.validation import PART_ERROR
 
 DEFAULT_ARM = 'cable_driven'
+DEFAULT_SENSOR = 'motion_capture'
+# Role of sensors that stand in for a real one in the simulated arm.
+SIMULATED = 'simulated'
 
 BlockT = TypeVar('BlockT', bound=ConfigBlock)
 
@@ -66,6 +69,59 @@ def body_part(arm: Part, kind: Any) -> Part:
     if not issubclass(part.config, PlantBase):
         raise wrong_part(('kind',), kind, f'config of part {part.name} is no PlantBase')
     return part
+
+
+def sensor_part(kind: Any) -> Part:
+    """Return the simulated sensor of poses that `plant.mocap.kind` names; as `arm_part`."""
+    kind = DEFAULT_SENSOR if kind is None else kind
+    if not isinstance(kind, str):
+        raise wrong_part(('kind',), kind, 'expected text')
+    if kind in kinds_of('sensors'):
+        part = _found('sensors', kind, ('kind',))
+        if SIMULATED in part.builders and issubclass(part.config, MocapConfig):
+            return part
+    known = [part.kind for part in parts('sensors') if SIMULATED in part.builders]
+    hint = did_you_mean(kind, known)
+    raise wrong_part(('kind',), kind, f'no such simulated sensor{hint}; known: {listed(known)}')
+
+
+def plant_of(arm: Part, value: Mapping[str, Any], strict: bool | None) -> PlantBase:
+    """Return the plant of a block `plant`; ValidationError with all that is wrong."""
+    part = body_part(arm, value.get('kind'))
+    fields, problems = {**value, 'kind': part.kind}, []
+    mocap = fields.get('mocap')
+    if isinstance(mocap, Mapping):
+        try:
+            fields['mocap'] = validated(sensor_part(mocap.get('kind')).config, mocap, strict)
+        except ValidationError as error:
+            problems = [_within('mocap', detail) for detail in error.errors()]
+            del fields['mocap']
+    config = cast('type[PlantBase]', part.config)
+    try:
+        plant = validated(config, fields, strict)
+    except ValidationError as error:
+        others = [d for d in error.errors() if not (problems and d['loc'] == ('mocap',))]
+        raise _errors([*problems, *map(_as_it_is, others)]) from error
+    return plant
+
+
+def combination_problems(
+    arm: Part, plant: PlantBase | None, devices: Devices | None
+) -> Iterator[Problem]:
+    """Yield a problem if drives and body are attached to the arm in different ways."""
+    if plant is None or devices is None:
+        return
+    body, drive = body_part(arm, plant.kind), find_part('drives', devices.DRIVING)
+    role = role_of(drive, arm)
+    if role in body.builders:
+        return
+    known = [part.kind for part in parts('body') if role in part.builders]
+    yield Problem(
+        ('plant', 'kind'),
+        f'is built for {role_of(body, arm)!r}, and devices.{drive.kind} serves {role!r}; expected '
+        f'one of {listed(known) or "none"}, or another device',
+        repr(body.kind),
+    )
 
 
 def role_of(part: Part, arm: Part) -> str:
@@ -122,7 +178,8 @@ def drives_of(arm: Part) -> dict[str, type[ConfigBlock]]:
 def devices_of(arm: Part, value: Mapping[str, Any], strict: bool | None) -> Devices:
     """Return the devices of a block `devices`; ValidationError with all that is wrong."""
     which = device_parts(arm, value)
-    classes, problems, blocks = which.classes, [], {}
+    classes, problems = which.classes, []
+    blocks: dict[str, ConfigBlock | None] = dict.fromkeys(which.optional)
     for name, config in classes.items():
         if value.get(name) is None:
             if name not in which.optional:
@@ -211,10 +268,13 @@ def _fitting(family: str, kind: str, arm: Part, path: FieldPath) -> Part:
 
 def _within(name: str, detail: Any) -> InitErrorDetails:
     """Return one of the errors of a block as an error of the mapping around it."""
+    return _as_it_is({**detail, 'loc': (name, *detail['loc'])})
+
+
+def _as_it_is(detail: Any) -> InitErrorDetails:
+    """Return an error, as it was found, to be found again."""
     kind: Any = detail['type']
     context = detail.get('ctx', {})
     if kind == PART_ERROR:
         kind = PydanticCustomError(PART_ERROR, '{message}', context)
-    return InitErrorDetails(
-        type=kind, loc=(name, *detail['loc']), input=detail['input'], ctx=context
-    )
+    return InitErrorDetails(type=kind, loc=detail['loc'], input=detail['input'], ctx=context)

@@ -18,10 +18,12 @@ from softarm_ros.rigs.rig_parts import (
     arm_part,
     body_part,
     checks_of,
+    combination_problems,
     device_parts,
     devices_of,
     drives_of,
-    validated,
+    plant_of,
+    sensor_part,
 )
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import YamlDocument
@@ -36,7 +38,8 @@ class RigSchema:
             arm = arm_part(document.data.get('kind', DEFAULT_ARM))
         except ValidationError:
             return SchemaTree(Rig.model_json_schema())
-        return _tree(arm, _body(arm, document), _devices(arm, document))
+        body, sensor = _body(arm, document), _sensor(document)
+        return _tree(arm, body, sensor, _devices(arm, document))
 
     def between(self, document: YamlDocument, wrong: set[str | int]) -> list[Problem]:
         """Return the problems between the top-level fields that are valid by themselves."""
@@ -57,18 +60,26 @@ class RigSchema:
                     fields[name] = adapter.validate_python(document.data[name], strict=True)
         plant, devices = document.data.get('plant'), document.data.get('devices')
         if 'plant' not in wrong and plant is not None:
-            part = body_part(arm, plant.get('kind'))
-            fields['plant'] = validated(part.config, {**plant, 'kind': part.kind}, True)
+            fields['plant'] = plant_of(arm, plant, True)
         if 'devices' not in wrong and devices is not None:
             fields['devices'] = devices_of(arm, devices, True)
         checks = checks_of(arm, fields.get('plant'), fields.get('devices'))
-        return find_inconsistencies(SimpleNamespace(**fields), checks, fields)
+        found = find_inconsistencies(SimpleNamespace(**fields), checks, fields)
+        parts = combination_problems(arm, fields.get('plant'), fields.get('devices'))
+        return [*found, *parts]
 
 
 def _body(arm: Part, document: YamlDocument) -> type[ConfigBlock] | None:
     plant = document.value_at(('plant',))
     try:
         return body_part(arm, plant.get('kind') if isinstance(plant, dict) else None).config
+    except ValidationError:
+        return None
+
+
+def _sensor(document: YamlDocument) -> type[ConfigBlock] | None:
+    try:
+        return sensor_part(document.value_at(('plant', 'mocap', 'kind'))).config
     except ValidationError:
         return None
 
@@ -84,10 +95,13 @@ def _devices(arm: Part, document: YamlDocument) -> dict[str, type[ConfigBlock]]:
 
 
 def _tree(
-    arm: Part, body: type[ConfigBlock] | None, devices: dict[str, type[ConfigBlock]]
+    arm: Part,
+    body: type[ConfigBlock] | None,
+    sensor: type[ConfigBlock] | None,
+    devices: dict[str, type[ConfigBlock]],
 ) -> SchemaTree:
     configs: list[type[ConfigBlock]] = [Rig, arm.config, *devices.values()]
-    configs += [body] if body is not None else []
+    configs += [config for config in (body, sensor) if config is not None]
     asked: list[tuple[type[BaseModel], Literal['validation']]]
     asked = [(config, 'validation') for config in dict.fromkeys(configs)]
     found, whole = models_json_schema(asked)
@@ -99,6 +113,8 @@ def _tree(
     tree = SchemaTree({'$defs': definitions})
     rig, own = tree.resolve(of(Rig)), tree.resolve(of(arm.config))
     fields = {name: field for name, field in rig['properties'].items() if name != 'arm'}
+    if body is not None and sensor is not None:
+        tree.resolve(of(body))['properties']['mocap'] = of(sensor)
     if body is not None:
         fields['plant'] = {**fields['plant'], 'anyOf': [of(body), {'type': 'null'}]}
     blocks = {'type': 'object', 'properties': {name: of(c) for name, c in devices.items()}}

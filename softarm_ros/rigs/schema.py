@@ -30,11 +30,15 @@ from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.rig_parts import (
     DEFAULT_ARM,
+    SIMULATED,
     arm_part,
     body_part,
     checks_of,
+    combination_problems,
     devices_of,
+    plant_of,
     role_of,
+    sensor_part,
     validated,
 )
 
@@ -129,8 +133,7 @@ class Rig(ConfigBlock):
     def _plant(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, Mapping):
             return value
-        part = body_part(_arm_of(info), value.get('kind'))
-        return validated(part.config, {**value, 'kind': part.kind}, _strict(info))
+        return plant_of(_arm_of(info), value, _strict(info))
 
     @field_validator('devices', mode='before')
     @classmethod
@@ -142,6 +145,7 @@ class Rig(ConfigBlock):
     @model_validator(mode='after')
     def _consistent(self) -> Rig:
         problems = find_inconsistencies(self.view(), self.checks)
+        problems += combination_problems(arm_part(self.kind), self.plant, self.devices)
         if problems:
             raise InconsistentRigError(problems)
         return self
@@ -291,6 +295,9 @@ class Rig(ConfigBlock):
         part = body_part(arm_part(self.kind), config.kind)
         role, drives = self.drives(part)
         plant: Plant = part.builder(role)(config, drives, self.around, seed)
+        if config.mocap.kind is not None:
+            sensor = sensor_part(config.mocap.kind)
+            plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
         return plant
 
     def plant_for(self, backend: str) -> PlantBase:

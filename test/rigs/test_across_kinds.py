@@ -1,6 +1,7 @@
 """An arm across kinds by YAML alone: chambers of one, regulators and body of another."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from softarm_ros.drivers.pressure_outputs import PressureOutputs
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
-from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.loader import load_rig, validate_rig
+from softarm_ros.rigs.yaml_document import read_yaml
 from softarm_ros.runtime.direct import run_direct
 
 FILE = Path(__file__).parent / 'chambers_on_regulators.yaml'
@@ -99,6 +101,18 @@ def test_another_number_of_sections_than_the_body_has(tmp_path):
     path.write_text(TEXT.replace(second, ''), encoding='utf-8')
     with pytest.raises(RigError, match=r'plant.sections = 1 section: .* sections of the arm: 2'):
         load_rig(path)
+
+
+def test_devices_and_body_that_serve_the_arm_in_different_ways():
+    document = read_yaml(load_rig('hydraulic_arm').source)
+    devices = {'daq': document.data['devices']['daq']}
+    changed = replace(document, data={**document.data, 'devices': devices})
+    message = (
+        r"plant.kind = 'water_chain': is built for 'water_cylinders', and devices.daq serves "
+        r"'regulated_chambers'; expected one of 'chamber_strains', or another device"
+    )
+    with pytest.raises(RigError, match=message):
+        validate_rig(changed)
 
 
 def test_servo_cylinders_need_what_regulators_do_not():

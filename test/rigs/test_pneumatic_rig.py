@@ -134,6 +134,13 @@ def test_a_rig_without_devices_runs_simulated_only(shipped):
         graph_plan(rig, 'emulated', rig_source=SHIPPED)
 
 
+def test_devices_without_a_gripper(shipped):
+    rig = load_changed(shipped, lambda data: data['devices'].pop('gripper'))
+    assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
+    assert rig.actuator_driver(rig.devices).gripper is None
+    assert type(rig).model_validate(rig.model_dump()) == rig
+
+
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_refused_by_field(shipped, change, field):
     with pytest.raises(RigError) as caught:

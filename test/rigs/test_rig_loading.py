@@ -172,7 +172,7 @@ HOMES = {
     'cable_driven': ('models.cable_driven', 'drivers.stepper_config', 'drivers.steppers_part'),
     'hydraulic': ('models.hydraulics', 'plant.hydraulic', 'drivers.pressure_servo_config'),
     'tendon_rod': ('models.tendon_rod', 'models.cosserat', 'plant.tendon_rod'),
-    'pneumatic': ('models.pneumatic', 'plant.pneumatic', 'drivers.play_compensation'),
+    'pneumatic': ('models.pneumatic', 'plant.pneumatic'),
     'muscle': ('models.minimum_energy', 'plant.pam_arm', 'drivers.valve_config'),
 }
 
