@@ -13,10 +13,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / 'outside_parts'
 RIG = 'lab_arm/lab_arm.yaml'
 PARTS = {
+    'arm.lab_careful': 'soft sections that bend less than they could',
     'body.lab_arcs': 'an arc that lags behind its cables',
     'controller.transposed_jacobian': 'along the transposed Jacobian',
     'drives.lab_winches': 'UDP winches',
     'model.thick_cables': 'thick cables',
+    'sensors.near_sighted': 'poses that scatter with distance',
 }
 
 
@@ -81,7 +83,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     checked = softarm(lab, 'check', lab[1])
     assert checked.returncode == 0, checked.stderr
     assert 'model         thick_cables' in checked.stdout
-    assert 'backends      sim, hardware; simulated in steps of 2 ms' in checked.stdout
+    assert 'backends      sim, emulated, hardware; simulated in steps of 2 ms' in checked.stdout
     text = lab[1].read_text()
     bad = lab[1].with_name('bad.yaml')
     for old, new, message in (
@@ -202,15 +204,106 @@ alone = replace(plan['lab_winches'], process='', parameters={
     **plan['lab_winches'].parameters, 'twin_check_s': 0.0, 'real_time_priority': 0})
 with NodeProcesses([alone]):
     print(winches.recv(256).decode(), winches.recv(256).decode())
-try:
-    graph_plan(rig, 'emulated', devices_folder='devices')
-except ValueError as error:
-    print(error)
 """
-    plan, heard, refused = said_by(lab, code).splitlines()
+    plan, heard = said_by(lab, code).splitlines()
     assert plan == 'inverse_kinematics lab_winches markers supervisor tracker'
     assert heard == '? stop'
-    assert refused.startswith("device 'lab_winches' is not emulated in the graph")
+
+
+def test_its_driver_moves_its_emulated_winches_and_they_the_arm(lab):
+    code = """
+import tempfile
+from pathlib import Path
+import numpy as np
+from softarm_ros.rigs.graph import graph_plan
+from softarm_ros.runtime.assembly import build_actuator_driver, build_emulated_arm
+
+plan = graph_plan(rig, 'emulated', devices_folder='devices')
+print(*(spec.name for spec in plan if spec.name in ('emulator', 'lab_winches')))
+folder = Path(tempfile.mkdtemp())
+arm = build_emulated_arm(rig, 0)
+arm.start(folder)
+driver = build_actuator_driver(rig, folder)
+driver.start()
+driver.home()
+asked = np.array([0.004, -0.002, -0.002])
+driver.follow(asked)
+reached = lambda: driver.reading() is not None and np.all(driver.reading().position == asked)
+for k in range(1000):
+    arm.advance(0.002)
+    if reached() and arm.time_s > 1.0:
+        break
+x, y, _ = arm.plant.true_section_tips()[-1, :3, 3]
+print(reached(), x > 0.01, abs(y) < 1e-9, arm.report(), repr(driver.not_ready()))
+arm.inject('lab_winches unplug')
+driver.follow(np.zeros(3))
+arm.advance(0.5)
+print(driver.reading().position.tolist() == asked.tolist(), arm.report())
+driver.close()
+arm.close()
+"""
+    assert said_by(lab, code).splitlines() == [
+        'emulator lab_winches',
+        "True True True {'commands': '1'} ''",
+        "True {'commands': '1'}",
+    ]
+
+
+def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab):
+    text = lab[1].read_text()
+    own = lab[1].with_name('careful.yaml')
+    own.write_text(
+        text.replace('name: lab_arm', 'name: lab_arm\nkind: lab_careful\nbending_share: 0.8')
+    )
+    code = f"""
+careful = load_rig({str(own)!r})
+limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
+print(limits[1] / limits[0], careful.kind, careful.model().name, careful.simulated_arm(0).time_s)
+"""
+    assert said_by(lab, code) == '[0.8] lab_careful thick_cables 0.0\n'
+    done = softarm(lab, 'run', own, '--direct')
+    assert done.returncode == 0, done.stderr
+    for old, new, message in (
+        ('bending_share: 0.8', 'bending_share: 1.2', 'bending_share = 1.2: expected a number > 0'),
+        ('bending_share: 0.8', 'bending_shar: 0.8', "did you mean 'bending_share'"),
+        ('lab_careful', 'lab_carefull', "no such kind of arm (did you mean 'lab_careful'?)"),
+    ):
+        own.write_text(own.read_text().replace(old, new))
+        assert message in softarm(lab, 'check', own).stderr
+        own.write_text(own.read_text().replace(new, old))
+
+
+def test_its_sensor_sees_an_arm_of_ours(lab):
+    code = """
+import numpy as np
+from softarm_ros.rigs.loader import load_rig
+
+SENSOR = ['plant.mocap.kind=near_sighted', 'plant.mocap.dropout_probability=0']
+
+def scatter(*settings):
+    rig = load_rig('cable_arm_single', settings)
+    plant = rig.simulated_arm(0)
+    plant.step(None, 5.0)
+    tips = np.array([pose.section_tips[-1, :3, 3] for pose in plant.poll_poses()])
+    return float(np.std(tips[100:, 0])), float(plant.true_section_tips()[-1, 2, 3])
+
+usual, away = scatter()
+far, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0.02')
+none, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0')
+print(abs(usual - 2e-4) < 5e-5, abs(none - 2e-4) < 5e-5, abs(far / (0.02 * away) - 1.0) < 0.2)
+for setting in ('plant.mocap.noise_per_distanc=0.02', 'plant.mocap.kind=near_sightet'):
+    try:
+        load_rig('cable_arm_single', [*SENSOR, setting])
+    except ValueError as error:
+        print(str(error).partition(': ')[2])
+"""
+    first, *problems = said_by(lab, code).splitlines()
+    assert first == 'True True True'
+    assert problems[0].startswith('plant.mocap.noise_per_distanc = 0.02: unknown field')
+    assert "did you mean 'noise_per_distance'" in problems[0]
+    assert problems[1].startswith(
+        "plant.mocap.kind = 'near_sightet': no such simulated sensor (did"
+    )
 
 
 def test_its_rig_travels_between_processes(lab):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from softarm_ros.drivers.serial_counters import SerialCounts
     from softarm_ros.drivers.stepper_config import SteppersConfig
     from softarm_ros.emulation.firmware_board import FirmwareBoard
-    from softarm_ros.rigs.cable_rig import CableRig
+    from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 RIG = 'cable_arm'
@@ -265,11 +265,11 @@ def _board() -> Iterator[tuple[str, FirmwareBoard]]:
 
 
 @contextlib.contextmanager
-def _driver(rig: CableRig, port: str) -> Iterator[CableSteppers]:
+def _driver(rig: Rig, port: str) -> Iterator[CableSteppers]:
     """A driver that is connected and homed."""
     from softarm_ros.drivers.cable_steppers import CableSteppers
     from softarm_ros.drivers.problems import DriverError
-    from softarm_ros.rigs.cable_devices import cable_limits
+    from softarm_ros.rigs.arms.cable_devices import cable_limits
 
     config = _config(rig).model_copy(update={'port': port})
     driver = CableSteppers(config, cable_limits(rig.actuator_limits()))
@@ -295,7 +295,7 @@ def _driver(rig: CableRig, port: str) -> Iterator[CableSteppers]:
 class _Driven:
     """Through the driver, as the loop does."""
 
-    def __init__(self, rig: CableRig, driver: CableSteppers) -> None:
+    def __init__(self, rig: Rig, driver: CableSteppers) -> None:
         config = _config(rig)
         self.motors = tuple(motor.motor for motor in config.motors)
         self.steps = np.array([motor.step_m for motor in config.motors])
@@ -309,13 +309,13 @@ class _Driven:
 class _ByHand:
     """Frames written by hand: nothing else is done, read or watched."""
 
-    def __init__(self, rig: CableRig, port: str) -> None:
+    def __init__(self, rig: Rig, port: str) -> None:
         import serial
 
         from softarm_ros.drivers import messages
         from softarm_ros.drivers.messages import HelloReply, Type
         from softarm_ros.drivers.stepper_config import board_limits
-        from softarm_ros.rigs.cable_devices import cable_limits
+        from softarm_ros.rigs.arms.cable_devices import cable_limits
 
         config = _config(rig)
         self.motors = tuple(motor.motor for motor in config.motors)
@@ -369,12 +369,12 @@ class _ByHand:
         raise InterruptedError('the board does not answer')
 
 
-def _driven_latencies(rig: CableRig, count: int) -> tuple[list[float], str]:
+def _driven_latencies(rig: Rig, count: int) -> tuple[list[float], str]:
     with _board() as (port, board), _driver(rig, port) as driver:
         return _latencies(_Driven(rig, driver), board, count), board.emulator.split()[0]
 
 
-def _bare_latencies(rig: CableRig, count: int) -> tuple[list[float], str]:
+def _bare_latencies(rig: Rig, count: int) -> tuple[list[float], str]:
     with _board() as (port, board), contextlib.closing(_ByHand(rig, port)) as host:
         return _latencies(host, board, count), board.emulator.split()[0]
 
@@ -439,14 +439,14 @@ def _lost(counts: ReceiveCounters) -> int:
     return counts.lost + counts.corrupt + counts.malformed
 
 
-def _rig() -> CableRig:
-    from softarm_ros.rigs.cable_rig import CableRig
+def _rig() -> Rig:
+    from softarm_ros.rigs.arms.cable_driven import CableArm
     from softarm_ros.rigs.loader import load_rig_of
 
-    return load_rig_of(CableRig, RIG)
+    return load_rig_of(CableArm, RIG)
 
 
-def _config(rig: CableRig) -> SteppersConfig:
+def _config(rig: Rig) -> SteppersConfig:
     assert rig.devices is not None
     return rig.devices.steppers
 

@@ -18,8 +18,10 @@ from softarm_reproduction.cable_arm_study import (
 )
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
 from softarm_ros.cli.run_cases import RunCase, run_cases
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.plant.config import PlantConfig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.rigs.schema import Rig
 
 BENDINGS_DEG = (20.0, 45.0, 70.0, 90.0, 105.0, 120.0)
 SECTION_BENDINGS_DEG = tuple(float(t) for t in range(10, 121, 10))
@@ -36,17 +38,17 @@ MARKERS = ('o', 's', '^')
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(CableRig, 'cable_arm')
+    rig = load_rig_of(CableArm, 'cable_arm')
     progress('circle and line, open loop')
     result = [_open_loop(rig, seed)]
     progress('open loop against bending amplitude')
     result.append(_amplitude(rig, seed))
-    single = load_rig_of(CableRig, 'cable_arm_single')
+    single = load_rig_of(CableArm, 'cable_arm_single')
     progress('single section')
     result.append(_single_section(single, seed, 'without slack', 'single_section'))
-    stepper = single.required_plant().stepper.model_copy(update={'slack_m': DEAD_ZONE_M})
+    stepper = single.plant_of(PlantConfig).stepper.model_copy(update={'slack_m': DEAD_ZONE_M})
     loose = single.model_copy(
-        update={'plant': single.required_plant().model_copy(update={'stepper': stepper})}
+        update={'plant': single.plant_of(PlantConfig).model_copy(update={'stepper': stepper})}
     )
     progress('single section with slack')
     name = f'with a dead zone of {1e3 * DEAD_ZONE_M:g} mm'
@@ -54,7 +56,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     return result
 
 
-def _open_loop(rig: CableRig, seed: int) -> Experiment:
+def _open_loop(rig: Rig, seed: int) -> Experiment:
     cases = [(path, model) for path in ('circle', 'line') for model in (BASELINE, PROPOSED)]
     records = run_cases([RunCase(rig, path, model, True, 1, seed) for path, model in cases])
     rows = []
@@ -79,7 +81,7 @@ def _open_loop(rig: CableRig, seed: int) -> Experiment:
     )
 
 
-def _amplitude(rig: CableRig, seed: int) -> Experiment:
+def _amplitude(rig: Rig, seed: int) -> Experiment:
     rows = amplitude_study(rig, np.deg2rad(BENDINGS_DEG).tolist(), seed)
     table = Table(
         (
@@ -118,7 +120,7 @@ def _amplitude(rig: CableRig, seed: int) -> Experiment:
     )
 
 
-def _single_section(rig: CableRig, seed: int, label: str, name: str) -> Experiment:
+def _single_section(rig: Rig, seed: int, label: str, name: str) -> Experiment:
     rows = section_sweep(
         rig,
         np.deg2rad(SECTION_BENDINGS_DEG).tolist(),

@@ -19,7 +19,8 @@ from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.control.trajectory_config import CircleConfig, LineConfig
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.run_record import RunRecord
 
@@ -83,7 +84,7 @@ def line_at(model: ArmModel, bending: float, speed: float) -> LineConfig:
 
 
 def amplitude_study(
-    rig: CableRig,
+    rig: Rig,
     bendings: Sequence[float],
     seed: int,
     speed: float = 0.015,
@@ -122,11 +123,13 @@ def _mean_error(record: RunRecord) -> float:
 
 
 def section_sweep(
-    rig: CableRig, bendings: Sequence[float], directions: Sequence[float], seed: int
+    rig: Rig, bendings: Sequence[float], directions: Sequence[float], seed: int
 ) -> list[SectionRow]:
     """Command bending and direction open loop on a one-section rig and read the pose at rest."""
-    if len(rig.sections) != 1:
-        raise ValueError(f'rig {rig.name!r} has {len(rig.sections)} sections; expected 1')
+    if len(CableArm.of(rig).sections) != 1:
+        raise ValueError(
+            f'rig {rig.name!r} has {len(CableArm.of(rig).sections)} sections; expected 1'
+        )
     rows = []
     for kind in (BASELINE, PROPOSED):
         model = rig.model(kind)

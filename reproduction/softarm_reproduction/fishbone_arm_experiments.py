@@ -18,8 +18,9 @@ from softarm_reproduction.fishbone_arm_study import (
     variants,
 )
 from softarm_ros.models.arm_model import Array
+from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
+from softarm_ros.rigs.schema import Rig
 
 PAPER_UNIT_ERROR_MM = 1.07
 PAPER_UNIT_ERROR_PERCENT = 2.13
@@ -30,7 +31,7 @@ BALL_SEEDS = 2
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(TendonRodRig, 'fishbone_arm')
+    rig = load_rig_of(TendonRodArm, 'fishbone_arm')
     progress('unit under load')
     result = [_unit(rig)]
     progress('bending against tension')
@@ -54,10 +55,10 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     return result
 
 
-def _unit(rig: TendonRodRig) -> Experiment:
+def _unit(rig: Rig) -> Experiment:
     rows = unit_under_load(rig)
     worst = max(rows, key=lambda row: row.error_m)
-    length = rig.segments[1].length_m
+    length = TendonRodArm.of(rig).segments[1].length_m
     table = Table(
         (
             'load, g',
@@ -110,10 +111,13 @@ def _unit(rig: TendonRodRig) -> Experiment:
     )
 
 
-def _bending(rig: TendonRodRig, seed: int) -> Experiment:
+def _bending(rig: Rig, seed: int) -> Experiment:
     loop = bending_loop(rig, seed)
-    law = rig.segments[0].profile.stiffness(0.5)
-    radius, length = rig.actuators[0].routes[0].radius_m, rig.segments[0].length_m
+    law = TendonRodArm.of(rig).segments[0].profile.stiffness(0.5)
+    radius, length = (
+        TendonRodArm.of(rig).actuators[0].routes[0].radius_m,
+        TendonRodArm.of(rig).segments[0].length_m,
+    )
     printed = np.degrees(10.0 * radius * length / max(law[0, 0], law[1, 1]))
     table = Table(
         (
@@ -153,11 +157,11 @@ def _bending(rig: TendonRodRig, seed: int) -> Experiment:
     )
 
 
-def _module(rig: TendonRodRig, seed: int) -> list[Experiment]:
+def _module(rig: Rig, seed: int) -> list[Experiment]:
     rows = module_grid(rig, seed)
     first = max(row.errors_m[0] for row in rows)
     second = max(row.errors_m[1] for row in rows)
-    length = sum(s.length_m + s.connector.length_m for s in rig.segments[:2])
+    length = sum(s.length_m + s.connector.length_m for s in TendonRodArm.of(rig).segments[:2])
 
     def place(point: Array) -> str:
         x, y, z = (1e3 * float(value) for value in point)
@@ -222,7 +226,7 @@ def _module(rig: TendonRodRig, seed: int) -> list[Experiment]:
     ]
 
 
-def _ball(rig: TendonRodRig, seed: int) -> Experiment:
+def _ball(rig: Rig, seed: int) -> Experiment:
     closed = around_ball(rig, range(seed, seed + BALL_SEEDS), open_loop=False)
     opened = around_ball(rig, (seed,), open_loop=True)
 
@@ -257,7 +261,7 @@ def _ball(rig: TendonRodRig, seed: int) -> Experiment:
     )
 
 
-def _variants(rig: TendonRodRig, seed: int) -> Experiment:
+def _variants(rig: Rig, seed: int) -> Experiment:
     found = variants(rig, seed)
     return Experiment(
         'What the drive, friction and the model matter',

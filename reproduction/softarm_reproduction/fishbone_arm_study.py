@@ -28,7 +28,8 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
-from softarm_ros.rigs.tendon_rod_rig import TendonRodRig
+from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 
@@ -106,9 +107,9 @@ class BallRun:
     shapes: Array
 
 
-def strip_stiffness(rig: TendonRodRig) -> float:
+def strip_stiffness(rig: Rig) -> float:
     """Return E I [N m^2] of the first unit's strip about its soft axis."""
-    law = rig.segments[0].profile.stiffness(0.5)
+    law = TendonRodArm.of(rig).segments[0].profile.stiffness(0.5)
     return float(min(law[0, 0], law[1, 1]))
 
 
@@ -140,13 +141,16 @@ def elastica(force_N: float, length_m: float, stiffness_N_m2: float) -> tuple[fl
 # -- one unit under load ------------------------------------------------------------------------
 
 
-def unit_under_load(rig: TendonRodRig) -> list[UnitRow]:
+def unit_under_load(rig: Rig) -> list[UnitRow]:
     """
     Return the unit with 50 to 550 g and its disk hanging where the strip ends.
 
     The unit lies and bends downwards: the rig's second, as the paper turns it for the test.
     """
-    segment, real = rig.segments[1], rig.required_plant().segments[1]
+    segment, real = (
+        TendonRodArm.of(rig).segments[1],
+        rig.plant_of(TendonRodPlantConfig).segments[1],
+    )
     law, length, g = strip_stiffness(rig), segment.length_m, rig.gravity_m_s2
     weightless = segment.model_copy(update={'profile': _without_weight(segment.profile)})
     rows = []
@@ -155,7 +159,7 @@ def unit_under_load(rig: TendonRodRig) -> list[UnitRow]:
         _, drop = elastica(force, length, law)
         rod = _bare_rod(weightless, g).forward(np.zeros(0), (0.0, -force, 0.0))
         heavy = _bare_rod(segment, g).forward(np.zeros(0), (0.0, -force, 0.0))
-        config = rig.required_plant().model_copy(
+        config = rig.plant_of(TendonRodPlantConfig).model_copy(
             update={
                 'segments': (
                     real.model_copy(
@@ -194,16 +198,16 @@ def _bare_rod(segment: RodSegmentConfig, gravity: tuple[float, float, float]) ->
     return CosseratArm(CosseratConfig(segments=(alone,), gravity_m_s2=gravity, steps=8))
 
 
-def _cable(rig: TendonRodRig, actuator: int, segment: int) -> PlantTendon:
+def _cable(rig: Rig, actuator: int, segment: int) -> PlantTendon:
     """Return a cable of the rig in a plant in which its segment has another place."""
-    chosen = rig.actuators[actuator]
+    chosen = TendonRodArm.of(rig).actuators[actuator]
     return PlantTendon(chosen.name, chosen.routes, (segment,))
 
 
 # -- one module under two cables ----------------------------------------------------------------
 
 
-def module_grid(rig: TendonRodRig, seed: int) -> list[ModuleRow]:
+def module_grid(rig: Rig, seed: int) -> list[ModuleRow]:
     """Return the module under all pairs of tensions: two units, the cables of the paper alone."""
     rows = []
     for pair in MODULE_TENSIONS_N:
@@ -224,17 +228,17 @@ def module_grid(rig: TendonRodRig, seed: int) -> list[ModuleRow]:
     return rows
 
 
-def predicted_module(rig: TendonRodRig, tensions_N: tuple[float, float]) -> Shape:
+def predicted_module(rig: Rig, tensions_N: tuple[float, float]) -> Shape:
     """Return the paper's module: the disks' weight is taken where the strips end."""
     segments = tuple(
         segment.model_copy(
             update={'connector': segment.connector.model_copy(update={'centre_of_mass_m': 0.0})}
         )
-        for segment in rig.segments[:2]
+        for segment in TendonRodArm.of(rig).segments[:2]
     )
     cables = tuple(
         RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
-        for a in (rig.actuators[0], rig.actuators[2])
+        for a in (TendonRodArm.of(rig).actuators[0], TendonRodArm.of(rig).actuators[2])
     )
     config = CosseratConfig(
         segments=segments, cables=cables, gravity_m_s2=rig.gravity_m_s2, steps=8
@@ -242,8 +246,8 @@ def predicted_module(rig: TendonRodRig, tensions_N: tuple[float, float]) -> Shap
     return CosseratArm(config).forward(np.array(tensions_N))
 
 
-def _module_plant(rig: TendonRodRig, seed: int) -> TendonRodPlant:
-    arm = rig.required_plant()
+def _module_plant(rig: Rig, seed: int) -> TendonRodPlant:
+    arm = rig.plant_of(TendonRodPlantConfig)
     config = arm.model_copy(update={'segments': arm.segments[:2]})
     cables = (_cable(rig, 0, 0), _cable(rig, 2, 1))
     return TendonRodPlant(config, cables, rig.gravity_m_s2, 0.0, np.zeros(2), seed)
@@ -261,15 +265,15 @@ def _pull_slowly(plant: TendonRodPlant, start: Array, end: Array) -> None:
 # -- bending against tension --------------------------------------------------------------------
 
 
-def bending_loop(rig: TendonRodRig, seed: int) -> BendingLoop:
+def bending_loop(rig: Rig, seed: int) -> BendingLoop:
     """Return the bending of a lying first unit, its cable pulled to 10 N and let go."""
-    segment = rig.segments[0]
-    radius = rig.actuators[0].routes[0].radius_m
+    segment = TendonRodArm.of(rig).segments[0]
+    radius = TendonRodArm.of(rig).actuators[0].routes[0].radius_m
     tension = np.array(SWEEP_N)
-    cable = RodCableConfig(name='cable', routes=rig.actuators[0].routes)
+    cable = RodCableConfig(name='cable', routes=TendonRodArm.of(rig).actuators[0].routes)
     rod = CosseratArm(CosseratConfig(segments=(segment,), cables=(cable,), steps=8))
     by_rod = [_sideways(rod.forward(np.array([t])).tip) for t in SWEEP_N]
-    arm = rig.required_plant()
+    arm = rig.plant_of(TendonRodPlantConfig)
     config = arm.model_copy(update={'segments': arm.segments[:1]})
     plant = TendonRodPlant(config, (_cable(rig, 0, 0),), rig.gravity_m_s2, 0.0, np.zeros(1), seed)
     straight = _sideways(plant.true_section_tips()[-1])
@@ -296,7 +300,7 @@ def _sideways(tip: Array) -> float:
 # -- around a ball ------------------------------------------------------------------------------
 
 
-def around_ball(rig: TendonRodRig, seeds: Sequence[int], open_loop: bool) -> list[BallRun]:
+def around_ball(rig: Rig, seeds: Sequence[int], open_loop: bool) -> list[BallRun]:
     """Drive the tip around the ball; the clearance is that of the sleeve's surface."""
     runs = []
     for seed in seeds:
@@ -321,7 +325,7 @@ def around_ball(rig: TendonRodRig, seeds: Sequence[int], open_loop: bool) -> lis
         if error is None or not record.completed:
             raise RuntimeError('around_ball: the run has not been completed')
         lines = np.array(shapes)
-        room = clearance(lines, rig.required_plant())
+        room = clearance(lines, rig.plant_of(TendonRodPlantConfig))
         tracking = np.array([phase is Phase.TRACK for phase in phases])
         runs.append(
             BallRun(
@@ -355,13 +359,15 @@ class Variant:
     closed_m: tuple[float, float]
 
 
-def variants(rig: TendonRodRig, seed: int) -> list[Variant]:
+def variants(rig: Rig, seed: int) -> list[Variant]:
     """Return the circle as the rig file has it and with other drives, friction and model."""
 
-    def with_plant(**values: object) -> TendonRodRig:
-        return rig.model_copy(update={'plant': rig.required_plant().model_copy(update=values)})
+    def with_plant(**values: object) -> Rig:
+        return rig.model_copy(
+            update={'plant': rig.plant_of(TendonRodPlantConfig).model_copy(update=values)}
+        )
 
-    sliding = rig.required_plant().winch.model_copy(update={'guide_loss': 0.19})
+    sliding = rig.plant_of(TendonRodPlantConfig).winch.model_copy(update={'guide_loss': 0.19})
     cases = (
         ('rig file', rig, None),
         ('no friction', with_plant(friction_coefficient=0.0), None),

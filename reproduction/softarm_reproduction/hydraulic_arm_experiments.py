@@ -22,8 +22,10 @@ from softarm_reproduction.hydraulic_arm_study import (
 )
 from softarm_reproduction.hydraulic_study import settling, simulate_coupled
 from softarm_ros.models.hydraulics.identified_arm import SET_B, build_hydraulic_arm
-from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.rigs.arms.hydraulic import HydraulicArm
 from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
 
 SEGMENTS = 5  # of set B as the finer model
@@ -35,7 +37,7 @@ PAPER_SETTLED_S = {'3.2.1': 1.0, '3.2.2': 1.5}
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(HydraulicRig, 'hydraulic_arm')
+    rig = load_rig_of(HydraulicArm, 'hydraulic_arm')
     progress('workspace of one section')
     result = [_workspace(), _limits()]
     progress('steps and ramps, simulated')
@@ -143,7 +145,7 @@ def _settling() -> Experiment:
     )
 
 
-def _static(rig: HydraulicRig, seed: int) -> Experiment:
+def _static(rig: Rig, seed: int) -> Experiment:
     poses = static_poses(rig, seed)
     table = tuple(
         (
@@ -160,7 +162,8 @@ def _static(rig: HydraulicRig, seed: int) -> Experiment:
         'and without preload as in the paper, torques put on in 2 s. The paper shows photographs: '
         'a good fit, worse for section 2 at 1.5 and 2 N m; it prints no numbers. Columns: '
         f'distance of the section tips from those of the plant, in mm, with '
-        f"{rig.segments_per_section} segments a section and with the paper's one.",
+        f'{HydraulicArm.of(rig).segments_per_section} segments a section and with the '
+        "paper's one.",
         (),
         Table(
             (
@@ -183,7 +186,7 @@ def _static(rig: HydraulicRig, seed: int) -> Experiment:
     )
 
 
-def _motions(rig: HydraulicRig, seed: int) -> Experiment:
+def _motions(rig: Rig, seed: int) -> Experiment:
     rows, drawn = [], []
     for number, (sectional, cumulative) in PAPER_ERRORS_M.items():
         for found in motion_errors(rig, motion(number), seed, (1, SEGMENTS)):
@@ -212,7 +215,7 @@ def _motions(rig: HydraulicRig, seed: int) -> Experiment:
         'Errors by eq. 37 over the whole motion. They show how far apart two arms '
         "of these tolerances are, not how well the model fits the authors' arm. With "
         'n = 1 the weight sits at the ends of the sections; the plant has '
-        f'{rig.required_plant().segments_per_section} segments.',
+        f'{rig.plant_of(HydraulicPlantConfig).segments_per_section} segments.',
         tuple(rows),
         None,
         (
@@ -225,7 +228,7 @@ def _motions(rig: HydraulicRig, seed: int) -> Experiment:
     )
 
 
-def _models(rig: HydraulicRig, seed: int, progress: Callable[[str], None]) -> Experiment:
+def _models(rig: Rig, seed: int, progress: Callable[[str], None]) -> Experiment:
     table = tuple(
         (
             found.label,

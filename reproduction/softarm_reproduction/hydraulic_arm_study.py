@@ -30,7 +30,8 @@ from softarm_ros.models.hydraulics.identified_arm import (
 )
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
-from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.rigs.arms.hydraulic import HydraulicArm
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
 
@@ -41,11 +42,9 @@ REST_S = 3.0
 TORQUES_N_M = (0.5, 1.0, 1.5, 2.0)
 
 
-def torque_controlled(rig: HydraulicRig) -> HydraulicRig:
+def torque_controlled(rig: Rig) -> Rig:
     """Return the rig as in the paper: no pressure loop, no preload."""
-    return rig.model_copy(
-        update={'pressure_loop': PressureLoopConfig(gain=0.0), 'preload_Pa': 0.0}
-    )
+    return rig.with_arm(pressure_loop=PressureLoopConfig(gain=0.0), preload_Pa=0.0)
 
 
 # -- 3.1: one section -------------------------------------------------------------------------
@@ -148,14 +147,14 @@ class StaticPose:
     first_order_m: Array
 
 
-def static_poses(rig: HydraulicRig, seed: int, points: int = 41) -> list[StaticPose]:
+def static_poses(rig: Rig, seed: int, points: int = 41) -> list[StaticPose]:
     """Return the poses of section 4.2: actuators 1 and 4 alone, 0.5 to 2 N m."""
     bare = torque_controlled(rig)
     model, coarse = bare.model(), coarse_statics(bare)
-    ratio = np.array([a.torque_per_pressure_N_m_Pa for a in rig.actuators])
+    ratio = np.array([a.torque_per_pressure_N_m_Pa for a in HydraulicArm.of(rig).actuators])
     found = []
     for actuator, torque in product((1, 4), TORQUES_N_M):
-        command = np.zeros(len(rig.actuators))
+        command = np.zeros(len(HydraulicArm.of(rig).actuators))
         command[actuator - 1] = torque / ratio[actuator - 1]
         plant = bare.simulated_arm(seed)
         for k in range(round((RAMP_S + REST_S) / SAMPLE_S)):
@@ -177,7 +176,7 @@ def static_poses(rig: HydraulicRig, seed: int, points: int = 41) -> list[StaticP
     return found
 
 
-def coarse_statics(rig: HydraulicRig) -> HydraulicStatics:
+def coarse_statics(rig: Rig) -> HydraulicStatics:
     """Return the statics with one segment a section, identified for it: the paper's n = 1."""
     values = SET_B[1]
     sections = [
@@ -189,9 +188,9 @@ def coarse_statics(rig: HydraulicRig) -> HydraulicStatics:
                 'lever_factors': (values.excess, 1.0, 1.0),
             }
         )
-        for section in rig.sections
+        for section in HydraulicArm.of(rig).sections
     ]
-    coarse = rig.model_copy(update={'sections': tuple(sections), 'segments_per_section': 1})
+    coarse = rig.with_arm(sections=tuple(sections), segments_per_section=1)
     model = coarse.model('hydraulic_statics')
     assert isinstance(model, HydraulicStatics)
     return model
@@ -237,7 +236,7 @@ class MotionError:
 
 
 def motion_errors(
-    rig: HydraulicRig, motion: Motion, seed: int, segments: Sequence[int] = (1, 5)
+    rig: Rig, motion: Motion, seed: int, segments: Sequence[int] = (1, 5)
 ) -> list[MotionError]:
     """Return the errors of set B with some numbers of segments in a motion of the paper."""
     plant = torque_controlled(rig).simulated_arm(seed)
@@ -252,8 +251,8 @@ def motion_errors(
     return found
 
 
-def _plant_motion(plant: HydraulicPlant, rig: HydraulicRig, motion: Motion) -> tuple[Array, Array]:
-    ratio = np.array([a.torque_per_pressure_N_m_Pa for a in rig.actuators])
+def _plant_motion(plant: HydraulicPlant, rig: Rig, motion: Motion) -> tuple[Array, Array]:
+    ratio = np.array([a.torque_per_pressure_N_m_Pa for a in HydraulicArm.of(rig).actuators])
     times, tips = [], []
     for k in range(round(motion.duration_s / SAMPLE_S)):
         plant.step(motion.torques((k + 0.5) * SAMPLE_S) / ratio, SAMPLE_S)
@@ -283,15 +282,15 @@ class OpenLoopByModel:
 
 
 def compare_models(
-    rig: HydraulicRig, path: str, seed: int, progress: Callable[[str], None]
+    rig: Rig, path: str, seed: int, progress: Callable[[str], None]
 ) -> list[OpenLoopByModel]:
     """Drive a path with the rig's model, with one segment a section, and without weight."""
     coarse = coarse_statics(rig)
     variants = (
-        (f'statics, n = {rig.segments_per_section}', rig, 'hydraulic_statics'),
+        (f'statics, n = {HydraulicArm.of(rig).segments_per_section}', rig, 'hydraulic_statics'),
         (
             'statics, n = 1',
-            rig.model_copy(update={'sections': coarse.sections, 'segments_per_section': 1}),
+            rig.with_arm(sections=coarse.sections, segments_per_section=1),
             'hydraulic_statics',
         ),
         ('constant curvature, no weight', rig, 'constant_curvature'),

@@ -22,11 +22,13 @@ from softarm_reproduction.minimum_energy_study import (
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.models.arm_model import Array
+from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.muscles import clamp_lengths
 from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 from softarm_ros.plant.pam_arm.valves import Pulse
+from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.rigs.muscle_rig import MuscleRig
+from softarm_ros.rigs.schema import Rig
 
 # Experiments 1 to 3 of the paper are circle, square and cardioid (figures 9 to 14) [% of L].
 PAPER_ERROR_PERCENT = {'circle': 2.457, 'square': 2.477, 'cardioid': 2.514}
@@ -80,13 +82,17 @@ class ValveUse:
     open_together: int
 
 
-def with_load(rig: MuscleRig, load_N: float) -> MuscleRig:
+def with_load(rig: Rig, load_N: float) -> Rig:
     """Return the rig with a weight at the tip, known to the controller."""
     return rig.model_copy(update={'tip_load_kg': load_N / GRAVITY_M_S2})
 
 
+def _muscle_model(rig: Rig) -> MinimumEnergyArm:
+    return MuscleArm.of(rig).muscle_model(rig.around)
+
+
 def drive_points(
-    rig: MuscleRig, curve: str, load_N: float, seed: int, corrected: bool = False
+    rig: Rig, curve: str, load_N: float, seed: int, corrected: bool = False
 ) -> PointRun:
     """
     Drive the 20 points of a curve one after the other, each with a dwell; no feedback.
@@ -95,7 +101,7 @@ def drive_points(
     give way.
     """
     loaded = with_load(rig, load_N)
-    model = loaded.muscle_model()
+    model = _muscle_model(loaded)
     limits, period = loaded.actuator_limits(), 1.0 / loaded.tracker.rate_hz
     plant = loaded.simulated_arm(seed)
     if not isinstance(plant, MuscleArmPlant):
@@ -148,13 +154,13 @@ def valve_use(runs: Sequence[PointRun]) -> ValveUse:
     )
 
 
-def pull_share(rig: MuscleRig, curve: str, load_N: float) -> float:
+def pull_share(rig: Rig, curve: str, load_N: float) -> float:
     """
     Return the largest share of its pull that a muscle needs at the points of a curve.
 
     A folded skeleton takes a part of what the vacuum can do: all of it in an empty muscle.
     """
-    model, valves = with_load(rig, load_N).muscle_model(), rig.valves
+    model, valves = _muscle_model(with_load(rig, load_N)), MuscleArm.of(rig).valves
     low, high = valves.range_m[0], valves.range_m[1]
     largest = 0.0
     for point in curve_points(curve):
@@ -166,7 +172,7 @@ def pull_share(rig: MuscleRig, curve: str, load_N: float) -> float:
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(MuscleRig, 'pam_arm')
+    rig = load_rig_of(MuscleArm, 'pam_arm')
     found = [_force(), _valve_table(rig), _stiffness(), _example(rig)]
     progress('curves of the model')
     found.append(_curves(rig))
@@ -198,7 +204,7 @@ def _force() -> Experiment:
     )
 
 
-def _valve_table(rig: MuscleRig) -> Experiment:
+def _valve_table(rig: Rig) -> Experiment:
     picture = Picture(
         'valve_table',
         "Length of an unloaded muscle against the time a valve is open: the driver's tables.",
@@ -225,8 +231,8 @@ def _stiffness() -> Experiment:
     )
 
 
-def _example(rig: MuscleRig) -> Experiment:
-    model = rig.muscle_model()
+def _example(rig: Rig) -> Experiment:
+    model = _muscle_model(rig)
     lengths, rod = model.lengths_of_held_tip(EXAMPLE)
     rows = tuple(
         (str(t + 1), *(f'{1e3 * v:.2f}' for v in lengths[3 * t : 3 * t + 3]))
@@ -248,7 +254,7 @@ def _example(rig: MuscleRig) -> Experiment:
     )
 
 
-def _curves(rig: MuscleRig) -> Experiment:
+def _curves(rig: Rig) -> Experiment:
     solved: list[CurveRow] = [follow_curve(c, load) for c in CURVES for load in LOADS_N]
     table = Table(
         ('curve', 'load, N', 'rod', 'muscles', 'lengths, mm', 'paper lengths miss, mm'),
@@ -350,7 +356,7 @@ def _corrected(runs: Sequence[PointRun]) -> Experiment:
     )
 
 
-def _valves(rig: MuscleRig, use: ValveUse) -> Experiment:
+def _valves(rig: Rig, use: ValveUse) -> Experiment:
     return Experiment(
         'Relays and valves over the runs above',
         'simulation',
@@ -364,12 +370,12 @@ def _valves(rig: MuscleRig, use: ValveUse) -> Experiment:
                 (
                     'shortest pulse, ms',
                     f'{1e3 * use.shortest_on_s:.0f}',
-                    f'at least {1e3 * rig.valves.shortest_pulse_s:.0f}',
+                    f'at least {1e3 * MuscleArm.of(rig).valves.shortest_pulse_s:.0f}',
                 ),
                 (
                     'shortest gap between pulses of a muscle, ms',
                     f'{1e3 * use.shortest_gap_s:.0f}',
-                    f'at least {1e3 * rig.valves.guard_s:.0f}',
+                    f'at least {1e3 * MuscleArm.of(rig).valves.guard_s:.0f}',
                 ),
                 (
                     'delay of relay and valve, ms',
@@ -382,7 +388,7 @@ def _valves(rig: MuscleRig, use: ValveUse) -> Experiment:
     )
 
 
-def _closed_loop(rig: MuscleRig, seed: int) -> Experiment:
+def _closed_loop(rig: Rig, seed: int) -> Experiment:
     loaded = with_load(rig, _HEAVIEST_N)
     records = run_cases(
         [RunCase(loaded, curve, rig.default_model, False, 1, seed) for curve in CURVES]
@@ -413,10 +419,10 @@ def _closed_loop(rig: MuscleRig, seed: int) -> Experiment:
     )
 
 
-def draw_table(figure: Figure, rig: MuscleRig) -> None:
+def draw_table(figure: Figure, rig: Rig) -> None:
     """Draw both tables of the drive."""
     ax = figure.subplots()
-    table = rig.valves.table()
+    table = MuscleArm.of(rig).valves.table()
     lines = []
     for curve, name, color in (
         (table.deflating, 'deflating', PALETTE[0]),
@@ -429,10 +435,10 @@ def draw_table(figure: Figure, rig: MuscleRig) -> None:
     legend_above(figure, lines)
 
 
-def draw_shapes(figure: Figure, rig: MuscleRig) -> None:
+def draw_shapes(figure: Figure, rig: Rig) -> None:
     """Draw the backbones of the three curves, without load, from the side."""
     axes = figure.subplots(1, len(CURVES), sharey=True)
-    model = rig.muscle_model()
+    model = _muscle_model(rig)
     for ax, curve in zip(axes, CURVES):
         held = None
         points = curve_points(curve)

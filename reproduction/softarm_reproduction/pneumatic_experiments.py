@@ -25,8 +25,9 @@ from softarm_reproduction.pneumatic_study import (
 )
 from softarm_reproduction.stroke_study import MEASURED, StrokeModel, peaks, sine
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
+from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
+from softarm_ros.rigs.schema import Rig
 
 PAPER_REDUCTION_PERCENT = {30.0: 85.0, 60.0: 87.0, 90.0: 96.0}
 # Bending stiffness of the arcs [N m^2]: as the rig has it, a quarter of the sag, a solid bar.
@@ -36,7 +37,7 @@ _RED, _BLUE = PALETTE[1], PALETTE[0]
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(PneumaticRig, 'pneumatic_arm')
+    rig = load_rig_of(PneumaticArm, 'pneumatic_arm')
     result = []
     for text, run in (
         ('cameras', _cameras),
@@ -53,7 +54,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     return result
 
 
-def _cameras(rig: PneumaticRig, seed: int) -> Experiment:
+def _cameras(rig: Rig, seed: int) -> Experiment:
     found = camera_errors(rig, seed)
     rows = tuple(
         Row(name, 'mm', paper, 1e3 * ours)
@@ -73,7 +74,7 @@ def _cameras(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _workspace(rig: PneumaticRig, seed: int) -> Experiment:
+def _workspace(rig: Rig, seed: int) -> Experiment:
     two, three = (workspace_shell(rig, t, seed) for t in (False, True))
     rows = (
         Row('outer diameter, two chambers a section', 'mm', 400.0, 2e3 * two.outer_m),
@@ -100,7 +101,7 @@ def _workspace(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _location(rig: PneumaticRig, seed: int) -> Experiment:
+def _location(rig: Rig, seed: int) -> Experiment:
     found = [location_errors(rig, motion, seed) for motion in MOTIONS]
     first = found[0]
     rows = [
@@ -137,7 +138,7 @@ def _location(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _soft_arcs(rig: PneumaticRig, seed: int) -> Experiment:
+def _soft_arcs(rig: Rig, seed: int) -> Experiment:
     rows = []
     for stiffness in STIFFNESSES_N_M2:
         found = location_errors(with_stiffness(rig, stiffness), MOTIONS[0], seed)
@@ -175,7 +176,7 @@ def _soft_arcs(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _sweep(rig: PneumaticRig, seed: int) -> Experiment:
+def _sweep(rig: Rig, seed: int) -> Experiment:
     found = [attitude_sweep(rig, pose, seed) for pose in POSES_DEG]
     rows = tuple(
         Row(f'{e.label}: largest error', 'mm', 5.0, 1e3 * float(e.corrected.max())) for e in found
@@ -218,7 +219,7 @@ def _sweep(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _strokes(rig: PneumaticRig, seed: int) -> Experiment:
+def _strokes(rig: Rig, seed: int) -> Experiment:
     found = [strokes_in_water(rig, frequency, seed) for frequency in (0.3, 0.4, 0.5)]
     model = StrokeModel('linear profile', sine)
     rows, table = [], []
@@ -259,7 +260,7 @@ def _strokes(rig: PneumaticRig, seed: int) -> Experiment:
     )
 
 
-def _pick_and_place(rig: PneumaticRig, seed: int) -> Experiment:
+def _pick_and_place(rig: Rig, seed: int) -> Experiment:
     found = pick_and_place(rig, seed)
     done = found.completed and found.taken and found.put_down
     outcome = 'taken and put down' if done else 'NOT carried through'

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
+from softarm_ros.rigs.arms.pneumatic import PneumaticArm
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
 Array = NDArray[np.float64]
@@ -62,7 +64,7 @@ class LocationErrors:
         return float(100.0 * (1.0 - self.corrected[i] / self.uncorrected[i]))
 
 
-def chamber_arm(rig: PneumaticRig, name: str) -> ChamberArm:
+def chamber_arm(rig: Rig, name: str) -> ChamberArm:
     """Return a model of the rig as what it is."""
     model = rig.model(name)
     if not isinstance(model, ChamberArm):
@@ -70,7 +72,7 @@ def chamber_arm(rig: PneumaticRig, name: str) -> ChamberArm:
     return model
 
 
-def simulated(rig: PneumaticRig, seed: int) -> PneumaticPlant:
+def simulated(rig: Rig, seed: int) -> PneumaticPlant:
     """Return the plant of the rig as what it is."""
     plant = rig.simulated_arm(seed)
     if not isinstance(plant, PneumaticPlant):
@@ -89,7 +91,7 @@ def rest_and_look(plant: PneumaticPlant, pressures: Array) -> Array:
     return np.asarray(np.mean(seen, axis=0))
 
 
-def location_errors(rig: PneumaticRig, motion: Motion, seed: int) -> LocationErrors:
+def location_errors(rig: Rig, motion: Motion, seed: int) -> LocationErrors:
     """Fill the chambers of a motion step by step; compare the tip with both models."""
     plant, models = simulated(rig, seed), _models(rig)
     errors = []
@@ -101,7 +103,7 @@ def location_errors(rig: PneumaticRig, motion: Motion, seed: int) -> LocationErr
 
 
 def attitude_sweep(
-    rig: PneumaticRig, pose_deg: Sequence[float], seed: int, step_deg: float = 15.0
+    rig: Rig, pose_deg: Sequence[float], seed: int, step_deg: float = 15.0
 ) -> LocationErrors:
     """Turn phi1 from 0 to 360 degrees in open loop, the other angles as in a pose."""
     plant, models = simulated(rig, seed), _models(rig)
@@ -123,7 +125,7 @@ def attitude_pressures(model: ChamberArm, attitude_deg: Sequence[float]) -> Arra
     return model.actuation_of(model.of_bends(bends.ravel()))
 
 
-def _models(rig: PneumaticRig) -> tuple[ChamberArm, ChamberArm]:
+def _models(rig: Rig) -> tuple[ChamberArm, ChamberArm]:
     return chamber_arm(rig, CORRECTED), chamber_arm(rig, UNCORRECTED)
 
 
@@ -131,9 +133,9 @@ def _errors(models: tuple[ChamberArm, ChamberArm], pressures: Array, tip: Array)
     return [float(np.linalg.norm(m.forward(pressures).tip[:3, 3] - tip)) for m in models]
 
 
-def with_stiffness(rig: PneumaticRig, bending_stiffness_N_m2: float) -> PneumaticRig:
+def with_stiffness(rig: Rig, bending_stiffness_N_m2: float) -> Rig:
     """Return the rig with arcs of another stiffness in its plant."""
-    plant = rig.required_plant()
+    plant = rig.plant_of(PneumaticPlantConfig)
     sections = tuple(
         s.model_copy(update={'bending_stiffness_N_m2': bending_stiffness_N_m2})
         for s in plant.sections
@@ -155,7 +157,7 @@ class CameraErrors:
     smallest: float
 
 
-def camera_errors(rig: PneumaticRig, seed: int, frames: int = 40) -> CameraErrors:
+def camera_errors(rig: Rig, seed: int, frames: int = 40) -> CameraErrors:
     """Return the errors of single camera frames of the arm at rest."""
     plant = simulated(rig, seed)
     true = plant.true_section_tips()[-1, :3, 3]
@@ -183,14 +185,14 @@ class WorkspaceShell:
     inner_m: float
 
 
-def workspace_shell(rig: PneumaticRig, three: bool, seed: int, n: int = 4000) -> WorkspaceShell:
+def workspace_shell(rig: Rig, three: bool, seed: int, n: int = 4000) -> WorkspaceShell:
     """Sample pressures of two chambers a section, or of all three, up to their limit."""
     model, rng = chamber_arm(rig, CORRECTED), np.random.default_rng(seed)
     most = rig.actuator_limits().position_max
     pressures = rng.random((n, most.size))
     if not three:
-        passive = rng.integers(0, 3, (n, len(rig.sections)))
-        for k in range(len(rig.sections)):
+        passive = rng.integers(0, 3, (n, len(PneumaticArm.of(rig).sections)))
+        for k in range(len(PneumaticArm.of(rig).sections)):
             pressures[np.arange(n), 3 * k + passive[:, k]] = 0.0
     tips = model.tips_of(np.array([model.configuration_of(row) for row in pressures * most]))
     distance = np.linalg.norm(tips, axis=1)
@@ -220,7 +222,7 @@ class Strokes:
 
 
 def strokes_in_water(
-    rig: PneumaticRig,
+    rig: Rig,
     frequency_hz: float,
     seed: int,
     pressures_kPa: Sequence[float] = (12.0, 25.0, 50.0, 70.0, 90.0),
@@ -240,9 +242,9 @@ def strokes_in_water(
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
         rest = plant.body.base_wrench()
-        end = np.array([0.0, 0.0, 0.5 * rig.required_plant().gripper.length_m])
+        end = np.array([0.0, 0.0, 0.5 * rig.plant_of(PneumaticPlantConfig).gripper.length_m])
         # Every step is looked at: their mean has no integration noise.
-        h = rig.required_plant().time_step_s
+        h = rig.plant_of(PneumaticPlantConfig).time_step_s
         cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)
         reach, felt = 0.0, np.empty((cycles, 6))
         for i in range(cycles):
@@ -281,7 +283,7 @@ class PickAndPlace:
     held: NDArray[np.bool_]
 
 
-def pick_and_place(rig: PneumaticRig, seed: int, task: str = 'pick_and_place') -> PickAndPlace:
+def pick_and_place(rig: Rig, seed: int, task: str = 'pick_and_place') -> PickAndPlace:
     """
     Drive the task in open loop, as the paper does, in water, with a shell of 20 g.
 
@@ -315,6 +317,7 @@ def pick_and_place(rig: PneumaticRig, seed: int, task: str = 'pick_and_place') -
     )
 
 
-def _fingers_of(rig: PneumaticRig, model: ChamberArm, attitude_deg: Sequence[float]) -> Array:
+def _fingers_of(rig: Rig, model: ChamberArm, attitude_deg: Sequence[float]) -> Array:
     tip = model.forward(attitude_pressures(model, attitude_deg)).tip
+    assert rig.gripper is not None
     return np.asarray(tip[:3, 3] + rig.gripper.centre_m * tip[:3, 2])

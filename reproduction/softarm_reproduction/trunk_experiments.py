@@ -21,8 +21,9 @@ from softarm_reproduction.trunk_study import (
     rest_study,
     servo_study,
 )
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.rigs.schema import Rig
 
 AXES = ('x', 'height', 'z')
 SHOWN_S = 20.0
@@ -35,7 +36,7 @@ SPLITS = {
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Predict the recordings; there is nothing random in it, `seed` changes nothing."""
-    rig = load_rig_of(CableRig, 'trunk')
+    rig = load_rig_of(CableArm, 'trunk')
     folder = data_folder()
     if folder is None:
         return [
@@ -84,7 +85,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     return result
 
 
-def _moving(rig: CableRig, study: MovingStudy) -> Experiment:
+def _moving(rig: Rig, study: MovingStudy) -> Experiment:
     picture = Picture(
         f'moving_{study.split}',
         'Tip of the trunk: measured, and predicted from the commands. Grey: rows that the '
@@ -103,7 +104,7 @@ def _moving(rig: CableRig, study: MovingStudy) -> Experiment:
     )
 
 
-def _servos(rig: CableRig, folder: Path) -> Experiment:
+def _servos(rig: Rig, folder: Path) -> Experiment:
     servos = servo_study(rig, folder)
     return Experiment(
         f'Servos of the moving run ({MOVING})',
@@ -126,7 +127,7 @@ def _servos(rig: CableRig, folder: Path) -> Experiment:
     )
 
 
-def _table(rig: CableRig, predictions: Sequence[Prediction]) -> Table:
+def _table(rig: Rig, predictions: Sequence[Prediction]) -> Table:
     return Table(
         ('mean / rms / max, mm', 'unknowns', *rig.section_names),
         tuple(

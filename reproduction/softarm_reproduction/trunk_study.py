@@ -28,10 +28,11 @@ from softarm_ros.models.cable_driven.pair_identification import (
 )
 from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
 from softarm_ros.models.config import GROUPS, Group
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_share_folder
 from softarm_ros.rigs.recording import MountConfig
+from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 
@@ -128,24 +129,21 @@ def data_folder() -> Path | None:
     return None
 
 
-def nominal_rig(rig: CableRig) -> CableRig:
+def nominal_rig(rig: Rig) -> Rig:
     """Return the arm as it is without identification: lengths, mount and radii as guessed."""
     config = recording_of(rig)
-    return rig.model_copy(
-        update={
-            'sections': tuple(
-                section.model_copy(update={'length_m': length, 'rest_bend_deg': (0.0, 0.0)})
-                for section, length in zip(rig.sections, NOMINAL_LENGTHS_M)
-            ),
-            'actuators': tuple(a.model_copy(update={'bends': ()}) for a in rig.actuators),
-            'recording': config.model_copy(
-                update={'mount': NOMINAL_MOUNT, 'delay_s': NOMINAL_DELAY_S}
-            ),
-        }
+    arm = CableArm.of(rig)
+    return rig.with_arm(
+        sections=tuple(
+            section.model_copy(update={'length_m': length, 'rest_bend_deg': (0.0, 0.0)})
+            for section, length in zip(arm.sections, NOMINAL_LENGTHS_M)
+        ),
+        actuators=tuple(a.model_copy(update={'bends': ()}) for a in arm.actuators),
+        recording=config.model_copy(update={'mount': NOMINAL_MOUNT, 'delay_s': NOMINAL_DELAY_S}),
     )
 
 
-def moving_study(rig: CableRig, folder: Path, split: str) -> MovingStudy:
+def moving_study(rig: Rig, folder: Path, split: str) -> MovingStudy:
     """Predict the moving run; `split` is 'blocks' (as `softarm identify`) or 'halves'."""
     recording = read_recording(rig, folder / MOVING).measured
     if recording.time_s is None:
@@ -166,7 +164,7 @@ def moving_study(rig: CableRig, folder: Path, split: str) -> MovingStudy:
         ),
         Prediction(
             RADII_TOO,
-            _unknowns(known, SHAPE_GROUPS) + 2 * len(rig.sections) - 1,
+            _unknowns(known, SHAPE_GROUPS) + 2 * len(CableArm.of(rig).sections) - 1,
             errors_of(_radii(nominal, shape, recording, train), recording, test),
         ),
         _linear(recording, train, test, found.delay_s),
@@ -189,7 +187,7 @@ def moving_study(rig: CableRig, folder: Path, split: str) -> MovingStudy:
     )
 
 
-def rest_study(rig: CableRig, folder: Path, found: PairParameters) -> RestStudy:
+def rest_study(rig: Rig, folder: Path, found: PairParameters) -> RestStudy:
     """
     Predict the poses at rest: without them, and each command from all others.
 
@@ -228,7 +226,7 @@ def rest_study(rig: CableRig, folder: Path, found: PairParameters) -> RestStudy:
     )
 
 
-def force_study(rig: CableRig, folder: Path) -> ForceStudy:
+def force_study(rig: Rig, folder: Path) -> ForceStudy:
     """Identify from half of the poses of the earlier motors, predict the other half."""
     config = recording_of(rig)
     columns = {
@@ -242,7 +240,7 @@ def force_study(rig: CableRig, folder: Path) -> ForceStudy:
     }
     nominal = nominal_rig(rig)
     config = recording_of(nominal).model_copy(update=columns)
-    raw = read_recording(nominal.model_copy(update={'recording': config}), folder / BY_FORCE)
+    raw = read_recording(nominal.with_arm(recording=config), folder / BY_FORCE)
     recording = PairRecording(None, DUTY_M * raw.measured.contractions, raw.measured.tips)
     known = known_parameters(nominal, config)
     train, test = split_rows(recording)
@@ -259,7 +257,7 @@ def force_study(rig: CableRig, folder: Path) -> ForceStudy:
     )
 
 
-def servo_study(rig: CableRig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, ...]:
+def servo_study(rig: Rig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, ...]:
     """Return how the measured angles of the servos follow the recorded commands."""
     config = recording_of(rig)
     angles = {
@@ -287,7 +285,7 @@ def servo_study(rig: CableRig, folder: Path, longest_s: float = 0.6) -> tuple[Se
 
 
 def _radii(
-    rig: CableRig, known: PairParameters, recording: PairRecording, train: Rows
+    rig: Rig, known: PairParameters, recording: PairRecording, train: Rows
 ) -> PairParameters:
     """
     Identify the distances of the cables from the backbone, then the shape anew, in turn.
@@ -295,17 +293,21 @@ def _radii(
     The last section has no passing radius: no cable passes it.
     """
     few = train[:: max(1, len(train) // _FEW_ROWS)]
-    count = len(rig.sections)
-    first = [s.cable_radius_m for s in rig.sections]
-    first += [s.passing_radius_m for s in rig.sections[:-1]]
+    count = len(CableArm.of(rig).sections)
+    first = [s.cable_radius_m for s in CableArm.of(rig).sections]
+    first += [s.passing_radius_m for s in CableArm.of(rig).sections[:-1]]
     tolerated = TIP_SPREAD * known.arm_length_m
 
     def bends(radii: Array) -> Array:
         sections = [
             section.model_copy(update={'cable_radius_m': own, 'passing_radius_m': passing})
-            for section, own, passing in zip(rig.sections, radii, [*radii[count:], 0.0])
+            for section, own, passing in zip(
+                CableArm.of(rig).sections, radii, [*radii[count:], 0.0]
+            )
         ]
-        return np.asarray(np.linalg.pinv(nominal_contractions(sections, rig.cables())))
+        return np.asarray(
+            np.linalg.pinv(nominal_contractions(sections, CableArm.of(rig).cables()))
+        )
 
     found, radii = known, np.array(first)
     for _ in range(_TURNS):

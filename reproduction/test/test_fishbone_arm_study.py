@@ -68,9 +68,9 @@ def test_unit_meets_the_table_and_the_arm_is_another():
 def test_module_meets_the_table_with_weightless_strips():
     light = tuple(
         s.model_copy(update={'profile': s.profile.model_copy(update={'density_kg_m3': 0.0})})
-        for s in RIG.segments
+        for s in RIG.arm.segments
     )
-    rig = RIG.model_copy(update={'segments': light})
+    rig = RIG.with_arm(segments=light)
     for tensions, ends in MODULE_MM.items():
         tips = predicted_module(rig, tensions).section_tips[:, :3, 3]
         for tip, (along, up, aside) in zip(tips, ends):

@@ -23,13 +23,13 @@ from softarm_reproduction.hydraulic_study import Record
 from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.hydraulics.identified_arm import SET_B
-from softarm_ros.rigs.hydraulic_rig import HydraulicRig
+from softarm_ros.rigs.arms.hydraulic import HydraulicArm
 from softarm_ros.rigs.loader import load_rig_of
 
 
 @pytest.fixture(scope='module')
 def rig():
-    return load_rig_of(HydraulicRig, 'hydraulic_arm')
+    return load_rig_of(HydraulicArm, 'hydraulic_arm')
 
 
 @pytest.fixture(scope='module')
@@ -67,8 +67,8 @@ def test_poses_at_rest_need_more_than_one_segment(rig):
 
 def test_the_plant_of_the_experiments_is_under_torque_control(rig):
     bare = torque_controlled(rig)
-    assert bare.preload_Pa == 0.0 and bare.pressure_loop.gain == 0.0
-    assert rig.preload_Pa > 0.0 and rig.pressure_loop.gain > 0.0
+    assert bare.arm.preload_Pa == 0.0 and bare.arm.pressure_loop.gain == 0.0
+    assert rig.arm.preload_Pa > 0.0 and rig.arm.pressure_loop.gain > 0.0
     assert bare.plant == rig.plant
     assert coarse_statics(bare).sections[0].length_m == SET_B[1].length_m
 

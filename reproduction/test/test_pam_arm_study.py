@@ -9,10 +9,10 @@ from softarm_reproduction import pam_arm_study as study
 from softarm_reproduction.minimum_energy_study import curve_points
 from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.plant.pam_arm.valves import Pulse
+from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.loader import load_rig_of
-from softarm_ros.rigs.muscle_rig import MuscleRig
 
-RIG = load_rig_of(MuscleRig, 'pam_arm')
+RIG = load_rig_of(MuscleArm, 'pam_arm')
 
 
 @cache
@@ -35,8 +35,8 @@ def test_valves_of_a_whole_run_respect_relays_and_interlock():
     use = study.valve_use([run()])
     assert use.pulses == len(run().pulses) > 300
     assert use.open_together == 0
-    assert use.shortest_gap_s >= RIG.valves.guard_s - 1e-9
-    assert use.shortest_on_s >= RIG.valves.shortest_pulse_s - 1e-9
+    assert use.shortest_gap_s >= RIG.arm.valves.guard_s - 1e-9
+    assert use.shortest_on_s >= RIG.arm.valves.shortest_pulse_s - 1e-9
     relays = RIG.plant.relays
     slack = 2.0 * relays.closing_spread_s + 3.0 * relays.jitter_s
     assert relays.shortest_delay_s - slack <= use.smallest_delay_s
@@ -83,7 +83,7 @@ def test_figures_show_the_tables_shapes_tips_and_errors():
         for c in study.CURVES
     ]
     ((*_, inflating),) = drawn(study.draw_table, RIG)
-    table = RIG.valves.table().inflating
+    table = RIG.arm.valves.table().inflating
     np.testing.assert_allclose(inflating, np.stack([table.x, 1e3 * table.y], axis=1))
     for curve, (*shapes, targets) in zip(study.CURVES, drawn(study.draw_shapes, RIG)):
         points = 1e3 * curve_points(curve)[:, [0, 2]]

@@ -17,7 +17,7 @@ from softarm_reproduction.trunk_study import (
     rest_study,
     servo_study,
 )
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 
 FOLDER = data_folder()
@@ -28,7 +28,7 @@ measured = pytest.mark.skipif(
 
 @pytest.fixture(scope='module')
 def rig():
-    return load_rig_of(CableRig, 'trunk')
+    return load_rig_of(CableArm, 'trunk')
 
 
 def of(predictions, name):

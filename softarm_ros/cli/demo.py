@@ -11,7 +11,7 @@ from softarm_ros.cli.report import ComparisonRow, error_table, prepare_folder, w
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.models.config import ModelName
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 
 BASELINE: ModelName = 'constant_curvature'
@@ -32,7 +32,7 @@ NOTES = (
 def run_demo(report: Path, console: Console, seed: int = 0) -> None:
     """Run, print the table, write the report."""
     prepare_folder(report)
-    rig = load_rig_of(CableRig, 'cable_arm')
+    rig = load_rig_of(CableArm, 'cable_arm')
     compile_kernels(rig, console)
     ways = [
         ('constant curvature, open loop', BASELINE, True, PAPER_ERRORS_M[BASELINE]),

@@ -17,8 +17,9 @@ from softarm_ros.models.cable_driven.paired_cables import (
     PairedCablesArm,
     bends_of_matrix,
 )
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.recording import RecordingConfig
+from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 _DIGITS = 5  # significant, in the file
@@ -26,7 +27,7 @@ _NO_WRAPPING = 4096  # columns
 _COMMENT_COLUMN = 40
 
 
-def known_parameters(rig: CableRig, config: RecordingConfig) -> PairParameters:
+def known_parameters(rig: Rig, config: RecordingConfig) -> PairParameters:
     """Return what the rig file says about the arm and about the frame of its recordings."""
     model = rig.model()
     if not isinstance(model, PairedCablesArm):
@@ -39,14 +40,14 @@ def known_parameters(rig: CableRig, config: RecordingConfig) -> PairParameters:
     return PairParameters(
         mount_position=np.asarray(config.mount.position_m, dtype=float),
         mount_rotation=np.stack([x, np.cross(z, x), z], axis=1),
-        lengths=np.array([[s.length_m, s.endcap_length_m] for s in rig.sections]),
+        lengths=np.array([[s.length_m, s.endcap_length_m] for s in CableArm.of(rig).sections]),
         rest=model.rest_configuration,
         bends=model.bends_per_contraction,
         delay_s=config.delay_s,
     )
 
 
-def updated_text(text: str, rig: CableRig, found: PairParameters, source: str) -> str:
+def updated_text(text: str, rig: Rig, found: PairParameters, source: str) -> str:
     """
     Return the text of a rig file with the identified values in it.
 
@@ -114,9 +115,9 @@ def _separate(entries: CommentedSeq) -> None:
         seen.add(id(entry))
 
 
-def _bends(rig: CableRig, matrix: Array, column: int) -> CommentedSeq:
+def _bends(rig: Rig, matrix: Array, column: int) -> CommentedSeq:
     entries = CommentedSeq()
-    for bend in bends_of_matrix(matrix, rig.sections, column):
+    for bend in bends_of_matrix(matrix, CableArm.of(rig).sections, column):
         entry = CommentedMap(
             section=bend.section,
             gain_rad_m=_number(bend.gain_rad_m),

@@ -16,8 +16,9 @@ from scipy.optimize import minimize_scalar
 
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
-from softarm_ros.plant.config import PlantCable
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.rigs.arms.cable_driven import CableArm
+from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ class Identification:
 
 
 def measure_single_cable(
-    rig: CableRig,
+    rig: Rig,
     seed: int,
     *,
     section: int = 0,
@@ -67,7 +68,7 @@ def measure_single_cable(
         plant = _single_section_plant(rig, section, seed + repeat)
         rest = _rest_axis(plant)
         contraction, angle = 0.0, 0.0
-        top = rig.actuators[0].position_max_m
+        top = CableArm.of(rig).actuators[0].position_max_m
         while angle < MAX_ANGLE_RAD and contraction + step_m <= top:
             contraction += step_m
             angle, tension = _read_at_rest(plant, contraction, rest)
@@ -80,9 +81,9 @@ def measure_single_cable(
     )
 
 
-def identify(rig: CableRig, data: IdentificationData, *, section: int = 0) -> Identification:
+def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identification:
     """Fit K_b and K_t to the readings with the controller's geometry."""
-    geometry = rig.sections[section]
+    geometry = CableArm.of(rig).sections[section]
     L, d = geometry.length_m, geometry.cable_radius_m
     small = data.angle < SMALL_ANGLE_RAD
     if np.sum(small) < 3:
@@ -113,11 +114,11 @@ def identify(rig: CableRig, data: IdentificationData, *, section: int = 0) -> Id
     )
 
 
-def _single_section_plant(rig: CableRig, section: int, seed: int) -> ArmPlant:
-    plant = rig.required_plant()
+def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
+    plant = rig.plant_of(PlantConfig)
     config = plant.model_copy(update={'sections': (plant.sections[section],)})
-    name = rig.sections[section].name
-    angles = [a.angle_deg for a in rig.actuators if a.section == name]
+    name = CableArm.of(rig).sections[section].name
+    angles = [a.angle_deg for a in CableArm.of(rig).actuators if a.section == name]
     # The base frame is turned so that the first cable lies on the x axis, as in the paper.
     cables = [PlantCable(0, float(np.deg2rad(a - angles[0]))) for a in angles]
     return ArmPlant(config, cables, rig.gravity_m_s2, seed)
@@ -152,9 +153,9 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
     return angle, float(plant.actuator_state().effort[0])
 
 
-def describe(rig: CableRig, result: Identification, section: int) -> list[str]:
+def describe(rig: Rig, result: Identification, section: int) -> list[str]:
     """Return what `softarm identify` prints."""
-    known = rig.sections[section]
+    known = CableArm.of(rig).sections[section]
     return [
         f'{rig.name}, section {known.name}: {len(result.data.angle)} readings at rest',
         f'bending_stiffness_N_m2: {result.bending_stiffness:.4g}'

@@ -28,9 +28,10 @@ from softarm_ros.models.cable_driven.pair_identification import (
     identify,
     predict,
 )
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_rig, load_rig_of
+from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 
@@ -88,7 +89,7 @@ def errors_of(parameters: PairParameters, measured: PairRecording, rows: Rows) -
     return TipErrors.of(predict(parameters, measured, rows), measured.tips[rows])
 
 
-def identify_rig(rig: CableRig, path: Path) -> DataIdentification:
+def identify_rig(rig: Rig, path: Path) -> DataIdentification:
     """
     Identify what `recording.identify` names.
 
@@ -120,7 +121,7 @@ def identify_rig(rig: CableRig, path: Path) -> DataIdentification:
     )
 
 
-def describe(rig: CableRig, result: DataIdentification) -> Iterator[str]:
+def describe(rig: Rig, result: DataIdentification) -> Iterator[str]:
     """Yield what is printed."""
     recording = result.recording
     kind = 'poses at rest' if recording.measured.time_s is None else 'rows'
@@ -155,19 +156,19 @@ def describe(rig: CableRig, result: DataIdentification) -> Iterator[str]:
     yield from _parameters(rig, result)
 
 
-def _parameters(rig: CableRig, result: DataIdentification) -> Iterator[str]:
+def _parameters(rig: Rig, result: DataIdentification) -> Iterator[str]:
     known, found = result.known, result.found
-    for k, section in enumerate(rig.sections):
+    for k, section in enumerate(CableArm.of(rig).sections):
         x, y = np.rad2deg(found.rest[2 * k : 2 * k + 2])
         yield (
             f'{section.name}: length {1e3 * found.lengths[k, 0]:.1f} mm '
             f'(was {1e3 * known.lengths[k, 0]:.1f}), bent at rest by ({x:.1f}, {y:.1f}) deg'
         )
-    for j, actuator in enumerate(rig.actuators):
+    for j, actuator in enumerate(CableArm.of(rig).actuators):
         column = found.bends[:, j].reshape(-1, 2)
         parts = (
             f'{s.name} {np.hypot(x, y):.1f} rad/m at {np.rad2deg(np.arctan2(y, x)):.0f} deg'
-            for s, (x, y) in zip(rig.sections, column)
+            for s, (x, y) in zip(CableArm.of(rig).sections, column)
         )
         yield f'{actuator.name}: ' + ', '.join(parts)
     turn = known.mount_rotation.T @ found.mount_rotation
@@ -192,7 +193,7 @@ def run(rig_name: str, data: Path, output: Path | None) -> Iterator[str]:
         As `identify_rig`.
 
     """
-    rig = load_rig_of(CableRig, rig_name)
+    rig = load_rig_of(CableArm, rig_name)
     result = identify_rig(rig, data)
     yield from describe(rig, result)
     if output is None:
@@ -204,5 +205,5 @@ def run(rig_name: str, data: Path, output: Path | None) -> Iterator[str]:
         output.write_text(text, encoding='utf-8')
     except OSError as error:
         raise RigError(str(output), f'cannot be written ({error.strerror})') from None
-    load_rig_of(CableRig, output)
+    load_rig_of(CableArm, output)
     yield f'written: {output}'

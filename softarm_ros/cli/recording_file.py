@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.models.cable_driven.pair_identification import PairRecording
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.recording import RecordingConfig
+from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -43,7 +44,7 @@ class Recording:
     skipped: int
 
 
-def recording_of(rig: CableRig) -> RecordingConfig:
+def recording_of(rig: Rig) -> RecordingConfig:
     """
     Return the rig's block `recording`.
 
@@ -53,14 +54,15 @@ def recording_of(rig: CableRig) -> RecordingConfig:
         If it has none.
 
     """
-    if rig.recording is None:
+    recording = CableArm.of(rig).recording
+    if recording is None:
         raise RecordingError(
             f'rig {rig.name!r} has no block `recording` that says how data are read'
         )
-    return rig.recording
+    return recording
 
 
-def read_recording(rig: CableRig, path: Path) -> Recording:
+def read_recording(rig: Rig, path: Path) -> Recording:
     """
     Read a CSV file with a heading, as the rig's `recording` maps its columns.
 
@@ -126,11 +128,11 @@ def split_rows(
     return np.flatnonzero(block % 2 == 0), np.flatnonzero((block % 2 == 1) & inside)
 
 
-def _contraction_per_unit(rig: CableRig, config: RecordingConfig) -> Array:
+def _contraction_per_unit(rig: Rig, config: RecordingConfig) -> Array:
     """Return (m,) metres of contraction per unit of the recorded command."""
     if config.command_unit == 'm':
-        return np.ones(len(rig.actuators))
-    radii = np.array([a.pulley_radius_m for a in rig.actuators], dtype=float)
+        return np.ones(len(CableArm.of(rig).actuators))
+    radii = np.array([a.pulley_radius_m for a in CableArm.of(rig).actuators], dtype=float)
     return np.asarray(np.deg2rad(radii) if config.command_unit == 'deg' else radii)
 
 

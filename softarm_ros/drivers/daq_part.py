@@ -22,6 +22,8 @@ PART = Part(
         'regulated_chambers, emulated': 'softarm_ros.emulation.emulated_pneumatic_arm:build',
     },
     'NI-DAQmx outputs to regulators, inputs from pressure sensors and a force sensor',
+    ('softarm_ros.rigs.arms.pneumatic_devices:CHECKS',),
+    takes={'gripper': 'softarm_ros.drivers.gripper_logic:GripperDriveConfig'},
 )
 
 

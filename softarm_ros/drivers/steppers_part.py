@@ -21,6 +21,7 @@ PART = Part(
         'wound_cables, emulated': 'softarm_ros.emulation.emulated_cable_arm:build',
     },
     'motor shields on a serial board, firmware/steppers',
+    ('softarm_ros.rigs.arms.cable_devices:CHECKS',),
 )
 
 

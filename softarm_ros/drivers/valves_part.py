@@ -21,6 +21,7 @@ PART = Part(
         'valved_muscles, emulated': 'softarm_ros.emulation.emulated_muscle_arm:build',
     },
     'pairs of two-way valves on a serial board, firmware/valves',
+    ('softarm_ros.rigs.arms.muscle_devices:CHECKS',),
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from softarm_ros.geometry.configs import ConfigBlock
 
 FAMILIES: Mapping[str, str] = {
+    'arm': 'sections and actuators: what models and drives are built on',
     'model': 'mechanics the controller believes: actuation, configuration, shape',
     'drives': 'a group of actuators on one device',
     'sensors': 'what measures the arm',
@@ -45,6 +46,9 @@ class Part:
     checks : tuple of str
         'module:NAME' of what must hold between its fields and the rest of a rig: a tuple of
         `softarm_ros.rigs.checks.Check`.
+    needs, takes : mapping
+        Of drives: the devices beside theirs that they cannot be without, and those that they may
+        have; name in the block `devices` -> 'module:Config'. The driver's builder takes them all.
 
     Raises
     ------
@@ -59,6 +63,8 @@ class Part:
     builders: Mapping[str, str]
     summary: str
     checks: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    takes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

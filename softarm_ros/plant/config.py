@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 
@@ -48,6 +48,9 @@ class StepperConfig(ConfigBlock):
 class MocapConfig(ConfigBlock):
     """A sensor of poses: motion capture, stereo cameras, an electromagnetic tracker."""
 
+    kind: str | None = Field(
+        default=None, description='of sensor (`softarm parts sensors`); motion_capture without it'
+    )
     rate_hz: Positive
     position_noise_m: NonNegative = Field(description='standard deviation of each coordinate')
     orientation_noise_rad: NonNegative
@@ -63,7 +66,9 @@ class PlantBase(ConfigBlock):
         default=None, description='of body (`softarm parts body`); that of this arm without it'
     )
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
-    mocap: MocapConfig = Field(description='the sensor of poses, whatever its kind')
+    mocap: SerializeAsAny[MocapConfig] = Field(
+        description='the sensor of poses, whatever its kind'
+    )
 
 
 class PlantConfig(PlantBase):

@@ -106,6 +106,11 @@ class Plant(Generic[BodyT, DrivesT]):
         self._mocap = Mocap(config.mocap, seed)
         self._mocap.capture(0.0, body.section_tips())
 
+    def look_with(self, sensor: Mocap) -> None:
+        """Take another sensor of poses in place of the usual one; it sees the arm at once."""
+        self._mocap = sensor
+        self._mocap.capture(self.time_s, self.body.section_tips())
+
     @property
     def mocap_enabled(self) -> bool:
         """Whether the pose sensor sees the arm."""

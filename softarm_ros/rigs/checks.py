@@ -77,7 +77,7 @@ def find_inconsistencies(
         problem
         for check in checks
         if have is None or check.needs <= have
-        if all(getattr(rig, field) is not None for field in check.needs)
+        if all(getattr(rig, field, None) is not None for field in check.needs)
         for problem in check.run(rig)
     ]
 
@@ -104,8 +104,8 @@ def actuator_sections(rig: Any) -> Iterator[Problem]:
             yield Problem(('actuators', i, 'section'), message, repr(a.section))
 
 
-def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
-    """Yield what is wrong with the plant's sections: their number, and fields beyond a factor."""
+def as_many_sections(rig: Any) -> Iterator[Problem]:
+    """Yield a problem if the plant has another number of sections than the arm."""
     count, expected = len(rig.plant.sections), len(rig.sections)
     if count != expected:
         yield Problem(
@@ -113,6 +113,11 @@ def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
             f'expected as many as sections of the arm: {expected}',
             f'{count} section{"s" if count != 1 else ""}',
         )
+
+
+def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
+    """Yield what is wrong with the plant's sections: their number, and fields beyond a factor."""
+    yield from as_many_sections(rig)
     for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
         for field, factor in factors.items():
             path = ('plant', 'sections', i, field)

@@ -1,34 +1,57 @@
-"""The real devices of a rig: what its `devices` block may hold, and where they are found."""
+"""The real devices of a rig: what its `devices` block holds, and where they are found."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict, PrivateAttr
 
 from softarm_ros.geometry.configs import ConfigBlock
 
-DeviceName = Literal['daq', 'servo', 'steppers', 'valves']
 # In the order to start their nodes: those that others need come first.
-DEVICE_NAMES: tuple[DeviceName, ...] = ('daq', 'servo', 'steppers', 'valves')
+DEVICE_NAMES = ('daq', 'servo', 'steppers', 'valves')
 
 
 class Devices(ConfigBlock):
     """
-    Devices of an arm. Each kind has its own class with fields among `DEVICE_NAMES`, and others
-    that one of these devices carries.
+    Devices of an arm by name, each with its own fields.
+
+    One of them takes the commands of the actuators: a part of the family `drives`. The others are
+    what that part needs or takes beside it. Which these are is known by who reads a rig
+    (`rig_parts.py`); what is not given is None.
     """
 
-    # The one that takes the commands of the actuators.
-    DRIVING: ClassVar[str] = ''
+    model_config = ConfigDict(extra='allow')
+
+    _driving: str = PrivateAttr(default='')
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def of(cls, driving: str, blocks: dict[str, ConfigBlock | None]) -> Devices:
+        """Return devices that are valid, one of which drives."""
+        given: dict[str, Any] = dict(blocks)
+        made = cls.model_construct(**given)
+        made._driving = driving
+        return made
+
+    @property
+    def DRIVING(self) -> str:
+        """Name of the one that takes the commands of the actuators."""
+        return self._driving
 
     def blocks(self) -> dict[str, Any]:
         """Return the configuration of every device that this rig has, by name."""
-        given = {name: getattr(self, name) for name in type(self).model_fields}
+        given = self.__pydantic_extra__ or {}
         return {name: block for name, block in given.items() if block is not None}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Devices that this rig has a node for, in the order to start them."""
-        known = tuple(name for name in DEVICE_NAMES if getattr(self, name, None) is not None)
+        given = self.blocks()
+        known = tuple(name for name in DEVICE_NAMES if name in given)
         # A drive of another package.
-        own = (self.DRIVING,) if self.DRIVING and self.DRIVING not in known else ()
+        own = (self._driving,) if self._driving and self._driving not in known else ()
         return (*known, *own)

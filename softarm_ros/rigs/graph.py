@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from softarm_ros.rigs.devices import DEVICE_NAMES
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
+from softarm_ros.rigs.part_registry import find_part
 from softarm_ros.rigs.rig_files import is_path
+from softarm_ros.rigs.rig_parts import arm_part, role_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import locate_task
 from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory
@@ -261,12 +262,15 @@ def check_backend(rig: Rig, backend: str) -> None:
     if backend == 'sim':
         return
     driving = rig.required_devices(backend).DRIVING
-    if backend == 'emulated' and driving not in DEVICE_NAMES:
-        raise RigError(
-            '',
-            f'device {driving!r} is not emulated in the graph; those that are: '
-            f'{listed(DEVICE_NAMES)}',
-        )
+    if backend == 'emulated':
+        part = find_part('drives', driving)
+        role = f'{role_of(part, arm_part(rig.kind))}, emulated'
+        if role not in part.builders:
+            raise RigError(
+                '',
+                f'device {driving!r} is not emulated: part {part.name} has no role {role!r}; it '
+                f'has: {listed(part.builders)}',
+            )
 
 
 def _check_devices(

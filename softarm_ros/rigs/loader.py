@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
+from softarm_ros.rigs.arms.base import ArmBase
 from softarm_ros.rigs.controller_choice import fitting
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError
-from softarm_ros.rigs.kinds import kind_of
 from softarm_ros.rigs.rig_files import RigInfo, find_rig, find_share_folder, list_rigs
+from softarm_ros.rigs.rig_schema import RigSchema
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.settings import apply_settings
 from softarm_ros.rigs.validation import validate_document
-from softarm_ros.rigs.yaml_document import read_yaml
+from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 __all__ = ['Problem', 'RigError', 'RigInfo', 'find_share_folder', 'list_rigs', 'load_rig']
-
-RigT = TypeVar('RigT', bound=Rig)
 
 
 def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
@@ -37,11 +35,17 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
     path = find_rig(name_or_path)
     file = read_yaml(path)
     document = fitting(apply_settings(file, settings), file)
-    rig: Rig = validate_document(kind_of(document), document, strip_trajectory_type)
+    rig = validate_rig(document)
     return rig.with_source(path.resolve(), settings)
 
 
-def load_rig_of(kind: type[RigT], name_or_path: str | Path) -> RigT:
+def validate_rig(document: YamlDocument) -> Rig:
+    """Return the rig that a document describes; RigError with every problem."""
+    rig: Rig = validate_document(Rig, document, strip_tags, RigSchema())
+    return rig
+
+
+def load_rig_of(kind: type[ArmBase], name_or_path: str | Path) -> Rig:
     """
     Load a rig that must be of one kind of arm.
 
@@ -52,10 +56,13 @@ def load_rig_of(kind: type[RigT], name_or_path: str | Path) -> RigT:
 
     """
     rig = load_rig(name_or_path)
-    if not isinstance(rig, kind):
-        expected = kind.model_fields['kind'].default
-        raise RigError('', f'rig {rig.name!r} is of kind {rig.kind!r}; expected {expected!r}')
+    kind.of(rig)
     return rig
+
+
+def strip_tags(path: FieldPath) -> FieldPath:
+    """Return the path in the file: fields of the arm stand beside the others."""
+    return strip_trajectory_type(path[1:] if len(path) > 1 and path[0] == 'arm' else path)
 
 
 def strip_trajectory_type(path: FieldPath) -> FieldPath:

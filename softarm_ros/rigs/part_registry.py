@@ -27,10 +27,14 @@ def _files_of(family: str, package: str) -> dict[str, str]:
 # 'family.kind' -> 'module:PART'; a table, not entry points, so that a source tree needs no
 # installed metadata.
 BUILT_IN: Mapping[str, str] = {
+    **{
+        f'arm.{kind}': f'softarm_ros.rigs.arms.{kind}:PART'
+        for kind in ('cable_driven', 'hydraulic', 'muscle', 'pneumatic', 'tendon_rod')
+    },
     'body.cable_chain': 'softarm_ros.plant.cable_chain_part:PART',
-    'body.chamber_strains': 'softarm_ros.plant.pneumatic.part:PART',
+    'body.chamber_chain': 'softarm_ros.plant.pneumatic.part:PART',
     'body.muscle_chain': 'softarm_ros.plant.pam_arm.part:PART',
-    'body.tendon_strains': 'softarm_ros.plant.tendon_rod.part:PART',
+    'body.tendon_chain': 'softarm_ros.plant.tendon_rod.part:PART',
     'body.water_chain': 'softarm_ros.plant.hydraulic.part:PART',
     'drives.daq': 'softarm_ros.drivers.daq_part:PART',
     'drives.servo': 'softarm_ros.drivers.servo_part:PART',
@@ -42,6 +46,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.cosserat': 'softarm_ros.models.parts:COSSERAT',
     'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
+    'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),
 }
 _OURS = 'softarm_ros'

@@ -1,27 +1,46 @@
-"""What every rig file may say, whatever the kind of arm."""
+"""A rig: everything about one arm, as its file says it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import (
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from softarm_ros.control.config import SupervisorConfig, TrackerConfig
 from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
-from softarm_ros.plant.world import World
-from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_registry import find_part, kinds_of
+from softarm_ros.rigs.rig_parts import (
+    DEFAULT_ARM,
+    SIMULATED,
+    arm_part,
+    body_part,
+    checks_of,
+    combination_problems,
+    devices_of,
+    plant_of,
+    role_of,
+    sensor_part,
+    validated,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,15 +54,7 @@ if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.plant.plant import Plant
 
-NAME_PATTERN = r'^[a-z][a-z0-9_]*$'
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-RigT = TypeVar('RigT', bound='Rig')
-
-
-class ActuatorBase(ConfigBlock):
-    """One actuator."""
-
-    name: Name
+PlantT = TypeVar('PlantT', bound=PlantBase)
 
 
 class FeedbackConfig(ConfigBlock):
@@ -68,20 +79,12 @@ class Rig(ConfigBlock):
     One arm: what the controller knows, how it is driven and watched, and what simulates it.
 
     Lengths in m, angles as the field's suffix says, vectors in the base frame (origin at the
-    fixed end, z along the resting arm). Each kind of arm is a subclass that adds its mechanics
-    and narrows `actuators` and `plant`.
+    fixed end, z along the resting arm). The parts that a rig is composed of are found by the names
+    in its file: what kind of arm, which models, controller, drives and body. In the file, the
+    fields of `arm` stand beside those of the rig.
     """
 
-    # What drives of this arm are attached to, a role of their parts and of bodies; and the body
-    # where `plant` names no other.
-    DRIVES: ClassVar[str]
-    BODY: ClassVar[str]
-    # Of a rig with other parts than the usual ones: the kind it is made of, body and drive.
-    COMPOSED_OF: ClassVar[tuple[type[Rig], str | None, str | None] | None] = None
-    # What must hold between the fields; those of a kind of arm come after these.
-    CHECKS: ClassVar[tuple[Check, ...]] = COMMON_CHECKS
-
-    kind: str = Field(description='of mechanics')
+    kind: str = Field(default=DEFAULT_ARM, description='of arm (`softarm parts arm`)')
     name: Name = Field(description='namespace of the topics')
     description: str = Field(min_length=1)
     gravity_m_s2: tuple[Finite, Finite, Finite] = Field(
@@ -89,47 +92,78 @@ class Rig(ConfigBlock):
     )
     medium: Literal['air', 'water'] = Field(default='air', description='what surrounds the arm')
     tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
-    default_model: str
-    actuators: tuple[ActuatorBase, ...] = Field(
-        min_length=1, description='in the order of every actuation vector'
-    )
+    arm: SerializeAsAny[ArmBase] = Field(description='what a kind of arm has')
+    default_model: str = Field(description='that runs use; --model chooses another')
     feedback: FeedbackConfig
     tracker: TrackerConfig
     supervisor: SupervisorConfig = SupervisorConfig()
-    plant: PlantBase | None = Field(
+    plant: SerializeAsAny[PlantBase] | None = Field(
         default=None, description='the simulated arm; without it the arm can only be real'
     )
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
     gripper: GripperConfig | None = Field(default=None, description='none without it')
-    devices: Devices | None = Field(
+    devices: SerializeAsAny[Devices] | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
 
     _source: Path | None = PrivateAttr(default=None)
     _settings: tuple[str, ...] = PrivateAttr(default=())
 
+    @model_validator(mode='before')
+    @classmethod
+    def _of_the_arm(cls, data: Any) -> Any:
+        """Gather the fields of the arm, which stand beside those of the rig."""
+        if not isinstance(data, dict) or isinstance(data.get('arm'), ArmBase):
+            return data
+        own = arm_part(data.get('kind', DEFAULT_ARM)).config.model_fields
+        rest = {name: value for name, value in data.items() if name not in own}
+        arm = {name: value for name, value in data.items() if name in own}
+        return {'arm': arm, **rest} if arm or 'arm' not in data else data
+
+    @field_validator('arm', mode='before')
+    @classmethod
+    def _arm(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, ArmBase):
+            return value
+        return validated(_arm_of(info).config, value, _strict(info))
+
+    @field_validator('plant', mode='before')
+    @classmethod
+    def _plant(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return plant_of(_arm_of(info), value, _strict(info))
+
+    @field_validator('devices', mode='before')
+    @classmethod
+    def _devices(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return devices_of(_arm_of(info), value, _strict(info))
+
     @model_validator(mode='after')
-    def _consistent(self: RigT) -> RigT:
-        problems = find_inconsistencies(self, self.CHECKS)
+    def _consistent(self) -> Rig:
+        problems = find_inconsistencies(self.view(), self.checks)
+        problems += combination_problems(arm_part(self.kind), self.plant, self.devices)
         if problems:
             raise InconsistentRigError(problems)
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Let rigs travel between processes, those of composed classes too."""
-        if self.COMPOSED_OF is None:
-            return super().__reduce_ex__(protocol)
-        from softarm_ros.rigs.composition import restored
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """What must hold between the fields, of this rig's parts too."""
+        return checks_of(arm_part(self.kind), self.plant, self.devices)
 
-        data = self.model_dump()
-        return (restored, (*self.COMPOSED_OF, data), (self._source, self._settings))
+    def view(self) -> SimpleNamespace:
+        """Return all fields side by side, those of the arm too, as checks look at them."""
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        arm = {name: getattr(self.arm, name) for name in type(self.arm).model_fields}
+        return SimpleNamespace(**own, **arm)
 
-    def __setstate__(self, state: Any) -> None:
-        if isinstance(state, tuple):
-            self._source, self._settings = state
-            return
-        super().__setstate__(state)
+    def with_arm(self, **fields: Any) -> Rig:
+        """Return the same rig with other values of fields of its arm; they are not checked."""
+        return self.model_copy(update={'arm': self.arm.model_copy(update=fields)})
 
     @property
     def source(self) -> Path | None:
@@ -141,7 +175,7 @@ class Rig(ConfigBlock):
         """What was set over the file's own values, as `field=value`."""
         return self._settings
 
-    def with_source(self: RigT, source: Path, settings: Sequence[str] = ()) -> RigT:
+    def with_source(self, source: Path, settings: Sequence[str] = ()) -> Rig:
         """Return the same rig, knowing its file and what was set over it."""
         rig = self.model_copy()
         rig._source = source
@@ -164,22 +198,39 @@ class Rig(ConfigBlock):
         return ('base', self.base_frame)
 
     @property
-    def actuator_names(self) -> tuple[str, ...]:
-        """Names in the order of every actuation vector."""
-        return tuple(actuator.name for actuator in self.actuators)
+    def actuators(self) -> tuple[ActuatorBase, ...]:
+        """The actuators, in the order of every actuation vector."""
+        return self.arm.actuators
 
     @property
-    @abstractmethod
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names in the order of every actuation vector."""
+        return self.arm.actuator_names
+
+    @property
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
+        return self.arm.section_names
+
+    @property
+    def around(self) -> Surrounded:
+        """What the arm hangs in and carries."""
+        return Surrounded(
+            self.gravity_m_s2,
+            self.medium,
+            self.tip_load_kg,
+            self.arm.payload_density_kg_m3,
+            self.gripper,
+        )
+
+    @property
     def mechanics_name(self) -> str:
         """What this arm provides for a model to be built on: a role of the family `model`."""
+        return self.arm.mechanics_name
 
-    @abstractmethod
     def mechanics(self) -> Any:
         """Return what a model of this role is built on."""
-
-    def model_settings(self, part: Part) -> ConfigBlock:
-        """Return the settings of a model: what this file says of it, else its defaults."""
-        return part.config()
+        return self.arm.mechanics(self.around)
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -208,36 +259,27 @@ class Rig(ConfigBlock):
         """Return the rig's default model, or another one by name (see `model_name`)."""
         part = find_part('model', self.model_name(name))
         built: ArmModel = part.builder(self.mechanics_name)(
-            self.model_settings(part), self.mechanics()
+            self.arm.model_settings(part), self.mechanics()
         )
         return built
 
-    @property
-    @abstractmethod
-    def section_names(self) -> tuple[str, ...]:
-        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
-
-    @abstractmethod
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
+        return self.arm.actuator_limits()
 
-    def _column(self, field: str) -> NDArray[np.float64]:
-        """Return a field of all actuators (m,)."""
-        import numpy as np
-
-        return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
-
-    @abstractmethod
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the limits of the configuration of this rig's models."""
+        return self.arm.configuration_limits()
 
     def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
         """Return n configurations (n, dof) of the default model, spread over what it may do."""
-        return self.configuration_limits().sample(rng, n)
+        return self.arm.sample_configurations(self.model(), rng, n)
 
-    @abstractmethod
-    def drives(self) -> Any:
-        """Return what the drives are attached to, for the role `DRIVES` of their parts."""
+    def drives(self, part: Part) -> tuple[str, Any]:
+        """Return the role in which a drive or body is built for this arm, and its attachments."""
+        arm = arm_part(self.kind)
+        role = role_of(part, arm)
+        return role, arm.builder(role)(self.arm, self.around)
 
     def simulated_arm(self, seed: int) -> Plant:
         """
@@ -250,15 +292,13 @@ class Rig(ConfigBlock):
 
         """
         config = self.plant_for('sim')
-        part = find_part('body', config.kind or self.BODY)
-        world = World(self.gravity_m_s2, self.medium, self.tip_load_kg, self.payload_density_kg_m3)
-        plant: Plant = part.builder(self.DRIVES)(config, self.drives(), world, seed)
+        part = body_part(arm_part(self.kind), config.kind)
+        role, drives = self.drives(part)
+        plant: Plant = part.builder(role)(config, drives, self.around, seed)
+        if config.mocap.kind is not None:
+            sensor = sensor_part(config.mocap.kind)
+            plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
         return plant
-
-    @property
-    def payload_density_kg_m3(self) -> float:
-        """Density of the payload, by which it displaces water."""
-        return World.tip_load_density_kg_m3
 
     def plant_for(self, backend: str) -> PlantBase:
         """Return what describes the simulated arm; RigError that says what to add without it."""
@@ -270,9 +310,14 @@ class Rig(ConfigBlock):
             )
         return self.plant
 
-    def _other_body(self) -> RigError:
-        kind = None if self.plant is None else self.plant.kind
-        return RigError('', f'plant.kind = {kind!r}: this needs body {self.BODY!r}')
+    def plant_of(self, kind: type[PlantT]) -> PlantT:
+        """Return the plant of a body with these fields; RigError if it is another, or none."""
+        plant = self.plant_for('sim')
+        if not isinstance(plant, kind):
+            raise RigError(
+                '', f'plant.kind = {plant.kind!r}: this needs the fields {kind.__name__}'
+            )
+        return plant
 
     def required_devices(self, backend: str) -> Devices:
         """Return the devices; raises RigError naming the backend if the rig has none."""
@@ -285,32 +330,33 @@ class Rig(ConfigBlock):
 
     def actuator_driver(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
-        build = self._driving_part(devices).builder(self.DRIVES)
-        driver: ActuatorDriver = build(self.drives(), **devices.blocks())
+        part = find_part('drives', devices.DRIVING)
+        role, drives = self.drives(part)
+        driver: ActuatorDriver = part.builder(role)(drives, **devices.blocks())
         return driver
 
     def emulated_arm(self, seed: int) -> EmulatedArm:
         """Return the rig's emulated devices on its simulated arm; for rigs with devices."""
         devices, config = self.required_devices('emulated'), self.plant_for('emulated')
-        build = self._driving_part(devices).builder(f'{self.DRIVES}, emulated')
-        arm: EmulatedArm = build(
-            self.simulated_arm(seed), config, self.drives(), seed, **devices.blocks()
+        part = find_part('drives', devices.DRIVING)
+        role, drives = self.drives(part)
+        arm: EmulatedArm = part.builder(f'{role}, emulated')(
+            self.simulated_arm(seed), config, drives, seed, **devices.blocks()
         )
         return arm
 
-    def _driving_part(self, devices: Devices) -> Part:
-        if not devices.DRIVING:
-            raise RigError(
-                '',
-                f'devices of rig {self.name!r}: none drives its actuators; expected a part of '
-                f'family drives for {self.DRIVES!r} (softarm parts drives)',
-            )
-        return find_part('drives', devices.DRIVING)
-
-    @abstractmethod
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m], as drawn."""
+        return self.arm.body_radii_m(self.plant)
 
     def outline(self) -> Outline:
         """Return what is drawn of this arm."""
-        return Outline(self.body_radii_m())
+        return self.arm.outline(self.plant)
+
+
+def _arm_of(info: ValidationInfo) -> Part:
+    return arm_part(info.data['kind'])
+
+
+def _strict(info: ValidationInfo) -> bool | None:
+    return (info.context or {}).get('strict')

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from softarm_ros.rigs.checks import InconsistentRigError, find_inconsistencies
+from softarm_ros.rigs.checks import InconsistentRigError
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, closest, did_you_mean, listed
 from softarm_ros.rigs.expectation import SchemaTree
 from softarm_ros.rigs.replaced_fields import instead_of
@@ -18,10 +17,25 @@ from softarm_ros.rigs.yaml_document import YamlDocument
 StripTag = Callable[[FieldPath], FieldPath]
 
 _MAX_VALUE_TEXT = 60
+# Type of the errors whose message is said as it is.
+PART_ERROR = 'part'
+
+
+class Described(Protocol):
+    """What is known of a document of parts beside its class."""
+
+    def tree(self, document: YamlDocument) -> SchemaTree:
+        """Return the fields that the document may have."""
+
+    def between(self, document: YamlDocument, wrong: set[str | int]) -> list[Problem]:
+        """Return the problems between the top-level fields that are not wrong by themselves."""
 
 
 def validate_document(
-    kind: Any, document: YamlDocument, strip_tag: StripTag = lambda path: path
+    kind: Any,
+    document: YamlDocument,
+    strip_tag: StripTag = lambda path: path,
+    described: Described | None = None,
 ) -> Any:
     """
     Validate a document strictly: numbers must be numbers, unknown keys are refused.
@@ -34,6 +48,8 @@ def validate_document(
         What was read.
     strip_tag : callable
         Removes the names of union members, which pydantic puts into its error paths.
+    described : Described, optional
+        Of documents whose parts are found by name.
 
     Raises
     ------
@@ -45,10 +61,13 @@ def validate_document(
     problems = list(document.problems)
     value: Any = None
     try:
-        value = adapter.validate_python(document.data, strict=True)
+        value = adapter.validate_python(document.data, strict=True, context={'strict': True})
     except ValidationError as error:
-        problems += _in_words(error, document, _schema_tree(kind), strip_tag)
-        problems += _cross_problems(kind, error, document)
+        tree = _schema_tree(kind) if described is None else described.tree(document)
+        problems += _in_words(error, document, tree, strip_tag)
+        wrong = {path[0] for d in error.errors() if (path := strip_tag(tuple(d['loc'])))}
+        if described is not None and wrong:  # else the fields are right, the checks have run
+            problems += [_placed(p, document) for p in described.between(document, wrong)]
     if problems:
         raise RigError(document.source, _without_repetition(problems))
     return value
@@ -99,7 +118,7 @@ def _in_words(
         if isinstance(cause, InconsistentRigError):
             problems += [_placed(p, document) for p in cause.problems]
         else:
-            problem = _one(detail['type'], path, cause, document, tree)
+            problem = _one(detail['type'], path, detail.get('ctx', {}), document, tree)
             problems.append(_placed(problem, document))
     return problems
 
@@ -115,8 +134,9 @@ def _placed(problem: Problem, document: YamlDocument) -> Problem:
 
 
 def _one(
-    kind: str, path: FieldPath, cause: Any, document: YamlDocument, tree: SchemaTree
+    kind: str, path: FieldPath, context: Any, document: YamlDocument, tree: SchemaTree
 ) -> Problem:
+    cause, message = context.get('error'), context.get('message')
     if kind == 'extra_forbidden':
         known = tree.fields(path[:-1], document)
         value = _value_text(document.value_at(path))
@@ -127,6 +147,9 @@ def _one(
         return Problem(path, f'unknown field {str(path[-1])!r}{hint}', value)
     if kind in ('union_tag_invalid', 'union_tag_not_found'):
         path, kind = (*path, 'type'), 'missing' if kind == 'union_tag_not_found' else 'literal'
+    if kind == PART_ERROR:
+        at = document.value_at(path)
+        return Problem(path, str(message), None if isinstance(at, dict) else _value_text(at))
     if path and path[-1] == '[key]':
         name = path[-2]
         expected = 'text of lowercase letters, digits and _, starting with a letter'
@@ -162,24 +185,3 @@ def _value_text(value: Any) -> str:
     else:
         text = str(value)
     return text if len(text) <= _MAX_VALUE_TEXT else text[: _MAX_VALUE_TEXT - 3] + '...'
-
-
-def _cross_problems(kind: Any, error: ValidationError, document: YamlDocument) -> list[Problem]:
-    """Return the problems between the top-level fields that are valid by themselves."""
-    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        return []
-    wrong = {d['loc'][0] for d in error.errors() if d['loc']}
-    if not wrong:
-        return []  # the fields are right, the checks have run
-    parts: dict[str, Any] = {}
-    for name, field in kind.model_fields.items():
-        if name in wrong:
-            continue
-        if name not in document.data:
-            parts[name] = field.get_default(call_default_factory=True)
-            continue
-        annotation: Any = field.annotation
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        parts[name] = adapter.validate_python(document.data[name], strict=True)
-    found = find_inconsistencies(SimpleNamespace(**parts), getattr(kind, 'CHECKS', ()), parts)
-    return [_placed(problem, document) for problem in found]

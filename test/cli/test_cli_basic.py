@@ -156,7 +156,7 @@ def test_trajectories_of_the_shipped_rigs_are_within_reach():
 
 def test_check_reach_is_that_of_the_geometry():
     """One section: the tip is farthest from the axis where d/dtheta of its radius vanishes."""
-    section = load_rig('cable_arm_single').sections[0]
+    section = load_rig('cable_arm_single').arm.sections[0]
     theta = np.radians(np.linspace(0.01, section.max_bending_angle_deg, 20000))
     h = section.endcap_length_m
     radius = section.length_m * (1.0 - np.cos(theta)) / theta + h * np.sin(theta)

@@ -14,7 +14,7 @@ def identification():
 
 
 def test_the_rig_file_holds_what_identification_gives(identification):
-    section = RIG.sections[0]
+    section = RIG.arm.sections[0]
     assert identification.bending_stiffness == pytest.approx(
         section.bending_stiffness_N_m2, rel=1e-3
     )

@@ -17,7 +17,7 @@ from softarm_ros.cli.recording_file import (
     split_rows,
 )
 from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 
 TRUNK = Path(__file__).parents[2] / 'config' / 'rigs' / 'trunk.yaml'
@@ -27,7 +27,7 @@ PERIOD_S = 0.02
 
 @pytest.fixture(scope='module')
 def rig():
-    return load_rig_of(CableRig, 'trunk')
+    return load_rig_of(CableArm, 'trunk')
 
 
 def write(path, heading, rows):
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_told(rig, tmp_path):
 
 def test_a_rig_without_the_block_is_told():
     with pytest.raises(RecordingError, match="'cable_arm' has no block `recording`"):
-        recording_of(load_rig_of(CableRig, 'cable_arm'))
+        recording_of(load_rig_of(CableArm, 'cable_arm'))
 
 
 # -- splitting ------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_the_command_writes_a_rig_that_predicts_as_told(rig, recorded, tmp_path)
     output = tmp_path / 'identified.yaml'
     lines = list(run(str(guess), recorded, output))
     assert lines[-1] == f'written: {output}'
-    new = load_rig_of(CableRig, output)
+    new = load_rig_of(CableArm, output)
     result = identify_rig(rig, recorded)
     measured = result.recording.measured
     written = known_parameters(new, recording_of(new))
@@ -251,7 +251,7 @@ def test_entries_that_are_references_become_their_own(rig, tmp_path):
     found.rest[:] = np.radians([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     path = tmp_path / 'new.yaml'
     path.write_text(updated_text(text, rig, found, 'x.csv'), encoding='utf-8')
-    rests = [section.rest_bend_deg for section in load_rig_of(CableRig, path).sections]
+    rests = [section.rest_bend_deg for section in load_rig_of(CableArm, path).arm.sections]
     np.testing.assert_allclose(rests, [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)], rtol=1e-5)
 
 

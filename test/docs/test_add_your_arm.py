@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import softarm_ros
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -132,14 +132,14 @@ def test_whole_page(shell):
     for commands, shown in steps():
         follow(shell, commands, shown)
     # What comes with the package is what the page ends with.
-    ours = load_rig_of(CableRig, REPOSITORY / 'config' / 'rigs' / 'trunk.yaml')
-    theirs = load_rig_of(CableRig, shell.folder / 'identified.yaml')
-    unidentified = {'sections', 'actuators', 'recording'}
+    ours = load_rig_of(CableArm, REPOSITORY / 'config' / 'rigs' / 'trunk.yaml')
+    theirs = load_rig_of(CableArm, shell.folder / 'identified.yaml')
+    unidentified = {'arm': {'sections', 'actuators', 'recording'}}
     assert ours.model_dump(exclude=unidentified) == theirs.model_dump(exclude=unidentified)
     for mine, found in zip(ours.actuators, theirs.actuators):
         for known, new in zip(mine.bends, found.bends):
             assert known.section == new.section
             assert known.gain_rad_m == pytest.approx(new.gain_rad_m, rel=0.02, abs=0.2)
-    for mine, found in zip(ours.sections, theirs.sections):
+    for mine, found in zip(ours.arm.sections, theirs.arm.sections):
         assert mine.length_m == pytest.approx(found.length_m, rel=1e-3)
         assert mine.rest_bend_deg == pytest.approx(found.rest_bend_deg, abs=0.1)

@@ -90,8 +90,10 @@ def test_the_rules_are_installed():
 def fields(model, seen=None):
     """Return the names of all fields of a model's values, and of those within."""
     seen = set() if seen is None else seen
-    for name, field in type(model).model_fields.items():
-        seen.add(field.alias or name)
+    named = {name: field.alias or name for name, field in type(model).model_fields.items()}
+    # Devices are named by the file, not by their class.
+    for name, shown in (named | {name: name for name in model.model_extra or {}}).items():
+        seen.add(shown)
         value = getattr(model, name)
         for part in value if isinstance(value, tuple) else [value]:
             if isinstance(part, BaseModel):

@@ -19,7 +19,7 @@ import softarm_ros
 from softarm_ros.drivers.cable_steppers import CableSteppers
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
-from softarm_ros.rigs.cable_rig import cable_limits
+from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
 
 CHUNK_S = 0.002

@@ -42,7 +42,7 @@ def test_time_passes_in_whole_steps_of_the_plant_and_none_is_lost(rig):
         assert arm.plant.time_s <= arm.time_s < arm.plant.time_s + 0.004
     assert arm.plant.poll_poses()
     # Switched off: brakes hold the preload.
-    np.testing.assert_allclose(arm.plant.drives.true_pressures(), rig.preload_Pa, rtol=0.05)
+    np.testing.assert_allclose(arm.plant.drives.true_pressures(), rig.arm.preload_Pa, rtol=0.05)
 
 
 def test_sensors_give_the_volts_of_the_pressures(rig):

@@ -29,7 +29,7 @@ class Bench:
         model = RIG.model()
         self.driver = MuscleValves(
             valves,
-            RIG.valves,
+            RIG.arm.valves,
             RIG.actuator_names,
             model.rest_configuration,
             model.muscle_tensions,

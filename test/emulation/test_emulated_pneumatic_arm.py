@@ -48,7 +48,7 @@ class Bench:
             driver,
             RIG.actuator_names,
             MAX_RATE,
-            RIG.play_compensation,
+            RIG.arm.play_compensation,
             GripperDriver(devices.gripper, driver),
         )
         self.stop = self.clock.event()

@@ -175,10 +175,10 @@ def test_cables_lie_at_their_radius_around_the_backbone():
     bending = np.array([0.5, 0.5, -0.7, 0.2])
     frames = drawing.frames(bending)
     for actuator, line in zip(rig.actuators, drawing.cables(bending)):
-        k = [s.name for s in rig.sections].index(actuator.section)
+        k = [s.name for s in rig.arm.sections].index(actuator.section)
         along = frames[k][1:-1]
         local = np.einsum('nji,nj->ni', along[:, :3, :3], line[-len(along) :] - along[:, :3, 3])
         angle = np.deg2rad(actuator.angle_deg)
-        radius = rig.sections[k].cable_radius_m
+        radius = rig.arm.sections[k].cable_radius_m
         expected = radius * np.array([np.cos(angle), np.sin(angle), 0.0])
         np.testing.assert_allclose(local, np.tile(expected, (len(along), 1)), atol=1e-12)

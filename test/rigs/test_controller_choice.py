@@ -67,13 +67,10 @@ def test_a_field_that_is_missing_is_named_with_what_it_is():
 
 
 def _load_text(text):
-    from softarm_ros.rigs.kinds import kind_of
-    from softarm_ros.rigs.loader import strip_trajectory_type
-    from softarm_ros.rigs.validation import validate_document
+    from softarm_ros.rigs.loader import validate_rig
     from softarm_ros.rigs.yaml_document import parse_yaml
 
-    document = parse_yaml(text, 'rig.yaml')
-    return validate_document(kind_of(document), document, strip_trajectory_type)
+    return validate_rig(parse_yaml(text, 'rig.yaml'))
 
 
 def test_another_controller_drives_the_same_cycle_within_all_limits():

@@ -19,23 +19,20 @@ from softarm_ros.plant.hydraulic.config import (
     PressureSensorConfig,
     ServoDriveConfig,
 )
+from softarm_ros.rigs.arms.hydraulic import HydraulicActuatorConfig, HydraulicArm
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
-from softarm_ros.rigs.hydraulic_rig import HydraulicActuatorConfig, HydraulicRig
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.rigs.schema import Rig
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
 TEXT = SHIPPED.read_text(encoding='utf-8')
 DOCS = (ROOT / 'docs' / 'arms_hydraulic.md').read_text(encoding='utf-8')
-OWN = set(HydraulicRig.model_fields) - set(Rig.model_fields)
+OWN = set(HydraulicArm.model_fields) - {'actuators'}
 BLOCKS = {
-    'rig': (HydraulicRig, OWN),
+    'rig': (HydraulicArm, OWN),
     'sections': (HydraulicSectionConfig, set(HydraulicSectionConfig.model_fields)),
     'actuators': (HydraulicActuatorConfig, set(HydraulicActuatorConfig.model_fields)),
     'pressure_loop': (PressureLoopConfig, set(PressureLoopConfig.model_fields)),
-    'devices': (HydraulicDevices, set(HydraulicDevices.model_fields)),
     'devices.servo': (
         PressureServoConfig,
         set(PressureServoConfig.model_fields) - set(ServoConfig.model_fields),
@@ -64,12 +61,12 @@ def rig_with(tmp_path, *edits):
 
 def test_is_a_hydraulic_rig_in_pascal():
     rig = load_rig('hydraulic_arm')
-    assert isinstance(rig, HydraulicRig)
+    assert isinstance(rig.arm, HydraulicArm)
     limits = rig.actuator_limits()
     assert (limits.unit, limits.effort_unit) == ('Pa', 'N m')
     np.testing.assert_array_equal(limits.position_max, 1e6)
     assert rig.section_names == ('proximal', 'distal')
-    angles = [chamber.angle_deg for chamber in rig.chambers()]
+    angles = [chamber.angle_deg for chamber in rig.arm.chambers()]
     assert angles == [0.0, 120.0, 240.0, 180.0, 300.0, 60.0]
 
 

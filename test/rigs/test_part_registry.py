@@ -108,7 +108,7 @@ class Empty(ConfigBlock):
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('modles', 'x', Empty, {}), 'family = .modles.: expected one of model, drives'),
+        (('modles', 'x', Empty, {}), 'family = .modles.: expected one of arm, model'),
         (('model', 'x', dict, {}), 'expected a ConfigBlock'),
         (('model', 'x', Empty, {'a': 'module'}), r"builders\['a'\] = 'module': expected module:f"),
     ],
@@ -145,7 +145,8 @@ def test_a_part_of_another_package_is_listed_with_its_fields(installed):
     package('lab', [('sensors.spring', 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
     listed = softarm(run, 'parts')
     assert listed.returncode == 0 and listed.stderr == ''
-    assert 'sensors.spring  a spring  [lab]' in listed.stdout
+    lines = [' '.join(line.split()) for line in listed.stdout.splitlines()]
+    assert 'sensors.spring a spring [lab]' in lines
     shown = softarm(run, 'parts', 'sensors.spring').stdout.splitlines()
     assert shown[:2] == ['sensors.spring: a spring  [lab]', 'roles: driver']
     rows = [' '.join(line.split()) for line in shown[2:]]

@@ -9,10 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.graph import graph_plan
-from softarm_ros.rigs.loader import RigError, load_rig, strip_trajectory_type
-from softarm_ros.rigs.pneumatic_rig import PneumaticRig
-from softarm_ros.rigs.validation import validate_document
+from softarm_ros.rigs.loader import RigError, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ def load_changed(document, change):
     data = copy.deepcopy(document.data)
     change(data)
     changed = YamlDocument(document.source, data, document.lines)
-    return validate_document(PneumaticRig, changed, strip_trajectory_type)
+    return validate_rig(changed)
 
 
 def put(path, value):
@@ -135,6 +134,13 @@ def test_a_rig_without_devices_runs_simulated_only(shipped):
         graph_plan(rig, 'emulated', rig_source=SHIPPED)
 
 
+def test_devices_without_a_gripper(shipped):
+    rig = load_changed(shipped, lambda data: data['devices'].pop('gripper'))
+    assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
+    assert rig.actuator_driver(rig.devices).gripper is None
+    assert type(rig).model_validate(rig.model_dump()) == rig
+
+
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_refused_by_field(shipped, change, field):
     with pytest.raises(RigError) as caught:
@@ -203,7 +209,7 @@ def test_the_page_names_every_field_of_the_kind():
     page = PAGE.read_text(encoding='utf-8')
     missing = [
         name
-        for name in sorted(fields_of(PneumaticRig, set()))
+        for name in sorted(fields_of(PneumaticArm, set()))
         if f'`{name}`' not in page and f'`{name}`' not in general
     ]
     assert not missing

@@ -4,11 +4,11 @@ import copy
 from pathlib import Path
 
 import pytest
+from pydantic.fields import FieldInfo
 
-from softarm_ros.rigs.cable_rig import CableRig as Rig
 from softarm_ros.rigs.controller_choice import controller_part
-from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, strip_trajectory_type
-from softarm_ros.rigs.validation import validate_document
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs' / 'cable_arm.yaml'
@@ -388,9 +388,9 @@ SINGLE = [
         'default_model: cable_statics\nxyzzy: 1',
         'xyzzy',
         "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
-        "'medium', 'tip_load_kg', 'default_model', 'actuators', 'feedback', 'tracker', "
+        "'medium', 'tip_load_kg', 'default_model', 'feedback', 'tracker', "
         "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', 'devices', "
-        "'sections', 'recording'",
+        "'actuators', 'sections', 'recording'",
     ),
 ]
 
@@ -597,7 +597,7 @@ def tuples(value):
 
 def load_data(data):
     document = YamlDocument('rig.yaml', tuples(data))
-    return validate_document(Rig, document, strip_trajectory_type)
+    return validate_rig(document)
 
 
 def changed(path, change):
@@ -609,6 +609,12 @@ def changed(path, change):
     return data
 
 
+def _fields(block):
+    # A device is needed where the block is given.
+    needed = FieldInfo() if isinstance(block, Devices) else None
+    return dict.fromkeys(block.blocks(), needed) if needed else type(block).model_fields
+
+
 def optional_keys():
     """Return the paths whose removal leaves a valid rig, by the schema."""
     rig = load_rig(SHIPPED)
@@ -617,6 +623,8 @@ def optional_keys():
     for path in PLACES:
         block = rig
         for part in path[:-1]:
+            if block is rig and part in type(rig.arm).model_fields:
+                block = rig.arm
             block = (
                 block[part]
                 if isinstance(part, int) or isinstance(block, dict)
@@ -625,7 +633,10 @@ def optional_keys():
         if isinstance(block, dict):
             if path[-1] != rig.default_trajectory:
                 found.add(path)
-        elif not (type(block).model_fields | controller)[path[-1]].is_required():
+        elif block is rig and path[-1] in type(rig.arm).model_fields:
+            if not type(rig.arm).model_fields[path[-1]].is_required():
+                found.add(path)
+        elif not (_fields(block) | controller)[path[-1]].is_required():
             found.add(path)
     return found
 

@@ -12,10 +12,11 @@ import pytest
 
 import softarm_ros
 from softarm_ros import rigs, share_folder
-from softarm_ros.rigs.cable_rig import CableRig as Rig
-from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.kinds import RIG_KINDS
+from softarm_ros.rigs import arms
+from softarm_ros.rigs.checks import CHECKS, Check
 from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
+from softarm_ros.rigs.part_registry import kinds_of, parts
+from softarm_ros.rigs.schema import Rig
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs'
 
@@ -33,8 +34,8 @@ def test_every_shipped_rig_loads_under_its_own_name(info):
 def test_the_two_cable_arms_are_shipped():
     assert [info.name for info in list_rigs()][:2] == ['cable_arm', 'cable_arm_single']
     arm, single = load_rig('cable_arm'), load_rig('cable_arm_single')
-    assert (len(arm.sections), len(arm.actuators)) == (2, 6)
-    assert (len(single.sections), len(single.actuators)) == (1, 3)
+    assert (len(arm.arm.sections), len(arm.actuators)) == (2, 6)
+    assert (len(single.arm.sections), len(single.actuators)) == (1, 3)
 
 
 def test_single_rig_is_the_proximal_section_of_the_arm():
@@ -45,7 +46,7 @@ def test_single_rig_is_the_proximal_section_of_the_arm():
     # Half the arm is half as far from its model.
     watch = {'feedback_watch': single.supervisor.feedback_watch}
     assert arm.supervisor.model_copy(update=watch) == single.supervisor
-    assert arm.sections[0] == single.sections[0]
+    assert arm.arm.sections[0] == single.arm.sections[0]
     assert arm.plant.model_copy(update={'sections': arm.plant.sections[:1]}) == single.plant
     for first, second in zip(arm.actuators[:3], single.actuators):
         assert first.model_copy(update={'name': second.name}) == second
@@ -101,7 +102,7 @@ def test_limits_and_cables_follow_the_actuators():
     np.testing.assert_array_equal(limits.position_min, [a.position_min_m for a in rig.actuators])
     np.testing.assert_array_equal(limits.position_max, [a.position_max_m for a in rig.actuators])
     np.testing.assert_array_equal(limits.max_speed, [a.max_speed_m_s for a in rig.actuators])
-    assert [(c.name, c.section, c.angle_deg) for c in rig.cables()] == [
+    assert [(c.name, c.section, c.angle_deg) for c in rig.arm.cables()] == [
         (a.name, a.section, a.angle_deg) for a in rig.actuators
     ]
 
@@ -171,7 +172,7 @@ HOMES = {
     'cable_driven': ('models.cable_driven', 'drivers.stepper_config', 'drivers.steppers_part'),
     'hydraulic': ('models.hydraulics', 'plant.hydraulic', 'drivers.pressure_servo_config'),
     'tendon_rod': ('models.tendon_rod', 'models.cosserat', 'plant.tendon_rod'),
-    'pneumatic': ('models.pneumatic', 'plant.pneumatic', 'drivers.play_compensation'),
+    'pneumatic': ('models.pneumatic', 'plant.pneumatic'),
     'muscle': ('models.minimum_energy', 'plant.pam_arm', 'drivers.valve_config'),
 }
 
@@ -180,7 +181,7 @@ HOMES = {
 def test_a_rig_imports_the_parts_of_no_other_kind(info):
     code = (
         'import sys; from softarm_ros import load_rig; '
-        f'rig = load_rig({info.name!r}); print(rig.kind, type(rig).__module__, *sys.modules)'
+        f'rig = load_rig({info.name!r}); print(rig.kind, type(rig.arm).__module__, *sys.modules)'
     )
     done = subprocess.run(
         [sys.executable, '-c', code],
@@ -190,10 +191,10 @@ def test_a_rig_imports_the_parts_of_no_other_kind(info):
         check=True,
     )
     kind, own, *modules = done.stdout.split()
-    kinds = {f'softarm_ros.rigs.{module}' for module, _ in RIG_KINDS.values()}
+    kinds = {f'softarm_ros.rigs.arms.{kind}' for kind in kinds_of('arm')}
     assert own in kinds
     assert kinds & set(modules) == {own}
-    assert set(HOMES) == set(RIG_KINDS)
+    assert set(HOMES) == set(kinds_of('arm'))
     for other, homes in HOMES.items():
         found = [m for m in modules if m.startswith(tuple(f'softarm_ros.{h}' for h in homes))]
         assert (found != []) == (other == kind), (other, found)
@@ -214,10 +215,16 @@ def test_the_list_of_rigs_needs_no_schema():
     assert heavy & set(modules.split()) == set()
 
 
-def test_every_check_belongs_to_a_kind_of_arm():
+def test_every_check_belongs_to_a_part_or_to_every_rig():
     """A check that nobody names would be none."""
-    names = [info.name for info in iter_modules(rigs.__path__)]
-    modules = [import_module(f'softarm_ros.rigs.{name}') for name in names]
+    modules = [
+        import_module(f'{package.__name__}.{info.name}')
+        for package in (rigs, arms)
+        for info in iter_modules(package.__path__)
+    ]
     written = {v for m in modules for v in vars(m).values() if isinstance(v, Check)}
-    classes = [getattr(import_module(f'softarm_ros.rigs.{m}'), c) for m, c in RIG_KINDS.values()]
-    assert written and written == {check for rig in classes for check in rig.CHECKS}
+    named = set(CHECKS)
+    for target in (target for part in parts() for target in part.checks):
+        module, _, name = target.partition(':')
+        named |= set(getattr(import_module(module), name))
+    assert written and written == named

@@ -16,7 +16,7 @@ def test_values_are_replaced_added_and_remembered():
     rig = load_rig('cable_arm', settings)
     assert rig.tip_load_kg == 0.005
     assert rig.plant.mocap.delay_s == 0.02
-    assert [s.length_m for s in rig.sections] == [0.093, 0.09]
+    assert [s.length_m for s in rig.arm.sections] == [0.093, 0.09]
     assert rig.gravity_m_s2 == (0.0, 9.81, 0.0)
     assert rig.settings == tuple(settings)
     assert load_rig('cable_arm').tip_load_kg == 0.0

@@ -11,10 +11,9 @@ from softarm_ros.plant.tendon_rod.config import (
     TendonRodPlantConfig,
     WinchConfig,
 )
+from softarm_ros.rigs.arms.tendon_rod import TendonConfig, TendonRodArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.rigs.schema import Rig
-from softarm_ros.rigs.tendon_rod_rig import TendonConfig, TendonRodRig
 
 SOURCE = load_rig('fishbone_arm').source.read_text()
 
@@ -163,9 +162,9 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
 
 
 DOCS = (Path(__file__).parents[2] / 'docs' / 'arms_fishbone.md').read_text(encoding='utf-8')
-OWN = set(TendonRodRig.model_fields) - set(Rig.model_fields)
+OWN = set(TendonRodArm.model_fields)
 BLOCKS = {
-    'The rig file': OWN - {'plant', 'actuators'} | {'medium', 'tip_load_kg', 'default_model'},
+    'The rig file': OWN - {'actuators'} | {'medium', 'tip_load_kg', 'default_model'},
     'segments': set(RodSegmentConfig.model_fields),
     'actuators': set(TendonConfig.model_fields),
     'plant': set(TendonRodPlantConfig.model_fields),

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softarm_ros.rigs.cable_rig import CableRig
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_names, joint_positions
 
 COMMITTED = Path(__file__).parents[2] / 'urdf' / 'cable_arm.urdf'
 # Of the others, test/contracts asks what they promise.
-RIGS = [info.name for info in list_rigs() if isinstance(load_rig(info.name), CableRig)]
+RIGS = [info.name for info in list_rigs() if isinstance(load_rig(info.name).arm, CableArm)]
 BENDS = [0.9, -0.6, -0.4, 1.3]
 
 
@@ -71,7 +71,7 @@ def section_transform(bend_x, bend_y, length, endcap):
 
 def exact_tips(rig, configuration):
     pose, tips = np.eye(4), {}
-    for section, bend in zip(rig.sections, np.reshape(configuration, (-1, 2))):
+    for section, bend in zip(rig.arm.sections, np.reshape(configuration, (-1, 2))):
         pose = pose @ section_transform(*bend, section.length_m, section.endcap_length_m)
         tips[f'{section.name}_tip'] = pose
     tips['tip'] = pose
@@ -89,11 +89,11 @@ def tip_error(rig, configuration, links):
 @pytest.mark.parametrize('name', RIGS)
 def test_straight_arm_is_exact_and_along_z(name):
     rig = load_rig(name)
-    zero = np.zeros(2 * len(rig.sections))
+    zero = np.zeros(2 * len(rig.arm.sections))
     assert tip_error(rig, zero, 8) < 1e-9
     names, values = joint_positions(rig, zero)
     _, poses = link_poses(build_urdf(rig), dict(zip(names, values)))
-    length = sum(s.length_m + 2.0 * s.endcap_length_m for s in rig.sections)
+    length = sum(s.length_m + 2.0 * s.endcap_length_m for s in rig.arm.sections)
     np.testing.assert_allclose(poses['tip'][:3, 3], [0.0, 0.0, length], atol=1e-8)
 
 
@@ -187,7 +187,9 @@ def test_limits_hold_the_largest_bending():
     for section in (0, 1):
         for axis in (0, 1):
             bends = np.zeros(4)
-            bends[2 * section + axis] = math.radians(rig.sections[section].max_bending_angle_deg)
+            bends[2 * section + axis] = math.radians(
+                rig.arm.sections[section].max_bending_angle_deg
+            )
             names, values = joint_positions(rig, bends)
             limits = {
                 j.get('name'): j.find('limit')

@@ -35,7 +35,7 @@ def identify(
     """
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.rigs.cable_rig import CableRig
+    from softarm_ros.rigs.arms.cable_driven import CableArm
     from softarm_ros.rigs.loader import load_rig_of
 
     if data is not None:
@@ -46,14 +46,14 @@ def identify(
         return
     if output is not None:
         raise UsageError('--output is written from --data FILE, which is missing')
-    arm = load_rig_of(CableRig, rig)
-    if arm.actuators[0].pair:
+    arm = load_rig_of(CableArm, rig)
+    if CableArm.of(arm).actuators[0].pair:
         raise UsageError(
             f'{arm.name} has pairs of cables: identify it from a recording, --data FILE'
         )
-    if section >= len(arm.sections):
+    if section >= len(CableArm.of(arm).sections):
         raise UsageError(
-            f'--section {section}: {arm.name} has sections 0..{len(arm.sections) - 1}'
+            f'--section {section}: {arm.name} has sections 0..{len(CableArm.of(arm).sections) - 1}'
         )
     readings = identification.measure_single_cable(arm, seed, section=section)
     result = identification.identify(arm, readings, section=section)

@@ -1,4 +1,4 @@
-"""The part `body.tendon_strains`: elastic segments bent by cables under tension."""
+"""The part `body.tendon_chain`: elastic segments bent by cables under tension."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PART = Part(
     'body',
-    'tendon_strains',
+    'tendon_chain',
     TendonRodPlantConfig,
     {'pulled_tendons': f'{__name__}:build'},
     'a rod of elastic joints under friction of its cables; winches with load cells, pose sensor',

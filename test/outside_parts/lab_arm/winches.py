@@ -81,5 +81,12 @@ def build(drives, lab_winches):
 
 
 PART = Part(
-    'drives', 'lab_winches', WinchConfig, {'wound_cables': f'{__name__}:build'}, 'UDP winches'
+    'drives',
+    'lab_winches',
+    WinchConfig,
+    {
+        'wound_cables': f'{__name__}:build',
+        'wound_cables, emulated': 'lab_arm.emulated_winches:build',
+    },
+    'UDP winches',
 )

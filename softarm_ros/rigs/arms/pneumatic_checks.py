@@ -60,26 +60,6 @@ def _no_cables(rig: Any) -> Iterator[Problem]:
         )
 
 
-@check('actuators', 'plant')
-def _regulators(rig: Any) -> Iterator[Problem]:
-    regulators = rig.plant.regulators
-    for field in ('gain', 'offset_Pa'):
-        count = len(getattr(regulators, field))
-        if count != len(rig.actuators):
-            yield Problem(
-                ('plant', 'regulators', field),
-                f'expected one a chamber: {len(rig.actuators)}',
-                f'{count} values',
-            )
-    most = max(a.pressure_max_Pa for a in rig.actuators)
-    if regulators.max_pressure_Pa < most:
-        yield Problem(
-            ('plant', 'regulators', 'max_pressure_Pa'),
-            f'expected at least {most:g}, the largest pressure_max_Pa of actuators',
-            f'{regulators.max_pressure_Pa:g}',
-        )
-
-
 @check('sections', 'plant')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, {'bending_length_m': 2.0, 'chamber_radius_m': 2.0})

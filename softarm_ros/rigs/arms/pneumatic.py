@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,17 +12,13 @@ from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.drivers.attachments import RegulatedChambers
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
-from softarm_ros.geometry.configs import NonNegative, Positive
+from softarm_ros.geometry.configs import Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.mechanics import AirChambers
+from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
-from softarm_ros.rigs import pneumatic_checks, pneumatic_devices
-from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.pneumatic_devices import PneumaticDevices
-from softarm_ros.rigs.schema import ActuatorBase, Rig
-
-if TYPE_CHECKING:
-    pass
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 
 WATER_KG_M3 = 998.0
 
@@ -36,43 +32,21 @@ class ChamberConfig(ActuatorBase):
     max_acceleration_Pa_s2: Positive
 
 
-class PneumaticGripperConfig(GripperConfig):
-    """The gripper as a weight that the controller knows, and its pressures."""
-
-    mass_kg: NonNegative
-    volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
-    centre_m: NonNegative = Field(description='distance of its centre of mass beyond the tip')
-
-
-class PneumaticRig(Rig):
+class PneumaticArm(ArmBase):
     """An arm of pneumatic sections with sagging mounts (Gong et al. 2018)."""
 
-    DRIVES: ClassVar[str] = 'regulated_chambers'
-    BODY: ClassVar[str] = 'chamber_strains'
-    CHECKS: ClassVar[tuple[Check, ...]] = (
-        *Rig.CHECKS,
-        *pneumatic_checks.CHECKS,
-        *pneumatic_devices.CHECKS,
-    )
+    KIND: ClassVar[str] = 'pneumatic'
+    BODY: ClassVar[str] = 'chamber_chain'
 
-    kind: Literal['pneumatic'] = 'pneumatic'
     sections: tuple[ChamberSectionConfig, ...] = Field(
         min_length=1, description='from base to tip'
     )
     mount: MountConfig = Field(description='soft part at the base of every section, which sags')
-    gripper: PneumaticGripperConfig
-    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ChamberConfig, ...] = Field(
         min_length=3, description='three a section, in the order of every actuation vector'
     )
     play_compensation: PlayCompensationConfig = Field(
         default=PlayCompensationConfig(), description='of the regulators, by their driver'
-    )
-    plant: PneumaticPlantConfig | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
-    )
-    devices: PneumaticDevices | None = Field(
-        default=None, description='for the backends hardware and emulated; none without it'
     )
 
     @property
@@ -85,16 +59,17 @@ class PneumaticRig(Rig):
         """Chambers of air."""
         return 'air_chambers'
 
-    def mechanics(self) -> AirChambers:
+    def mechanics(self, around: Surrounded) -> AirChambers:
         """Return sections, mounts and what weighs at the tip."""
-        density = WATER_KG_M3 if self.medium == 'water' else 0.0
+        density = WATER_KG_M3 if around.medium == 'water' else 0.0
+        gripper = around.gripper or GripperConfig(open_pressure_Pa=0.0, close_pressure_Pa=0.0)
         return AirChambers(
             self.sections,
             self.mount,
-            self.gravity_m_s2,
+            around.gravity_m_s2,
             fluid_density_kg_m3=density,
-            tip_mass_kg=self.gripper.mass_kg + self.tip_load_kg - density * self.gripper.volume_m3,
-            tip_offset_m=self.gripper.centre_m,
+            tip_mass_kg=gripper.mass_kg + around.tip_load_kg - density * gripper.volume_m3,
+            tip_offset_m=gripper.centre_m,
         )
 
     def actuator_limits(self) -> ActuatorLimits:
@@ -103,9 +78,9 @@ class PneumaticRig(Rig):
             names=self.actuator_names,
             unit='Pa',
             position_min=np.zeros(len(self.actuators)),
-            position_max=self._column('pressure_max_Pa'),
-            max_speed=self._column('max_rate_Pa_s'),
-            max_acceleration=self._column('max_acceleration_Pa_s2'),
+            position_max=self.column('pressure_max_Pa'),
+            max_speed=self.column('max_rate_Pa_s'),
+            max_acceleration=self.column('max_acceleration_Pa_s2'),
             effort_unit='Pa',
         )
 
@@ -117,20 +92,29 @@ class PneumaticRig(Rig):
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
-    def required_plant(self) -> PneumaticPlantConfig:
-        """Return the plant of the usual body of this arm; RigError if there is none."""
-        plant = self.plant_for('sim')
-        if not isinstance(plant, PneumaticPlantConfig):
-            raise self._other_body()
-        return plant
-
-    def drives(self) -> RegulatedChambers:
-        """Return the chambers and how their regulators are driven."""
-        rates = self._column('max_rate_Pa_s')
-        return RegulatedChambers(self.actuator_names, rates, self.play_compensation)
-
-    def body_radii_m(self) -> tuple[float, ...]:
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        if not isinstance(self.plant, PneumaticPlantConfig):
+        if not isinstance(plant, PneumaticPlantConfig):
             return tuple(section.chamber_radius_m for section in self.sections)
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in plant.sections)
+
+
+def regulated_chambers(arm: PneumaticArm, around: Surrounded) -> RegulatedChambers:
+    """Return the chambers and how their regulators are driven."""
+    rates = arm.actuator_limits().max_speed
+    return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)
+
+
+PART = Part(
+    'arm',
+    PneumaticArm.KIND,
+    PneumaticArm,
+    {
+        'regulated_chambers': f'{__name__}:regulated_chambers',
+    },
+    'pneumatic sections of three chambers on mounts that sag',
+    (
+        'softarm_ros.rigs.arms.pneumatic_checks:CHECKS',
+        'softarm_ros.rigs.arms.regulator_checks:CHECKS',
+    ),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,18 +11,15 @@ from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import CableRun, WoundCables
 from softarm_ros.geometry.configs import Finite, Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
-from softarm_ros.plant.config import PlantConfig
-from softarm_ros.rigs import cable_checks, cable_devices, pair_checks
-from softarm_ros.rigs.cable_devices import CableDevices, cable_limits
-from softarm_ros.rigs.checks import Check
+from softarm_ros.plant.config import PlantBase, PlantConfig
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
+from softarm_ros.rigs.arms.cable_devices import cable_limits
+from softarm_ros.rigs.arms.pair_checks import mechanics_name
 from softarm_ros.rigs.outline import JointedSection, Outline
 from softarm_ros.rigs.recording import RecordingConfig
-from softarm_ros.rigs.schema import ActuatorBase, Rig
-
-if TYPE_CHECKING:
-    pass
 
 
 class ActuatorConfig(ActuatorBase):
@@ -46,29 +43,15 @@ class ActuatorConfig(ActuatorBase):
     )
 
 
-class CableRig(Rig):
+class CableArm(ArmBase):
     """An arm of cable-driven sections in series (Qi et al. 2024)."""
 
-    DRIVES: ClassVar[str] = 'wound_cables'
+    KIND: ClassVar[str] = 'cable_driven'
     BODY: ClassVar[str] = 'cable_chain'
-    CHECKS: ClassVar[tuple[Check, ...]] = (
-        *Rig.CHECKS,
-        *cable_checks.CHECKS,
-        *pair_checks.CHECKS,
-        *cable_devices.CHECKS,
-    )
 
-    kind: Literal['cable_driven'] = 'cable_driven'
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
-    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[ActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
-    )
-    plant: PlantConfig | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
-    )
-    devices: CableDevices | None = Field(
-        default=None, description='for the backends hardware and emulated; none without it'
     )
     recording: RecordingConfig | None = Field(
         default=None, description='how `softarm identify --data` reads measurements of this arm'
@@ -82,9 +65,9 @@ class CableRig(Rig):
     @property
     def mechanics_name(self) -> str:
         """Single cables or pairs of them."""
-        return pair_checks.mechanics_name(self)
+        return mechanics_name(self)
 
-    def mechanics(self) -> CableMechanics:
+    def mechanics(self, around: Surrounded) -> CableMechanics:
         """Return sections and cables."""
         return CableMechanics(self.sections, self.cables())
 
@@ -102,10 +85,10 @@ class CableRig(Rig):
         return ActuatorLimits(
             names=self.actuator_names,
             unit='m',
-            position_min=self._column('position_min_m'),
-            position_max=self._column('position_max_m'),
-            max_speed=self._column('max_speed_m_s'),
-            max_acceleration=self._column('max_acceleration_m_s2'),
+            position_min=self.column('position_min_m'),
+            position_max=self.column('position_max_m'),
+            max_speed=self.column('max_speed_m_s'),
+            max_acceleration=self.column('max_acceleration_m_s2'),
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
@@ -114,33 +97,15 @@ class CableRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         )
 
-    def required_plant(self) -> PlantConfig:
-        """Return the plant of the usual body of this arm; RigError if there is none."""
-        plant = self.plant_for('sim')
-        if not isinstance(plant, PlantConfig):
-            raise self._other_body()
-        return plant
-
-    def drives(self) -> WoundCables:
-        """Return the cables, one or a pair per actuator, and what commands may ask of them."""
-        cables = []
-        for motor, a in enumerate(self.actuators):
-            section, angle = self.section_names.index(a.section), float(np.deg2rad(a.angle_deg))
-            cables.append(CableRun(section, angle, motor))
-            if a.pair:
-                cables.append(CableRun(section, angle + np.pi, motor, -1.0))
-        limits = cable_limits(self.actuator_limits())
-        return WoundCables(self.actuator_names, tuple(cables), limits)
-
-    def body_radii_m(self) -> tuple[float, ...]:
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        if not isinstance(self.plant, PlantConfig):
+        if not isinstance(plant, PlantConfig):
             return tuple(section.cable_radius_m for section in self.sections)
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in plant.sections)
 
-    def outline(self) -> Outline:
+    def outline(self, plant: PlantBase | None) -> Outline:
         """Return the arcs, and links with mass where there is a plant that knows it."""
-        bodies = self.plant.sections if isinstance(self.plant, PlantConfig) else ()
+        bodies = plant.sections if isinstance(plant, PlantConfig) else ()
         jointed = tuple(
             JointedSection(
                 config,
@@ -149,4 +114,32 @@ class CableRig(Rig):
             )
             for config, body in zip(self.sections, bodies)
         )
-        return Outline(self.body_radii_m(), self.mechanics(), jointed)
+        return Outline(
+            self.body_radii_m(plant), CableMechanics(self.sections, self.cables()), jointed
+        )
+
+
+def wound_cables(arm: CableArm, around: Surrounded) -> WoundCables:
+    """Return the cables, one or a pair per actuator, and what commands may ask of them."""
+    cables = []
+    for motor, a in enumerate(arm.actuators):
+        section, angle = arm.section_names.index(a.section), float(np.deg2rad(a.angle_deg))
+        cables.append(CableRun(section, angle, motor))
+        if a.pair:
+            cables.append(CableRun(section, angle + np.pi, motor, -1.0))
+    return WoundCables(arm.actuator_names, tuple(cables), cable_limits(arm.actuator_limits()))
+
+
+PART = Part(
+    'arm',
+    CableArm.KIND,
+    CableArm,
+    {
+        'wound_cables': f'{__name__}:wound_cables',
+    },
+    'soft sections in series, bent by cables that motors wind',
+    (
+        'softarm_ros.rigs.arms.cable_checks:CHECKS',
+        'softarm_ros.rigs.arms.pair_checks:CHECKS',
+    ),
+)

@@ -10,10 +10,12 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.drivers.attachments import WaterCylinders
+from softarm_ros.drivers.attachments import RegulatedChambers, WaterCylinders
+from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
     WATER_DENSITY_KG_M3,
@@ -22,14 +24,12 @@ from softarm_ros.models.hydraulics.section_config import (
     Surroundings,
 )
 from softarm_ros.models.parts import HydraulicStaticsSettings
+from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
-from softarm_ros.rigs import hydraulic_checks, hydraulic_devices
-from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.hydraulic_devices import HydraulicDevices
-from softarm_ros.rigs.schema import ActuatorBase, Rig
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 
 if TYPE_CHECKING:
-    from softarm_ros.geometry.parts import Part
+    from softarm_ros.models.arm_model import ArmModel
 
 _TRIES_PER_SAMPLE = 20
 
@@ -44,23 +44,18 @@ class HydraulicActuatorConfig(ActuatorBase):
     pressure_max_Pa: Positive = Field(description='gauge; safe for the chamber')
     max_rate_Pa_s: Positive
     max_acceleration_Pa_s2: Positive
-    torque_per_pressure_N_m_Pa: Positive = Field(
-        description='nominal: the motor torque commanded for a pressure'
+    torque_per_pressure_N_m_Pa: Positive | None = Field(
+        default=None,
+        description='nominal: the motor torque commanded for a pressure; of servo cylinders',
     )
 
 
-class HydraulicRig(Rig):
+class HydraulicArm(ArmBase):
     """An arm of sections with three water chambers each (Chen et al. 2022)."""
 
-    DRIVES: ClassVar[str] = 'water_cylinders'
+    KIND: ClassVar[str] = 'hydraulic'
     BODY: ClassVar[str] = 'water_chain'
-    CHECKS: ClassVar[tuple[Check, ...]] = (
-        *Rig.CHECKS,
-        *hydraulic_checks.CHECKS,
-        *hydraulic_devices.CHECKS,
-    )
 
-    kind: Literal['hydraulic'] = 'hydraulic'
     sections: tuple[HydraulicSectionConfig, ...] = Field(
         min_length=1, description='from base to tip, as the controller knows them'
     )
@@ -71,20 +66,17 @@ class HydraulicRig(Rig):
         description='pressure of all chambers at the start; the least filled one keeps it'
     )
     pressure_loop: PressureLoopConfig = Field(
-        default=PressureLoopConfig(), description='of the drives, around the pressure sensors'
+        default=PressureLoopConfig(),
+        description='of servo cylinders, around the pressure sensors',
+    )
+    play_compensation: PlayCompensationConfig = Field(
+        default=PlayCompensationConfig(), description='of pressure regulators, by their driver'
     )
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
     )
-    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
-    )
-    plant: HydraulicPlantConfig | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
-    )
-    devices: HydraulicDevices | None = Field(
-        default=None, description='for the backends hardware and emulated; none without it'
     )
 
     @property
@@ -101,12 +93,12 @@ class HydraulicRig(Rig):
             for a in self.actuators
         )
 
-    def surroundings(self, fluid_density_kg_m3: float) -> Surroundings:
+    def surroundings(self, around: Surrounded, fluid_density_kg_m3: float) -> Surroundings:
         """Return gravity, payload and, where the medium is water, a fluid of this density."""
         return Surroundings(
-            gravity_m_s2=self.gravity_m_s2,
-            fluid_density_kg_m3=fluid_density_kg_m3 if self.medium == 'water' else 0.0,
-            tip_load_kg=self.tip_load_kg,
+            gravity_m_s2=around.gravity_m_s2,
+            fluid_density_kg_m3=fluid_density_kg_m3 if around.medium == 'water' else 0.0,
+            tip_load_kg=around.tip_load_kg,
             tip_load_density_kg_m3=self.tip_load_density_kg_m3,
         )
 
@@ -115,13 +107,13 @@ class HydraulicRig(Rig):
         """Chambers of water."""
         return 'water_chambers'
 
-    def mechanics(self) -> WaterChambers:
+    def mechanics(self, around: Surrounded) -> WaterChambers:
         """Return sections, chambers, what surrounds them and the pressures they take."""
         limits = self.actuator_limits()
         return WaterChambers(
             self.sections,
             self.chambers(),
-            self.surroundings(WATER_DENSITY_KG_M3),
+            self.surroundings(around, WATER_DENSITY_KG_M3),
             limits.position_min,
             limits.position_max,
             self.preload_Pa,
@@ -133,16 +125,19 @@ class HydraulicRig(Rig):
             return HydraulicStaticsSettings(segments_per_section=self.segments_per_section)
         return super().model_settings(part)
 
+    def _torques(self) -> list[float | None]:
+        return [actuator.torque_per_pressure_N_m_Pa for actuator in self.actuators]
+
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
         return ActuatorLimits(
             names=self.actuator_names,
             unit='Pa',
-            position_min=self._column('pressure_min_Pa'),
-            position_max=self._column('pressure_max_Pa'),
-            max_speed=self._column('max_rate_Pa_s'),
-            max_acceleration=self._column('max_acceleration_Pa_s2'),
-            effort_unit='N m',
+            position_min=self.column('pressure_min_Pa'),
+            position_max=self.column('pressure_max_Pa'),
+            max_speed=self.column('max_rate_Pa_s'),
+            max_acceleration=self.column('max_acceleration_Pa_s2'),
+            effort_unit='Pa' if None in self._torques() else 'N m',
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
@@ -163,11 +158,13 @@ class HydraulicRig(Rig):
             np.deg2rad([section.max_bending_angle_deg for section in self.sections]),
         )
 
-    def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    def sample_configurations(
+        self, model: ArmModel, rng: np.random.Generator, n: int
+    ) -> NDArray[np.float64]:
         """Return n configurations (n, dof) that pressures and bends within their ranges hold."""
         from softarm_ros.models.arm_model import ModelError
 
-        model, limits = self.model(), self.actuator_limits()
+        limits = self.actuator_limits()
         bending = np.deg2rad([section.max_bending_angle_deg for section in self.sections])
         found: list[NDArray[np.float64]] = []
         for _ in range(_TRIES_PER_SAMPLE * n):
@@ -183,33 +180,46 @@ class HydraulicRig(Rig):
                 break
         return np.array(found).reshape(len(found), -1)
 
-    def required_plant(self) -> HydraulicPlantConfig:
-        """Return the plant of the usual body of this arm; RigError if there is none."""
-        plant = self.plant_for('sim')
-        if not isinstance(plant, HydraulicPlantConfig):
-            raise self._other_body()
-        return plant
-
-    def drives(self) -> WaterCylinders:
-        """Return chambers, the cylinders behind them, and the loop around their pressures."""
-        limits = self.actuator_limits()
-        axes = CylinderAxes(
-            names=self.actuator_names,
-            torque_per_pressure=self._column('torque_per_pressure_N_m_Pa'),
-            pressure_min_Pa=limits.position_min,
-            pressure_max_Pa=limits.position_max,
-            max_rate_Pa_s=limits.max_speed,
-            preload_Pa=np.full(len(self.actuators), self.preload_Pa),
-        )
-        return WaterCylinders(axes, self.chambers(), self.pressure_loop)
-
     @property
     def payload_density_kg_m3(self) -> float:
         """Density of the payload, by which it displaces water."""
         return self.tip_load_density_kg_m3
 
-    def body_radii_m(self) -> tuple[float, ...]:
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""
-        if not isinstance(self.plant, HydraulicPlantConfig):
+        if not isinstance(plant, HydraulicPlantConfig):
             return tuple(section.outer_radius_m for section in self.sections)
-        return tuple(section.outer_radius_m for section in self.plant.sections)
+        return tuple(section.outer_radius_m for section in plant.sections)
+
+
+def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:
+    """Return chambers, the cylinders behind them, and the loop around their pressures."""
+    limits = arm.actuator_limits()
+    axes = CylinderAxes(
+        names=arm.actuator_names,
+        torque_per_pressure=arm.column('torque_per_pressure_N_m_Pa'),
+        pressure_min_Pa=limits.position_min,
+        pressure_max_Pa=limits.position_max,
+        max_rate_Pa_s=limits.max_speed,
+        preload_Pa=np.full(len(arm.actuators), arm.preload_Pa),
+    )
+    return WaterCylinders(axes, arm.chambers(), arm.pressure_loop)
+
+
+def regulated_chambers(arm: HydraulicArm, around: Surrounded) -> RegulatedChambers:
+    """Return the chambers, filled with air, and how their regulators are driven."""
+    rates = arm.actuator_limits().max_speed
+    return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)
+
+
+PART = Part(
+    'arm',
+    HydraulicArm.KIND,
+    HydraulicArm,
+    {
+        'water_cylinders': f'{__name__}:water_cylinders',
+        'regulated_chambers': f'{__name__}:regulated_chambers',
+    },
+    'sections of three chambers, filled with water by servo cylinders or with air by regulators',
+    ('softarm_ros.rigs.arms.hydraulic_checks:CHECKS',),
+)

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from softarm_ros.drivers.stepper_config import (
     BoardLimitError,
     CableLimits,
-    SteppersConfig,
     board_limits,
 )
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem, listed
 
 if TYPE_CHECKING:
     from softarm_ros.control.limits import ActuatorLimits
-
-
-class CableDevices(Devices):
-    """A stepper board winds the cables."""
-
-    DRIVING: ClassVar[DeviceName] = 'steppers'
-
-    steppers: SteppersConfig = Field(description='board with a motor for each actuator')
 
 
 def cable_limits(limits: ActuatorLimits) -> CableLimits:

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
-
-from pydantic import Field
+from typing import Any
 
 from softarm_ros.drivers.messages import WATCHDOG_S
 from softarm_ros.drivers.muscle_lengths import TICK_S
-from softarm_ros.drivers.valve_config import ValveBoardConfig
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
 MOST_DEAD_S = 0.2  # SA_MOST_DEAD_MS of the firmware
-
-
-class MuscleDevices(Devices):
-    """What fills and empties the muscles."""
-
-    DRIVING: ClassVar[DeviceName] = 'valves'
-
-    valves: ValveBoardConfig = Field(description='the board that times the valves')
 
 
 @check('actuators', 'devices')

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import Field
-
-from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper import require_channels as require_gripper_channels
-from softarm_ros.drivers.gripper_logic import GripperDriveConfig
 from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX, require_channels
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
 UNIT = 'Pa'
-
-
-class PneumaticDevices(Devices):
-    """What fills the chambers and measures them."""
-
-    DRIVING: ClassVar[DeviceName] = 'daq'
-
-    daq: DaqConfig = Field(
-        description=f'for each actuator an input of its name and an output <name>{VALVE_SUFFIX}'
-    )
-    gripper: GripperDriveConfig | None = Field(default=None, description='none without it')
 
 
 @check('actuators', 'devices')

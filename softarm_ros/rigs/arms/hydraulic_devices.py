@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import Field
-
-from softarm_ros.drivers.daq_config import DaqConfig
-from softarm_ros.drivers.pressure_servo_config import PressureServoConfig
+from softarm_ros.rigs.arms.hydraulic_checks import missing_torques
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.devices import DeviceName, Devices
 from softarm_ros.rigs.errors import Problem
 
 _ROUNDING = 1e-9
 # From the block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
 LOOP_DELAY_S = 0.012
 LEAST_MARGIN_DEG = 30.0
-
-
-class HydraulicDevices(Devices):
-    """What moves and measures the water."""
-
-    DRIVING: ClassVar[DeviceName] = 'servo'
-
-    servo: PressureServoConfig = Field(description='a drive for each actuator, in their order')
-    daq: DaqConfig = Field(description='a pressure sensor for each actuator, of its name')
 
 
 @check('actuators', 'devices')
@@ -38,6 +25,10 @@ def _axes(rig: Any) -> Iterator[Problem]:
             f'expected the actuators in their order: {", ".join(names)}',
             ', '.join(servo.names),
         )
+        return
+    missing = list(missing_torques(rig))
+    yield from missing
+    if missing:
         return
     for i, (actuator, axis) in enumerate(zip(rig.actuators, servo.axes)):
         needed = actuator.torque_per_pressure_N_m_Pa * actuator.pressure_max_Pa

@@ -13,17 +13,15 @@ from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
 from softarm_ros.models.parts import MinimumEnergySettings
-from softarm_ros.plant.pam_arm.config import PamPlantConfig
-from softarm_ros.rigs import muscle_checks, muscle_devices
-from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.muscle_devices import MuscleDevices
-from softarm_ros.rigs.schema import ActuatorBase, Rig
+from softarm_ros.plant.config import PlantBase
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 
 if TYPE_CHECKING:
-    from softarm_ros.geometry.parts import Part
+    from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
@@ -41,34 +39,21 @@ class MuscleConfig(ActuatorBase):
     max_acceleration_m_s2: Positive
 
 
-class MuscleRig(Rig):
+class MuscleArm(ArmBase):
     """An arm of modules of three parallel muscles (Chen et al. 2022)."""
 
-    DRIVES: ClassVar[str] = 'valved_muscles'
+    KIND: ClassVar[str] = 'muscle'
     BODY: ClassVar[str] = 'muscle_chain'
-    CHECKS: ClassVar[tuple[Check, ...]] = (
-        *Rig.CHECKS,
-        *muscle_checks.CHECKS,
-        *muscle_devices.CHECKS,
-    )
 
-    kind: Literal['muscle'] = 'muscle'
     backbone: BackboneConfig
     modules: ParallelModulesConfig
     intervals: int = Field(
         default=40, ge=4, le=200, description='of the backbone in the model, a multiple of modules'
     )
-    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[MuscleConfig, ...] = Field(
         min_length=3, description='three per module, from base to tip'
     )
     valves: ValveDriveConfig = Field(description='how the driver turns lengths into valve times')
-    plant: PamPlantConfig | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
-    )
-    devices: MuscleDevices | None = Field(
-        default=None, description='for the backends hardware and emulated; none without it'
-    )
 
     @property
     def section_names(self) -> tuple[str, ...]:
@@ -80,9 +65,9 @@ class MuscleRig(Rig):
         """Muscles along a backbone."""
         return 'muscles'
 
-    def mechanics(self) -> MuscleModules:
+    def mechanics(self, around: Surrounded) -> MuscleModules:
         """Return backbone, modules and what weighs."""
-        return MuscleModules(self.backbone, self.modules, self.gravity_m_s2, self.tip_load_kg)
+        return MuscleModules(self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg)
 
     def model_settings(self, part: Part) -> ConfigBlock:
         """Return the settings of a model, those of minimum energy from this file."""
@@ -93,19 +78,19 @@ class MuscleRig(Rig):
     def _settings_of_muscles(self) -> MinimumEnergySettings:
         return MinimumEnergySettings(intervals=self.intervals)
 
-    def muscle_model(self) -> MinimumEnergyArm:
+    def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
         """Return what knows the tensions of the muscles, by which valves are timed."""
-        return minimum_energy(self._settings_of_muscles(), self.mechanics())
+        return minimum_energy(self._settings_of_muscles(), self.mechanics(around))
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all muscles, arrays (m,) in m, m/s, m/s^2."""
         return ActuatorLimits(
             names=self.actuator_names,
             unit='m',
-            position_min=self._column('position_min_m'),
-            position_max=self._column('position_max_m'),
-            max_speed=self._column('max_speed_m_s'),
-            max_acceleration=self._column('max_acceleration_m_s2'),
+            position_min=self.column('position_min_m'),
+            position_max=self.column('position_max_m'),
+            max_speed=self.column('max_speed_m_s'),
+            max_acceleration=self.column('max_acceleration_m_s2'),
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
@@ -113,7 +98,9 @@ class MuscleRig(Rig):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
-    def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    def sample_configurations(
+        self, model: ArmModel, rng: np.random.Generator, n: int
+    ) -> NDArray[np.float64]:
         """
         Return n configurations (n, dof): the backbone bent by a vector that changes along it.
 
@@ -121,7 +108,7 @@ class MuscleRig(Rig):
         """
         from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 
-        limits, neutral = self.actuator_limits(), self.model().rest_configuration
+        limits, neutral = self.actuator_limits(), model.rest_configuration
         room = min(
             float(np.min(limits.position_max - neutral)),
             float(np.min(neutral - limits.position_min)),
@@ -137,20 +124,26 @@ class MuscleRig(Rig):
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
 
-    def required_plant(self) -> PamPlantConfig:
-        """Return the plant of the usual body of this arm; RigError if there is none."""
-        plant = self.plant_for('sim')
-        if not isinstance(plant, PamPlantConfig):
-            raise self._other_body()
-        return plant
-
-    def drives(self) -> ValvedMuscles:
-        """Return the muscles, their valves, and what pulls at them."""
-        model = self.muscle_model()
-        return ValvedMuscles(
-            self.actuator_names, self.valves, model.rest_configuration, model.muscle_tensions
-        )
-
-    def body_radii_m(self) -> tuple[float, ...]:
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each module [m]."""
         return (self.modules.anchor_radius_m,) * self.modules.modules
+
+
+def valved_muscles(arm: MuscleArm, around: Surrounded) -> ValvedMuscles:
+    """Return the muscles, their valves, and what pulls at them."""
+    model = arm.muscle_model(around)
+    return ValvedMuscles(
+        arm.actuator_names, arm.valves, model.rest_configuration, model.muscle_tensions
+    )
+
+
+PART = Part(
+    'arm',
+    MuscleArm.KIND,
+    MuscleArm,
+    {
+        'valved_muscles': f'{__name__}:valved_muscles',
+    },
+    'modules of parallel vacuum muscles on an elastic backbone',
+    ('softarm_ros.rigs.arms.muscle_checks:CHECKS',),
+)

@@ -89,8 +89,20 @@ def _pressures(rig: Any) -> Iterator[Problem]:
             )
 
 
+def missing_torques(rig: Any) -> Iterator[Problem]:
+    """Yield a problem for every chamber of which servo cylinders do not know the torque."""
+    for i, a in enumerate(rig.actuators):
+        if a.torque_per_pressure_N_m_Pa is None:
+            path = ('actuators', i, 'torque_per_pressure_N_m_Pa')
+            yield Problem(path, 'missing; servo cylinders are set by the torque of their motors')
+
+
 @check('actuators', 'plant')
 def _torques(rig: Any) -> Iterator[Problem]:
+    missing = list(missing_torques(rig))
+    yield from missing
+    if missing:
+        return
     most = rig.plant.drive.max_torque_N_m
     for i, a in enumerate(rig.actuators):
         torque = a.torque_per_pressure_N_m_Pa * a.pressure_max_Pa

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,16 +11,13 @@ from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import PulledTendons
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSegmentConfig
 from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.models.tendon_rod.mechanics import RodCables
+from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
-from softarm_ros.rigs import tendon_rod_checks
-from softarm_ros.rigs.checks import Check
-from softarm_ros.rigs.schema import ActuatorBase, Rig
-
-if TYPE_CHECKING:
-    from softarm_ros.geometry.parts import Part
+from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 
 
 class TendonConfig(ActuatorBase):
@@ -35,29 +32,20 @@ class TendonConfig(ActuatorBase):
     max_acceleration_N_s2: Positive
 
 
-class TendonRodRig(Rig):
+class TendonRodArm(ArmBase):
     """An arm of elastic segments and rigid connectors, bent by cables (Zhou et al. 2023)."""
 
-    DRIVES: ClassVar[str] = 'pulled_tendons'
-    BODY: ClassVar[str] = 'tendon_strains'
-    CHECKS: ClassVar[tuple[Check, ...]] = (
-        *Rig.CHECKS,
-        *tendon_rod_checks.CHECKS,
-    )
+    KIND: ClassVar[str] = 'tendon_rod'
+    BODY: ClassVar[str] = 'tendon_chain'
 
-    kind: Literal['tendon_rod'] = 'tendon_rod'
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
     model_steps: int = Field(
         default=3, ge=1, le=100, description='integration steps of the rod in each segment'
     )
     extensible: bool = Field(default=False, description='whether the rod stretches and shears')
     pretension_N: NonNegative = Field(description='least tension that the controller asks for')
-    default_model: str = Field(description='that runs use; --model chooses another')
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
-    )
-    plant: TendonRodPlantConfig | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
     )
 
     @property
@@ -70,14 +58,14 @@ class TendonRodRig(Rig):
         """Cables through a rod."""
         return 'rod_cables'
 
-    def mechanics(self) -> RodCables:
+    def mechanics(self, around: Surrounded) -> RodCables:
         """Return rod and cables, and the least tension that is asked for."""
         cables = tuple(
             RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
             for a in self.actuators
         )
         return RodCables(
-            self.segments, cables, self.gravity_m_s2, self.pretension_N, self.tip_load_kg
+            self.segments, cables, around.gravity_m_s2, self.pretension_N, around.tip_load_kg
         )
 
     def model_settings(self, part: Part) -> ConfigBlock:
@@ -102,27 +90,10 @@ class TendonRodRig(Rig):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
-    def required_plant(self) -> TendonRodPlantConfig:
-        """Return the plant of the usual body of this arm; RigError if there is none."""
-        plant = self.plant_for('sim')
-        if not isinstance(plant, TendonRodPlantConfig):
-            raise self._other_body()
-        return plant
-
-    def drives(self) -> PulledTendons:
-        """Return where the cables run, and the tension they rest at."""
-        index = {name: i for i, name in enumerate(self.section_names)}
-        return PulledTendons(
-            self.actuator_names,
-            tuple(a.routes for a in self.actuators),
-            tuple(tuple(index[r.segment] for r in a.routes) for a in self.actuators),
-            self.pretension_N,
-        )
-
-    def body_radii_m(self) -> tuple[float, ...]:
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each segment [m]."""
-        if isinstance(self.plant, TendonRodPlantConfig):
-            return (self.plant.outer_radius_m,) * len(self.segments)
+        if isinstance(plant, TendonRodPlantConfig):
+            return (plant.outer_radius_m,) * len(self.segments)
         # As thick as its cables are apart, in segments without one as the thickest other.
         widest = {
             s.name: max((r.radius_m for r in self._routes(s.name)), default=None)
@@ -134,3 +105,26 @@ class TendonRodRig(Rig):
     def _routes(self, segment: str) -> list[CableRoute]:
         """Return how cables run through a segment."""
         return [r for cable in self.actuators for r in cable.routes if r.segment == segment]
+
+
+def pulled_tendons(arm: TendonRodArm, around: Surrounded) -> PulledTendons:
+    """Return where the cables run, and the tension they rest at."""
+    index = {name: i for i, name in enumerate(arm.section_names)}
+    return PulledTendons(
+        arm.actuator_names,
+        tuple(a.routes for a in arm.actuators),
+        tuple(tuple(index[r.segment] for r in a.routes) for a in arm.actuators),
+        arm.pretension_N,
+    )
+
+
+PART = Part(
+    'arm',
+    TendonRodArm.KIND,
+    TendonRodArm,
+    {
+        'pulled_tendons': f'{__name__}:pulled_tendons',
+    },
+    'an elastic rod with rigid connectors, bent by cables under tension',
+    ('softarm_ros.rigs.arms.tendon_rod_checks:CHECKS',),
+)

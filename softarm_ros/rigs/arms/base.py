@@ -1,0 +1,123 @@
+"""What every kind of arm gives: mechanics for models, attachments for drives, limits, outline."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+from pydantic import Field
+
+from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.geometry.configs import ConfigBlock
+from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.world import World
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.outline import Outline
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from softarm_ros.control.configuration_limits import ConfigurationLimits
+    from softarm_ros.control.limits import ActuatorLimits
+    from softarm_ros.geometry.parts import Part
+    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.rigs.schema import Rig
+
+NAME_PATTERN = r'^[a-z][a-z0-9_]*$'
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ArmT = TypeVar('ArmT', bound='ArmBase')
+
+
+class ActuatorBase(ConfigBlock):
+    """One actuator."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Surrounded(World):
+    """What an arm hangs in and carries, the gripper as its controller knows it included."""
+
+    gripper: GripperConfig | None = None
+
+
+class ArmBase(ConfigBlock):
+    """
+    One kind of arm, as the controller knows it: the config of a part of the family `arm`.
+
+    The part's builders give what drives of this arm are attached to: each is a role of drives and
+    bodies, the usual one first, and takes the arm and its surroundings.
+    """
+
+    # The part's name, and the body where `plant` names none.
+    KIND: ClassVar[str]
+    BODY: ClassVar[str]
+
+    actuators: tuple[ActuatorBase, ...] = Field(
+        min_length=1, description='in the order of every actuation vector'
+    )
+
+    @classmethod
+    def of(cls: type[ArmT], rig: Rig) -> ArmT:
+        """Return the arm of a rig that must be of this kind; RigError if it is of another."""
+        if not isinstance(rig.arm, cls):
+            raise RigError('', f'rig {rig.name!r} is of kind {rig.kind!r}; expected {cls.KIND!r}')
+        return rig.arm
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names in the order of every actuation vector."""
+        return tuple(actuator.name for actuator in self.actuators)
+
+    @property
+    @abstractmethod
+    def section_names(self) -> tuple[str, ...]:
+        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
+
+    @property
+    @abstractmethod
+    def mechanics_name(self) -> str:
+        """What this arm provides for a model to be built on: a role of the family `model`."""
+
+    @abstractmethod
+    def mechanics(self, around: Surrounded) -> Any:
+        """Return what a model of this role is built on."""
+
+    def model_settings(self, part: Part) -> ConfigBlock:
+        """Return the settings of a model: what this arm says of it, else its defaults."""
+        return part.config()
+
+    @abstractmethod
+    def actuator_limits(self) -> ActuatorLimits:
+        """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
+
+    def column(self, field: str) -> NDArray[np.float64]:
+        """Return a field of all actuators (m,)."""
+        import numpy as np
+
+        return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
+
+    @abstractmethod
+    def configuration_limits(self) -> ConfigurationLimits:
+        """Return the limits of the configuration of this arm's models."""
+
+    def sample_configurations(
+        self, model: ArmModel, rng: np.random.Generator, n: int
+    ) -> NDArray[np.float64]:
+        """Return n configurations (n, dof) of a model, spread over what the arm may do."""
+        return self.configuration_limits().sample(rng, n)
+
+    @property
+    def payload_density_kg_m3(self) -> float:
+        """Density of the payload, by which it displaces water."""
+        return World.tip_load_density_kg_m3
+
+    @abstractmethod
+    def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
+        """Return the outer radius of each section [m], as drawn; better known with a plant."""
+
+    def outline(self, plant: PlantBase | None) -> Outline:
+        """Return what is drawn of this arm."""
+        return Outline(self.body_radii_m(plant))
