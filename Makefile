@@ -53,9 +53,10 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# Whole arms and boards that run on the computer's clock run one at a time, beside all other tests.
+# Whole arms and boards that run on the computer's clock have the machine to themselves.
 test: $(VENV)/.reproduction
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock'
+	$(BIN)/python -m pytest -m wall_clock
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:

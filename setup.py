@@ -83,7 +83,7 @@ setup(
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',
-            'pytest-xdist>=3.7',  # tests on all cores, those that run an arm in one process
+            'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'import-linter>=2.0',
             'setuptools>=70.1',  # builds the wheel that a test looks into
