@@ -163,6 +163,7 @@ def test_a_reset_closes_everything_and_is_another_boot(board):
 def test_full_frames_at_50_hz_are_not_lost(board):
     host, bench = board
     prepare(host)
+    before = host.counters()  # a board that is still starting may lose the end of a first HELLO
     start = host.clock.now_s()
     for tick in range(150):
         wanted = [15 * (output % 2 == tick % 2) for output in range(messages.VALVES)]
@@ -172,6 +173,8 @@ def test_full_frames_at_50_hz_are_not_lost(board):
             bench.read()
             host.clock.sleep(0.001)
     counters = host.counters()
-    assert (counters.lost, counters.corrupt, counters.malformed, counters.refused) == (0, 0, 0, 0)
+    for what in ('lost', 'corrupt', 'malformed', 'refused'):
+        assert getattr(counters, what) == getattr(before, what), what
+    assert counters.accepted >= before.accepted + 150
     assert host.receiver.counters.lost == counters.skipped_states
     assert host.receiver.counters.frames > 140
