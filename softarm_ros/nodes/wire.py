@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Values = TypeVar('Values')
 
 _LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning
-_FRONT = struct.Struct('<4xiII')  # what is in front, stamp, length of frame_id with its zero
+_FRONT = struct.Struct('<4xiI')  # what is in front, stamp
 _COUNT = struct.Struct('<I')
 _S = 1_000_000_000
 _NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
@@ -98,8 +98,8 @@ def _little_endian(data: bytes, kind: type) -> bytes:
 
 def _header(data: bytes) -> tuple[int, str, int]:
     """Return stamp [ns], frame, and where the header ends."""
-    seconds, nanoseconds, _ = _FRONT.unpack_from(data)
-    frame_id, at = _text(data, 12)
+    seconds, nanoseconds = _FRONT.unpack_from(data)
+    frame_id, at = _text(data, _FRONT.size)
     return seconds * _S + nanoseconds, frame_id, at
 
 

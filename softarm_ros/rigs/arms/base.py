@@ -93,6 +93,19 @@ class ArmBase(ConfigBlock):
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
 
+    def limits_of_lengths(self) -> ActuatorLimits:
+        """Return the limits of actuators that are lengths, arrays (m,) in m, m/s, m/s^2."""
+        from softarm_ros.control.limits import ActuatorLimits
+
+        return ActuatorLimits(
+            names=self.actuator_names,
+            unit='m',
+            position_min=self.column('position_min_m'),
+            position_max=self.column('position_max_m'),
+            max_speed=self.column('max_speed_m_s'),
+            max_acceleration=self.column('max_acceleration_m_s2'),
+        )
+
     def column(self, field: str) -> NDArray[np.float64]:
         """Return a field of all actuators (m,)."""
         import numpy as np

@@ -82,14 +82,7 @@ class CableArm(ArmBase):
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""
-        return ActuatorLimits(
-            names=self.actuator_names,
-            unit='m',
-            position_min=self.column('position_min_m'),
-            position_max=self.column('position_max_m'),
-            max_speed=self.column('max_speed_m_s'),
-            max_acceleration=self.column('max_acceleration_m_s2'),
-        )
+        return self.limits_of_lengths()
 
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the bending limits of the sections."""
