@@ -10,7 +10,7 @@ from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.drivers.attachments import RegulatedChambers, WaterCylinders
+from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
@@ -206,19 +206,13 @@ def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:
     return WaterCylinders(axes, arm.chambers(), arm.pressure_loop)
 
 
-def regulated_chambers(arm: HydraulicArm, around: Surrounded) -> RegulatedChambers:
-    """Return the chambers, filled with air, and how their regulators are driven."""
-    rates = arm.actuator_limits().max_speed
-    return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)
-
-
 PART = Part(
     'arm',
     HydraulicArm.KIND,
     HydraulicArm,
     {
         'water_cylinders': f'{__name__}:water_cylinders',
-        'regulated_chambers': f'{__name__}:regulated_chambers',
+        'regulated_chambers': 'softarm_ros.rigs.arms.on_regulators:regulated_chambers',
     },
     'sections of three chambers, filled with water by servo cylinders or with air by regulators',
     ('softarm_ros.rigs.arms.hydraulic_checks:CHECKS',),

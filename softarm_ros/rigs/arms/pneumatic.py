@@ -10,7 +10,6 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.task_config import GripperConfig
-from softarm_ros.drivers.attachments import RegulatedChambers
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
@@ -99,18 +98,12 @@ class PneumaticArm(ArmBase):
         return tuple(section.outer_radius_m for section in plant.sections)
 
 
-def regulated_chambers(arm: PneumaticArm, around: Surrounded) -> RegulatedChambers:
-    """Return the chambers and how their regulators are driven."""
-    rates = arm.actuator_limits().max_speed
-    return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)
-
-
 PART = Part(
     'arm',
     PneumaticArm.KIND,
     PneumaticArm,
     {
-        'regulated_chambers': f'{__name__}:regulated_chambers',
+        'regulated_chambers': 'softarm_ros.rigs.arms.on_regulators:regulated_chambers',
     },
     'pneumatic sections of three chambers on mounts that sag',
     (
