@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Array = NDArray[np.float64]
 
-def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+
+def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """
     Return a contiguous, writable copy of the right shape, the only kind kernels compile for.
 
