@@ -19,6 +19,7 @@ from softarm_reproduction import (
     bench_hydraulics,
     bench_minimum_energy,
     bench_plants,
+    bench_start,
     bench_steppers,
 )
 from softarm_reproduction.bench_rows import BenchRow
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 REPEATS = 15
-COMPILE = 'compile'  # takes minutes: only when asked for
+COMPILE, START = 'compile', 'start'  # take minutes: only when asked for
 WIDTH = 140  # of a table that goes into a file
 TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'cable_arm': bench_cable_arm.rows,
@@ -56,7 +57,9 @@ def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchR
     """
     for topic in topics:
         if topic not in TOPICS:
-            raise UsageError(f'no benchmark {topic!r}; there are {", ".join([*TOPICS, COMPILE])}')
+            raise UsageError(
+                f'no benchmark {topic!r}; there are {", ".join([*TOPICS, COMPILE, START])}'
+            )
     return [row for topic in topics or TOPICS for row in TOPICS[topic](repeats)]
 
 
@@ -68,11 +71,13 @@ def main(topics: Sequence[str] = (), long: bool = False) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
-    if COMPILE in topics:
-        _print_compile(console)
-        topics = [topic for topic in topics if topic != COMPILE]
-        if not topics:
-            return
+    alone = {COMPILE: _print_compile, START: _print_start}
+    for topic in topics:
+        if topic in alone:
+            alone[topic](console)
+    if topics and alone.keys() >= set(topics):
+        return
+    topics = [topic for topic in topics if topic not in alone]
     console.print('compiling kernels, then measuring (median of repeated runs, one thread) ...')
     table = Table(title='softarm models, called from Python')
     for heading in ('work', 'compiled', 'reference', 'ratio', 'bar', ''):
@@ -109,6 +114,18 @@ def _print_compile(console: Console) -> None:
         console.print(
             f'{row.rig:18} {row.cold_s:12.1f} {row.cold_cpu_s:9.1f} {row.warm_s:10.1f}  '
             f'{verdict} (bar {bench_compile.BAR_S:g} s on two idle cores)',
+            highlight=False,
+        )
+
+
+def _print_start(console: Console) -> None:
+    console.print('seconds from a command to the first motion, one start after the other')
+    console.print(
+        f'{"rig":18} {"started by":12} {"busy loops":>10} {"empty cache":>12} {"again":>6}'
+    )
+    for row in bench_start.rows():
+        console.print(
+            f'{row.rig:18} {row.way:12} {row.busy:10} {row.cold_s:12.1f} {row.warm_s:6.1f}',
             highlight=False,
         )
 

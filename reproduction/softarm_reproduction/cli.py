@@ -17,11 +17,12 @@ reproduce_app = typer.Typer(add_completion=False)
 
 
 @bench_app.command(
-    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench compile'
+    epilog='Examples:  softarm bench   |   softarm bench cosserat   |   softarm bench start'
 )
 def bench(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar='[TOPIC]...', help='All but compile without one.')
+        list[str] | None,
+        typer.Argument(metavar='[TOPIC]...', help='All but compile and start without one.'),
     ] = None,
     long: Annotated[
         bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
