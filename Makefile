@@ -9,10 +9,10 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := hardware,bag,test
+EXTRAS := hardware,bag,view,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,hardware,bag,test
+EXTRAS := ros,hardware,bag,view,test
 endif
 
 .PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup

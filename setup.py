@@ -80,6 +80,7 @@ setup(
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'view': ['viser>=1.0'],  # the arm in a browser
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

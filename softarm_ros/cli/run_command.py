@@ -47,6 +47,7 @@ class RunOptions:
     report: Path | None = None
     json_file: Path | None = None
     task: str | None = None
+    view: bool = False
 
 
 def run(rig: Rig, options: RunOptions, console: Console) -> int:
@@ -98,6 +99,8 @@ def _check(options: RunOptions) -> None:
         raise InputError(f'--seed {options.seed}: expected a number >= 0')
     if options.direct and options.backend != 'sim':
         raise InputError(f'--direct simulates; it cannot use backend {options.backend!r}')
+    if options.direct and options.view:
+        raise InputError('--view shows topics and --direct has none; drop one of the two')
     if options.direct and options.bag is not None:
         raise InputError('--bag records topics and --direct has none; drop one of the two')
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from softarm_ros.cli.graph_load import LoadMeter, age_s
 from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.cli.run_view import RunView
+from softarm_ros.cli.viewer.process import viewer_process
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.assembly import build_loop
@@ -85,7 +87,11 @@ def run_topics(
         _refuse_second(monitor, rig.name, plan)
         # Drivers must not find the addresses of an emulation that did not end in order.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
-        with NodeProcesses(plan) as nodes, RunView(console, rig.name) as view:
+        with (
+            NodeProcesses(plan) as nodes,
+            viewer_process(rig) if options.view else contextlib.nullcontext(),
+            RunView(console, rig.name) as view,
+        ):
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
             load = outcome.meter.result() if outcome.meter else None
             devices = {

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import rclpy
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
-from rclpy.context import Context
-from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, newest, prefer_udp
+from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
@@ -40,7 +33,7 @@ RECORDED = (
 _Form = tuple[type, Callable[[bytes], Any]]  # of a message: its type, and what reads it
 
 
-class RunMonitor:
+class RunMonitor(GraphListener):
     """
     Listens to the topics of one arm; use it in a `with` block and call `spin` often.
 
@@ -58,23 +51,9 @@ class RunMonitor:
         pose_topic: str,
         simulated_time: bool,
     ) -> None:
+        super().__init__('run_monitor', namespace, simulated_time=simulated_time)
         self._dof, self._actuators = len(configuration_names), len(actuator_names)
         self._simulated = simulated_time
-        self._closed = False
-        self._context = Context()
-        prefer_udp()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = Node(
-            'run_monitor',
-            namespace=namespace,
-            context=self._context,
-            start_parameter_services=False,
-            parameter_overrides=[Parameter('use_sim_time', value=simulated_time)],
-        )
-        self._executor = make_executor(self._context)
-        self._executor.add_node(self.node)
-        self.health: dict[str, Health] = {}
-        self._heard: dict[str, float] = {}
         self._events: dict[tuple[str, int], Event] = {}
         self._phases: list[tuple[float, str, int]] = []
         self._references: list[tuple[int, Array]] = []
@@ -87,32 +66,8 @@ class RunMonitor:
         self._recorded = (*RECORDED, pose_topic)
         self._subscribe(pose_topic)
 
-    def __enter__(self) -> RunMonitor:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop listening; what was collected stays. A second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._executor.remove_node(self.node)
-        self._executor.shutdown()
-        self.node.destroy_node()
-        self._taps.destroy_node()
-        rclpy.try_shutdown(context=self._context)
-
     def _subscribe(self, pose_topic: str) -> None:
-        node, reliable = self.node, listening(depth=QUEUE, reliable=True)
-        sensor = listening(depth=QUEUE, reliable=False)
-        node.create_subscription(
-            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
-        )
-        # Not spun but emptied by hand, many messages at a time: that costs a third, and only so
-        # the time of sending comes along (the events executor refuses callbacks that ask for it).
-        self._taps = Node('run_taps', namespace=node.get_namespace(), context=self._context)
+        reliable, sensor = listening(depth=QUEUE, reliable=True), listening(depth=QUEUE)
         poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
         tapped: list[tuple[_Form, str, QoSProfile, Callable[[Any, int], None]]] = [
             (poses, 'reference/pose', reliable, self._on_reference),
@@ -121,39 +76,10 @@ class RunMonitor:
             (poses, pose_topic, sensor, self._on_tip),
             (joints, 'actuators/command', reliable, self._on_command),
         ]
-        self._tapped = [
-            (self._taps.create_subscription(kind, topic, lambda data: None, qos), read, callback)
-            for (kind, read), topic, qos, callback in tapped
-        ]
+        for (kind, read), topic, qos, callback in tapped:
+            self.tap(kind, read, topic, qos, callback)
 
     # -- while the run goes on
-
-    def spin(self, duration_s: float) -> None:
-        """Handle what arrives during a time [s]."""
-        end = time.monotonic() + duration_s
-        while (left := end - time.monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=left)
-        self._drain()
-
-    def now_s(self) -> float:
-        """Return ROS time [s], simulated if the run is."""
-        return 1e-9 * float(self.node.get_clock().now().nanoseconds)
-
-    def others(self, names: Sequence[str]) -> list[str]:
-        """Return which of the named nodes exist in the namespace, seen or heard."""
-        here = self.node.get_namespace()
-        found = self.node.get_node_names_and_namespaces()
-        present = {name for name, space in found if space == here} | set(self.health)
-        return sorted(present & set(names))
-
-    def value(self, node: str, key: str, default: str = '') -> str:
-        """Return a value of a node's last heartbeat."""
-        health = self.health.get(node)
-        return default if health is None else health.values.get(key, default)
-
-    def fresh(self, node: str, within_s: float = 0.5) -> bool:
-        """Return whether a node was heard a moment ago [wall s]."""
-        return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
 
     def hears_all(self, names: Sequence[str]) -> bool:
         """
@@ -169,28 +95,8 @@ class RunMonitor:
         heard = set(self.value(RECORDER, 'heard').split())
         return {self.node.resolve_topic_name(topic) for topic in self._recorded} <= heard
 
-    def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
-        """Call a Trigger service of the namespace; return success and message."""
-        client: Any = self.node.create_client(Trigger, service)
-        end = time.monotonic() + timeout_s
-        try:
-            while not client.service_is_ready():
-                if time.monotonic() > end:
-                    return False, 'no such service'
-                self.spin(0.02)
-            future: Any = client.call_async(Trigger.Request())
-            while not future.done() and time.monotonic() < end:
-                self.spin(0.02)
-            if not future.done():
-                return False, 'no answer'
-            return bool(future.result().success), str(future.result().message)
-        finally:
-            self.node.destroy_client(client)
-
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        health = conversions.health_of(message)
-        self.health[health.name] = health
-        self._heard[health.name] = time.monotonic()
+    def on_health(self, health: Health) -> None:
+        """Keep events and phases."""
         for number, event in conversions.events_of(health.values).items():
             self._events[health.name, number] = event
         if 'phase_since_s' in health.values:
@@ -201,11 +107,6 @@ class RunMonitor:
             )
             if not self._phases or entry != self._phases[-1]:
                 self._phases.append(entry)
-
-    def _drain(self) -> None:
-        for subscription, read, callback in self._tapped:
-            for data, sent in _take_all(subscription):
-                callback(read(data), sent)
 
     def _on_reference(self, reference: StampedPoses, sent: int) -> None:
         self._references.append((reference.stamp_ns, reference.rows[0, :3]))
@@ -313,16 +214,6 @@ class RunMonitor:
         position = np.array([p for _, p, _ in self._states]).reshape(-1, width)
         effort = np.array([e for _, _, e in self._states]).reshape(-1, width)
         return position[last], effort[last]
-
-
-def _take_all(subscription: Any) -> list[tuple[bytes, int]]:
-    """Return serialised messages, each with the time it was sent [ns]."""
-    taken = []
-    with subscription.handle:
-        while (item := subscription.handle.take_message(subscription.msg_type, True)) is not None:
-            data, information = item
-            taken.append((data, int(information['source_timestamp'])))
-    return taken
 
 
 def _exactly(by_stamp: dict[int, Array], stamps: NDArray[np.int64], width: int) -> Array:

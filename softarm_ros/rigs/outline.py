@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,29 @@ class JointedSection:
 
 
 @dataclass(frozen=True)
+class Strand:
+    """
+    What an actuator pulls or blows up in one section, as a line to draw.
+
+    Attributes
+    ----------
+    actuator, section : int
+        Indices.
+    angle_rad : float
+        Around the centreline, from the x axis that is carried along it without twist.
+    radius_m, end_radius_m : float
+        From the centreline, where the section begins and ends; negative on the other side.
+
+    """
+
+    actuator: int
+    section: int
+    angle_rad: float
+    radius_m: float
+    end_radius_m: float
+
+
+@dataclass(frozen=True)
 class Outline:
     """
     The body of an arm, from base to tip.
@@ -43,3 +67,8 @@ class Outline:
     radii_m: tuple[float, ...]
     arcs: CableMechanics | None = None
     jointed: tuple[JointedSection, ...] = ()
+
+
+def strand(actuator: int, section: int, angle_deg: float, radius_m: float) -> Strand:
+    """Return a strand at the same distance from the centreline all along its section."""
+    return Strand(actuator, section, math.radians(angle_deg), radius_m, radius_m)

@@ -15,6 +15,7 @@ SUMMARIES = {
     'faults': 'Break simulated arms in mid-run: who notices, when, and how far the tip has gone.',
     'workspace': 'Show where the tip of an arm can be within its limits.',
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
+    'view': 'Look at an arm in a browser: one that runs, or a recorded run.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',

@@ -57,6 +57,9 @@ def run(
         str,
         typer.Option(help='one: the nodes of the loop share a process; each: every node alone.'),
     ] = 'one',
+    view: Annotated[
+        bool, typer.Option('--view', help='Show the arm in a browser while it runs.')
+    ] = False,
     bag: Annotated[
         Path | None,
         typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag into this folder.'),
@@ -87,6 +90,7 @@ def run(
         home=home,
         strict=strict,
         processes=processes,
+        view=view,
         bag=bag,
         report=report,
         json_file=json_file,

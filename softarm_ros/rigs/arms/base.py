@@ -13,7 +13,7 @@ from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.outline import Outline
+from softarm_ros.rigs.outline import Outline, Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,6 +130,10 @@ class ArmBase(ConfigBlock):
     @abstractmethod
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m], as drawn; better known with a plant."""
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the lines of cables, chambers or muscles; nothing where nobody knows them."""
+        return ()
 
     def outline(self, plant: PlantBase | None) -> Outline:
         """Return what is drawn of this arm."""

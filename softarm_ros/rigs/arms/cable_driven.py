@@ -18,7 +18,7 @@ from softarm_ros.plant.config import PlantBase, PlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
-from softarm_ros.rigs.outline import JointedSection, Outline
+from softarm_ros.rigs.outline import JointedSection, Outline, Strand, strand
 from softarm_ros.rigs.recording import RecordingConfig
 
 
@@ -88,6 +88,14 @@ class CableArm(ArmBase):
         """Return the bending limits of the sections."""
         return ConfigurationLimits.of_bending(
             np.deg2rad([section.max_bending_angle_deg for section in self.sections])
+        )
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the cables, each in the section it bends."""
+        radii = {section.name: section.cable_radius_m for section in self.sections}
+        return tuple(
+            strand(i, self.section_names.index(a.section), a.angle_deg, radii[a.section])
+            for i, a in enumerate(self.actuators)
         )
 
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:

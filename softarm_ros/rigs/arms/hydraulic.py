@@ -27,6 +27,7 @@ from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
+from softarm_ros.rigs.outline import Strand, strand
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -184,6 +185,14 @@ class HydraulicArm(ArmBase):
     def payload_density_kg_m3(self) -> float:
         """Density of the payload, by which it displaces water."""
         return self.tip_load_density_kg_m3
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the chambers."""
+        radii = {section.name: section.chamber_pitch_radius_m for section in self.sections}
+        return tuple(
+            strand(i, self.section_names.index(a.section), a.angle_deg, radii[a.section])
+            for i, a in enumerate(self.actuators)
+        )
 
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""

@@ -19,6 +19,7 @@ from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_e
 from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
+from softarm_ros.rigs.outline import Strand
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -116,6 +117,17 @@ class MuscleArm(ArmBase):
             bend = np.einsum('tij,tj->ti', anchors, lever) / self.modules.anchor_radius_m
             drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
         return drawn
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the muscles, three a module."""
+        from softarm_ros.models.minimum_energy.muscles import muscle_anchors
+
+        radius = self.modules.anchor_radius_m
+        anchors = muscle_anchors(self.modules).reshape(-1, 3)
+        return tuple(
+            Strand(i, i // 3, float(np.arctan2(y, x)), radius, radius)
+            for i, (x, y, _) in enumerate(anchors)
+        )
 
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each module [m]."""

@@ -18,6 +18,7 @@ from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
+from softarm_ros.rigs.outline import Strand, strand
 
 WATER_KG_M3 = 998.0
 
@@ -90,6 +91,20 @@ class PneumaticArm(ArmBase):
         most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
         upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the chambers, three a section."""
+        from softarm_ros.models.pneumatic.chambers import CHAMBER_ANGLES_RAD
+
+        return tuple(
+            strand(
+                i,
+                i // 3,
+                float(np.degrees(CHAMBER_ANGLES_RAD[i % 3])),
+                self.sections[i // 3].chamber_radius_m,
+            )
+            for i in range(len(self.actuators))
+        )
 
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each section [m]."""

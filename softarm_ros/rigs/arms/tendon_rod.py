@@ -18,6 +18,7 @@ from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
+from softarm_ros.rigs.outline import Strand
 
 
 class TendonConfig(ActuatorBase):
@@ -89,6 +90,20 @@ class TendonRodArm(ArmBase):
         """Return the range of the tensions, which are the configuration too."""
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
+
+    def strands(self) -> tuple[Strand, ...]:
+        """Return the cables in every segment they run through; turns around it are not drawn."""
+        return tuple(
+            Strand(
+                i,
+                self.section_names.index(route.segment),
+                float(np.deg2rad(route.angle_deg)),
+                route.radius_m,
+                route.radius_m if route.end_radius_m is None else route.end_radius_m,
+            )
+            for i, tendon in enumerate(self.actuators)
+            for route in tendon.routes
+        )
 
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each segment [m]."""

@@ -1,0 +1,45 @@
+"""The command `softarm view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm view cable_arm   |   softarm view run_bag   |   '
+    'softarm view monday_bag --rig my_arm.yaml'
+)
+def view(
+    what: Annotated[
+        str, typer.Argument(metavar='RIG|BAG', help='Rig, or folder of a recorded bag.')
+    ],
+    rig: Annotated[
+        str | None,
+        typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help='On this computer alone.')] = 8080,
+    settings: SetOption = None,
+) -> None:
+    """Look at an arm in a browser: one that runs, or a recorded run. It never holds up the arm."""
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.run_command import stdout_console, stop_on_signals
+    from softarm_ros.cli.viewer.app import view_bag, view_graph
+    from softarm_ros.rigs.loader import load_rig
+
+    console, folder = stdout_console(), Path(what).expanduser()
+    is_bag = folder.is_dir() or folder.suffix == '.mcap'
+    if rig is not None and not is_bag:
+        raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
+    with stop_on_signals() as stopped:
+        if is_bag:
+            arm = None if rig is None else load_rig(rig, settings or ())
+            view_bag(folder, arm, port, console, stopped)
+        else:
+            view_graph(load_rig(what, settings or ()), port, console, stopped)

@@ -1,0 +1,1 @@
+"""The viewer in a browser: an arm in three dimensions, plots, health, and what stops it."""

@@ -1,0 +1,154 @@
+"""`softarm view`: looks on at a running arm, or back at a recorded one, in a browser."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.viewer.history import History
+from softarm_ros.cli.viewer.panel import Panel
+from softarm_ros.cli.viewer.scene import ArmScene
+from softarm_ros.rigs.schema import Rig
+
+HOST = '127.0.0.1'
+PORT = 8080
+FRAME_S = 1.0 / 30.0
+_PLOT_S = 0.25
+
+
+class Viewer:
+    """
+    A server with one arm on it; closes with its `with` block.
+
+    It answers to this computer alone: whoever reaches it can stop and start the arm.
+
+    Raises
+    ------
+    UsageError
+        If viser is not installed.
+
+    """
+
+    def __init__(self, rig: Rig, port: int, act: Callable[[str], None] | None) -> None:
+        try:
+            import viser
+        except ImportError as error:
+            raise UsageError(
+                f"the viewer needs viser ({error}): pip install 'softarm_ros[view]'"
+            ) from None
+        self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
+        self._server.gui.configure_theme(
+            control_layout='fixed', control_width='large', show_logo=False, show_share_button=False
+        )
+        self._server.gui.set_panel_label(rig.name)
+        self.scene = ArmScene(self._server.scene, rig)
+        limits = rig.actuator_limits()
+        self._chosen: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+        self.panel = Panel(
+            self._server.gui,
+            rig.name,
+            limits.unit,
+            limits.names,
+            rig.model_names,
+            act,
+            self._chosen.put,
+        )
+        self.history = History(len(limits.names))
+        self._plot_s = 0.0
+        length = self.scene.tip_reach_m
+        centre = (0.0, 0.0, 0.45 * length)
+        self._server.initial_camera.position = (1.4 * length, -1.0 * length, 0.2 * length)
+        self._server.initial_camera.look_at = centre
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._server.stop()
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it; another port than asked for, if that was taken."""
+        return f'http://{HOST}:{self._server.get_port()}'
+
+    @property
+    def server(self) -> Any:
+        """The viser server, to add controls to."""
+        return self._server
+
+    def show(self, state: Any, now_s: float) -> None:
+        """Draw a state; plots are drawn anew a few times a second."""
+        while not self._chosen.empty():
+            self.scene.overlay(self._chosen.get())
+        with self._server.atomic():
+            self.scene.show(state)
+            self.panel.show(state)
+            if state.phase:
+                self.history.add(now_s, state)
+            now = time.monotonic()
+            if now >= self._plot_s:
+                self._plot_s = now + _PLOT_S
+                self.panel.plot(self.history)
+
+
+def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool]) -> None:
+    """Look on at the graph of a rig, whether it runs yet or not, until `stopped`."""
+    try:
+        from softarm_ros.nodes.view_feed import ViewFeed
+    except ImportError as error:
+        raise UsageError(
+            f'a running arm is seen over ROS 2, which is not available ({error}); a bag can be '
+            'viewed without it'
+        ) from None
+
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    with ViewFeed(rig) as feed, Viewer(rig, port, asked.put) as viewer:
+        console.print(f'{rig.name}: {viewer.address}  (Ctrl-C ends the viewer, not the arm)')
+        path = None
+        while not stopped():
+            feed.spin(FRAME_S)
+            while not asked.empty():
+                name = asked.get()
+                _, answer = feed.call(f'supervisor/{name}')
+                viewer.panel.say(f'{name}: {answer}')
+            if feed.path is not path:
+                path = feed.path
+                viewer.scene.show_path(path)
+                viewer.scene.forget_trail()
+            state = feed.state()
+            viewer.show(state, state.time_s)
+
+
+def view_bag(
+    bag: Path, rig: Rig | None, port: int, console: Console, stopped: Callable[[], bool]
+) -> None:
+    """Look at a recorded run, with a slider for the time, until `stopped`."""
+    from softarm_ros.cli.viewer.bag_states import BagStates
+
+    states = BagStates.read(bag, rig)
+    with Viewer(states.rig, port, None) as viewer:
+        viewer.scene.show_path(states.path)
+        playing = viewer.server.gui.add_checkbox('play', initial_value=True, order=-2.0)
+        slider = viewer.server.gui.add_slider(
+            'time [s]', 0.0, max(round(states.duration_s, 2), 0.01), 0.01, 0.0, order=-1.0
+        )
+        console.print(f'{bag}: {viewer.address}  (Ctrl-C ends the viewer)')
+        shown = -1.0
+        while not stopped():
+            time.sleep(FRAME_S)
+            if playing.value:
+                after = slider.value + FRAME_S
+                slider.value = 0.0 if after > slider.max else round(after, 2)
+            now_s = float(slider.value)
+            if now_s == shown:
+                continue
+            if not shown <= now_s <= shown + 1.0:
+                viewer.scene.forget_trail()
+            shown = now_s
+            viewer.show(states.at(now_s), now_s)

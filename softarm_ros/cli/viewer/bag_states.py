@@ -1,0 +1,239 @@
+"""A recorded run as states of the arm over time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
+
+Array = NDArray[np.float64]
+_SILENT_S = 1.0
+_USED = (
+    'tip',
+    'reference/pose',
+    'reference/path',
+    'configuration/state',
+    'configuration/command',
+    'actuators/command',
+    'actuators/state',
+    'heartbeat',
+)
+
+
+@dataclass
+class _Track:
+    """What came on one topic: times of receipt [s] in order, and values."""
+
+    times: list[float] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def add(self, time_s: float, value: Any) -> None:
+        self.times.append(time_s)
+        self.values.append(value)
+
+    def at(self, time_s: float) -> Any:
+        """Return the last value until a time, None before the first."""
+        index = bisect_right(self.times, time_s) - 1
+        return None if index < 0 else self.values[index]
+
+
+@dataclass(frozen=True)
+class _Health:
+    time_s: float
+    level: int
+    message: str
+    values: dict[str, str]
+
+
+class BagStates:
+    """
+    The states of a rig's arm that a bag holds; time [s] counts from its first message.
+
+    Use `read`.
+    """
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.path: Array | None = None
+        self.duration_s = 0.0
+        self._tracks: dict[str, _Track] = {}
+        self._nodes: dict[str, _Track] = {}
+        self._names = rig.model().configuration_names
+        self._references: dict[int, Array] = {}
+
+    @classmethod
+    def read(cls, bag: Path, rig: Rig | None = None) -> BagStates:
+        """
+        Read a bag.
+
+        Parameters
+        ----------
+        bag : Path
+            Folder of a rosbag2 recording.
+        rig : Rig, optional
+            Whose it is; without it, the rig that comes with the package and has the namespace.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be read, or holds no topics of the rig.
+
+        """
+        try:
+            from rosbags.highlevel import AnyReader, AnyReaderError
+            from rosbags.typesys import Stores, get_typestore
+        except ImportError as error:
+            raise UsageError(
+                f"a bag needs the package rosbags ({error}): pip install 'softarm_ros[bag]'"
+            ) from None
+        try:
+            with AnyReader([bag], default_typestore=get_typestore(Stores.LATEST)) as reader:
+                rig = rig or _rig_of(bag, reader.topics)
+                states = cls(rig)
+                states._fill(reader)
+        except AnyReaderError as error:
+            raise UsageError(f'{bag}: not a bag that can be read: {error}') from None
+        if not states._tracks:
+            raise UsageError(f'{bag}: no topics of {rig.name}; it has {_listed(reader.topics)}')
+        return states
+
+    def at(self, time_s: float) -> ViewState:
+        """Return the state at a time [s]."""
+        measured, commanded = self._at('configuration/state', time_s), None
+        if measured is None:
+            commanded = self._at('configuration/command', time_s)
+        tip, reference = self._at('tip', time_s), self._at('reference/pose', time_s)
+        state, command = self._at('actuators/state', time_s), self._at('actuators/command', time_s)
+        supervisor, tracker = self._health('supervisor', time_s), self._health('tracker', time_s)
+        return ViewState(
+            time_s=time_s,
+            configuration=commanded if measured is None else measured,
+            measured=measured is not None,
+            tip=None if tip is None else tip[1],
+            reference=None if reference is None else reference[1],
+            error_m=self._error_m(tip),
+            command=None if command is None else command[0],
+            latency_ms=None if command is None else command[1],
+            position=None if state is None else state[0],
+            effort=None if state is None else state[1],
+            state=supervisor.get('state', 'recorded'),
+            reason=supervisor.get('reason', ''),
+            phase=tracker.get('phase', ''),
+            lap=int(tracker.get('lap', '0')),
+            progress=float(tracker.get('progress', '0')),
+            nodes=tuple(
+                _node(name, track.at(time_s), time_s)
+                for name, track in sorted(self._nodes.items())
+            ),
+        )
+
+    def _at(self, topic: str, time_s: float) -> Any:
+        track = self._tracks.get(topic)
+        return None if track is None else track.at(time_s)
+
+    def _health(self, node: str, time_s: float) -> dict[str, str]:
+        track = self._nodes.get(node)
+        health = None if track is None else track.at(time_s)
+        return {} if health is None else health.values
+
+    def _error_m(self, tip: tuple[int, Array] | None) -> float | None:
+        """Return the distance of a tip from the reference of its stamp."""
+        reference = None if tip is None else self._references.get(tip[0])
+        if tip is None or reference is None:
+            return None
+        return float(np.linalg.norm(tip[1] - reference))
+
+    def _fill(self, reader: Any) -> None:
+        space, tip_topic = f'/{self.rig.name}/', self.rig.feedback.pose_topic
+        tip_topic = tip_topic if tip_topic.startswith('/') else space + tip_topic
+        begun = reader.start_time
+        wanted = [
+            c for c in reader.connections if c.topic.startswith(space) or c.topic == tip_topic
+        ]
+        for connection, received, data in reader.messages(connections=wanted):
+            topic = 'tip' if connection.topic == tip_topic else connection.topic[len(space) :]
+            if topic not in _USED:
+                continue
+            value = self._value(topic, reader.deserialize(data, connection.msgtype), received)
+            time_s = 1e-9 * (received - begun)
+            if topic == 'heartbeat' and value is not None:
+                name, health = value
+                self._nodes.setdefault(name, _Track()).add(time_s, _Health(time_s, *health))
+            elif topic == 'reference/path' and value is not None:
+                self.path = value
+            elif value is not None:
+                self._tracks.setdefault(topic, _Track()).add(time_s, value)
+                if topic == 'reference/pose':
+                    self._references[value[0]] = value[1]
+            self.duration_s = max(self.duration_s, time_s)
+
+    def _value(self, topic: str, message: Any, received_ns: int) -> Any:
+        """Return what is kept of a message, None for nothing."""
+        if topic in ('tip', 'reference/pose'):
+            position = _position(message.pose.position)
+            return (_stamp_ns(message.header), position) if np.isfinite(position).all() else None
+        if topic in ('configuration/state', 'configuration/command'):
+            return _values(message, self._names)
+        if topic == 'actuators/command':
+            asked = _values(message, self.rig.actuator_names)
+            delay_ms = 1e-6 * (received_ns - _stamp_ns(message.header))
+            return None if asked is None else (asked, latency_ms(delay_ms))
+        if topic == 'actuators/state':
+            actual = _values(message, self.rig.actuator_names)
+            effort = np.asarray(message.effort, dtype=float)
+            return None if actual is None else (actual, effort if effort.size else None)
+        if topic == 'heartbeat':
+            level = message.level
+            values = {pair.key: pair.value for pair in message.values}
+            code = level[0] if isinstance(level, bytes) else int(level)
+            return message.name, (code, message.message, values)
+        if topic == 'reference/path':
+            return np.array([_position(p.pose.position) for p in message.poses]).reshape(-1, 3)
+        return None
+
+
+def _rig_of(bag: Path, topics: Iterable[str]) -> Rig:
+    known = {info.name for info in list_rigs()}
+    for topic in topics:
+        name = topic.strip('/').split('/')[0]
+        if name in known:
+            return load_rig(name)
+    raise UsageError(
+        f'{bag}: no topics of a rig that comes with the package; it has {_listed(topics)}. '
+        'Name the rig: softarm view BAG --rig FILE'
+    )
+
+
+def _listed(topics: Iterable[str]) -> str:
+    return ', '.join(sorted(topics)) or 'no topics'
+
+
+def _node(name: str, health: _Health | None, time_s: float) -> NodeHealth:
+    if health is None or time_s - health.time_s > _SILENT_S:
+        return NodeHealth(name, 2, 'silent')
+    return NodeHealth(name, health.level, health.message)
+
+
+def _position(point: Any) -> Array:
+    return np.array([point.x, point.y, point.z])
+
+
+def _stamp_ns(header: Any) -> int:
+    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
+
+
+def _values(joints: Any, names: tuple[str, ...]) -> Array | None:
+    position = np.asarray(joints.position, dtype=float)
+    if tuple(joints.name) != tuple(names) or not np.isfinite(position).all():
+        return None
+    return position

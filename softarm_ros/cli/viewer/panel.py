@@ -1,0 +1,153 @@
+"""What stands beside the arm: state in words, buttons, plots, health of the nodes, layers."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from softarm_ros.cli.viewer.history import History
+from softarm_ros.runtime.view_state import NodeHealth, ViewState
+
+_COLOURS = {
+    'running': '#2b8a3e',
+    'ready': '#1c7ed6',
+    'waiting': '#868e96',
+    'held': '#e67700',
+    'stopped': '#e67700',
+    'fault': '#c92a2a',
+}
+_LEVELS = ('#2b8a3e', '#e67700', '#c92a2a', '#c92a2a')
+_LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
+_SHOWN = 6  # actuators in the plot; more would be a tangle
+
+
+class Panel:
+    """
+    The controls of a viewer.
+
+    Parameters
+    ----------
+    gui : viser.GuiApi
+        To add them to.
+    name, unit : str
+        Of the rig, and of its actuators' commands.
+    actuators, models : sequence of str
+        Names.
+    act : callable, optional
+        Called with start, stop, estop or reset; without it there are no buttons.
+    overlay : callable
+        Called with the names of the models to draw.
+
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        name: str,
+        unit: str,
+        actuators: Sequence[str],
+        models: Sequence[str],
+        act: Callable[[str], None] | None,
+        overlay: Callable[[list[str]], None],
+    ) -> None:
+        self._gui, self._name = gui, name
+        self._html = ''
+        self._state = gui.add_html('')
+        if act is not None:
+            self._buttons(gui, act)
+        self._answer = gui.add_html('')
+        shown = list(actuators)[:_SHOWN]
+        self._shown = np.arange(len(shown))
+        some = '' if len(shown) == len(actuators) else f', {len(shown)} of {len(actuators)}'
+        self._error = self._plot(gui, 'tracking error [mm]', ['error'])
+        self._commands = self._plot(gui, f'actuators [{unit}]{some}', shown)
+        self._latency = self._plot(gui, 'pose to command [ms]', ['latency'])
+        with gui.add_folder('models beside the arm', expand_by_default=False):
+            boxes = {model: gui.add_checkbox(model, initial_value=False) for model in models}
+        for box in boxes.values():
+            box.on_update(
+                lambda _: overlay([model for model, known in boxes.items() if known.value])
+            )
+        with gui.add_folder('nodes', expand_by_default=False):
+            self._nodes = gui.add_html('')
+        self._nodes_html = ''
+
+    def _buttons(self, gui: Any, act: Callable[[str], None]) -> None:
+        for name, label, colour, hint in (
+            ('estop', 'EMERGENCY STOP', 'red', 'Holds the arm at once, until a reset.'),
+            ('start', 'Start', 'green', 'Lets the arm move.'),
+            ('stop', 'Stop', 'gray', 'Holds the arm; Start goes on.'),
+            ('reset', 'Reset', 'gray', 'Clears a fault or an emergency stop; nothing moves.'),
+        ):
+            button = gui.add_button(label, color=colour, hint=hint)
+            button.on_click(lambda _, asked=name: act(asked))
+
+    def _plot(self, gui: Any, title: str, names: Sequence[str]) -> Any:
+        from viser import uplot
+
+        series = [uplot.Series(label='time [s]')]
+        series += [
+            uplot.Series(label=name, stroke=_LINES[i % len(_LINES)], width=1.5)
+            for i, name in enumerate(names)
+        ]
+        empty = np.zeros(1)
+        return gui.add_uplot(
+            data=(empty, *(np.full(1, np.nan) for _ in names)),
+            series=tuple(series),
+            scales={'x': uplot.Scale(time=False, auto=True), 'y': uplot.Scale(auto=True)},
+            legend=uplot.Legend(show=len(names) > 1),
+            title=title,
+            aspect=2.4,
+        )
+
+    def say(self, text: str) -> None:
+        """Show what a button led to."""
+        self._answer.content = f'<div style="padding:2px 12px">{html.escape(text)}</div>'
+
+    def show(self, state: ViewState) -> None:
+        """Show state and health; nothing is sent where nothing has changed."""
+        words = _words(self._name, state)
+        if words != self._html:
+            self._state.content = self._html = words
+        nodes = ''.join(_node(node) for node in state.nodes)
+        if nodes != self._nodes_html:
+            self._nodes.content = self._nodes_html = nodes
+
+    def plot(self, history: History) -> None:
+        """Draw the plots anew."""
+        times, error, latency, commands = history.columns()
+        if len(times) < 2:
+            return
+        self._error.data = (times, error)
+        self._latency.data = (times, latency)
+        self._commands.data = (times, *commands[self._shown])
+
+
+def _words(name: str, state: ViewState) -> str:
+    colour = _COLOURS.get(state.state, '#868e96')
+    title = state.state or 'no graph is running'
+    lines = [state.reason] if state.reason and state.state != 'running' else []
+    if state.phase:
+        lines.append(f'{state.phase}, lap {state.lap + 1}, {100.0 * state.progress:.0f} %')
+    if state.error_m is not None:
+        lines.append(f'error {1e3 * state.error_m:.2f} mm')
+    if state.configuration is not None and not state.measured:
+        lines.append('shape as commanded; sections are not measured')
+    if not state.state:
+        lines = [f'start one: softarm run {name}']
+    body = ''.join(f'<div>{html.escape(line)}</div>' for line in lines)
+    return (
+        f'<div style="padding:4px 12px"><b style="color:{colour};font-size:1.2em">'
+        f'{html.escape(name)}: {html.escape(title)}</b>{body}</div>'
+    )
+
+
+def _node(node: NodeHealth) -> str:
+    colour = _LEVELS[min(max(node.level, 0), len(_LEVELS) - 1)]
+    return (
+        f'<div style="padding:1px 12px"><b style="color:{colour}">{html.escape(node.name)}</b> '
+        f'{html.escape(node.message)}</div>'
+    )

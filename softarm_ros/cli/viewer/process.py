@@ -1,0 +1,41 @@
+"""The viewer as a process of its own, which can be late or die without stopping anything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from softarm_ros.rigs.schema import Rig
+
+_GRACE_S = 3.0
+_NICE = 10  # the arm first
+
+
+@contextlib.contextmanager
+def viewer_process(rig: Rig) -> Iterator[None]:
+    """Show a rig's arm in a browser while a `with` block lasts; the viewer prints its address."""
+    source = str(rig.source) if rig.source else rig.name
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'view', source]
+    for setting in rig.settings:
+        command += ['--set', setting]
+    # Ctrl-C in a terminal ends the run, and the run ends its viewer.
+    viewer = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_politely
+    )
+    try:
+        yield
+    finally:
+        viewer.send_signal(signal.SIGINT)
+        try:
+            viewer.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            viewer.kill()
+            viewer.wait()
+
+
+def _politely() -> None:
+    os.nice(_NICE)

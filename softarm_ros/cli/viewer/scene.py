@@ -1,0 +1,193 @@
+"""The arm in three dimensions: body, strands by effort, tip, reference, paths, other models."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.viewer.tube import Centreline, centreline_of, strand_points, tube
+from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.view_state import ViewState
+
+Array = NDArray[np.float64]
+POINTS = 61  # of the centreline
+TRAIL = 600  # tips
+_SECTION_COLOURS = ((232, 161, 92), (201, 119, 61))
+_REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
+_GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
+# Strands: no effort, half and most of what the actuator may do.
+_RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
+_OUTSIDE = 1.06  # of the body's radius: where strands are drawn, so that they are seen
+
+
+class ArmScene:
+    """
+    Draws states of one arm on a viser server (or its `scene`).
+
+    Parameters
+    ----------
+    scene : viser.SceneApi
+        To draw on.
+    rig : Rig
+        Whose arm it is.
+
+    """
+
+    def __init__(self, scene: Any, rig: Rig) -> None:
+        self._scene, self._rig = scene, rig
+        self._model = rig.model()
+        self._radii = rig.body_radii_m()
+        self._strands = rig.arm.strands()
+        limits = rig.actuator_limits()
+        self._low, self._span = limits.position_min, limits.position_max - limits.position_min
+        self._trail: deque[Array] = deque(maxlen=TRAIL)
+        self._others: dict[str, ArmModel] = {}
+        self._ghosts: dict[str, Any] = {}
+        length = self._model.rest_length_m
+        self._mark = 0.012 * length
+        scene.set_up_direction('-z' if rig.gravity_m_s2[2] > 0.0 else '+z')
+        scene.add_grid(
+            '/ground', 4.0 * length, 4.0 * length, cell_size=0.1 * length, section_size=length
+        )
+        scene.add_frame('/base', axes_length=0.12 * length, axes_radius=0.004 * length)
+        line = centreline_of(self._model.shape_of(self._model.rest_configuration), POINTS)
+        self._bodies = self._body(line)
+        self._lines = (
+            scene.add_line_segments(
+                '/arm/strands', *self._strand_segments(line, None), thickness=0.006 * length
+            )
+            if self._strands
+            else None
+        )
+        self._tip = scene.add_icosphere('/tip', self._mark, _TIP, visible=False)
+        self._reference = scene.add_icosphere('/reference', self._mark, _REFERENCE, visible=False)
+        self._path = self._line('/reference_path', _PATH)
+        self._travelled = self._line('/travelled', _TIP)
+        self._error = self._line('/error', _ERROR)
+
+    def show(self, state: ViewState) -> None:
+        """Draw a state; what is not known is not drawn."""
+        if state.configuration is not None:
+            try:
+                shape = self._model.shape_of(state.configuration)
+            except ModelError:
+                shape = None  # a measurement beyond what the model can be
+            if shape is not None:
+                self._move(centreline_of(shape, POINTS), state)
+        self._marks(state)
+        self._models(state)
+
+    def show_path(self, points: Array | None) -> None:
+        """Draw the reference path (n, 3) [m]."""
+        self._set_line(self._path, points)
+
+    def forget_trail(self) -> None:
+        """Let the travelled path begin anew."""
+        self._trail.clear()
+
+    def overlay(self, names: Sequence[str]) -> None:
+        """Show, beside the measured arm, where models put it for the actuators' state."""
+        for name in [known for known in self._ghosts if known not in names]:
+            self._ghosts.pop(name).remove()
+        self._others = {name: self._others.get(name) or self._rig.model(name) for name in names}
+
+    @property
+    def tip_reach_m(self) -> float:
+        """How far from the base a camera should be, in lengths of the arm [m]."""
+        return float(self._model.rest_length_m)
+
+    def _body(self, line: Centreline) -> list[Any]:
+        return [
+            self._scene.add_mesh_simple(
+                f'/arm/section_{k}',
+                vertices.astype(np.float32),
+                triangles.astype(np.uint32),
+                color=_SECTION_COLOURS[k % 2],
+            )
+            for k, (vertices, triangles) in enumerate(self._pieces(line))
+        ]
+
+    def _pieces(self, line: Centreline) -> list[tuple[Array, NDArray[np.int64]]]:
+        """Return a tube for each section; neighbours share the ring between them."""
+        pieces = []
+        for k, radius in enumerate(self._radii):
+            on = np.flatnonzero(line.section == k)
+            on = np.unique(np.concatenate([[max(on[0] - 1, 0)], on]))
+            own = Centreline(line.points[on], line.across[on], np.zeros(len(on), dtype=np.int64))
+            pieces.append(tube(own, (radius,)))
+        return pieces
+
+    def _move(self, line: Centreline, state: ViewState) -> None:
+        for mesh, (vertices, triangles) in zip(self._bodies, self._pieces(line)):
+            mesh.vertices = vertices.astype(np.float32)
+            if len(mesh.faces) != len(triangles):  # points go from one section to the next
+                mesh.faces = triangles.astype(np.uint32)
+        if self._lines is not None:
+            segments, colours = self._strand_segments(line, state.command)
+            self._lines.points, self._lines.colors = segments, colours
+
+    def _strand_segments(
+        self, line: Centreline, command: Array | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Return segments (n, 2, 3) and their colours by the share of the actuator's range."""
+        effort = np.zeros(len(self._low))
+        if command is not None:
+            effort = np.clip((command - self._low) / self._span, 0.0, 1.0)
+        segments, colours = [], []
+        for strand in self._strands:
+            out_by = _OUTSIDE * self._radii[strand.section] / max(abs(strand.radius_m), 1e-6)
+            points = strand_points(line, strand, out_by)
+            segments.append(np.stack([points[:-1], points[1:]], axis=1))
+            place = 2.0 * effort[strand.actuator]
+            i = min(int(place), 1)
+            colour = _RAMP[i] + (place - i) * (_RAMP[i + 1] - _RAMP[i])
+            colours.append(np.broadcast_to(colour, (len(points) - 1, 2, 3)))
+        return (
+            np.concatenate(segments).astype(np.float32),
+            np.concatenate(colours).astype(np.uint8),
+        )
+
+    def _marks(self, state: ViewState) -> None:
+        for handle, position in ((self._tip, state.tip), (self._reference, state.reference)):
+            handle.visible = position is not None
+            if position is not None:
+                handle.position = tuple(position)
+        if state.tip is not None and (
+            not self._trail or np.linalg.norm(state.tip - self._trail[-1]) > 2e-4
+        ):
+            self._trail.append(state.tip)
+        self._set_line(self._travelled, np.array(self._trail))
+        both = state.tip is not None and state.reference is not None
+        self._set_line(self._error, np.array([state.tip, state.reference]) if both else None)
+
+    def _models(self, state: ViewState) -> None:
+        """Draw the centreline of each other model at the actuators' state."""
+        if state.position is None:
+            return
+        for k, (name, model) in enumerate(self._others.items()):
+            try:
+                points = model.forward(state.position).centerline(POINTS)
+            except ValueError:  # beyond what this model can be
+                points = None
+            if name not in self._ghosts:
+                self._ghosts[name] = self._line(f'/models/{name}', _GHOSTS[k % len(_GHOSTS)], 3.0)
+            self._set_line(self._ghosts[name], points)
+
+    def _line(self, name: str, colour: tuple[int, int, int], wide: float = 1.0) -> Any:
+        return self._scene.add_line_segments(
+            name,
+            np.zeros((1, 2, 3), dtype=np.float32),
+            np.array(colour, dtype=np.uint8),
+            thickness=wide * 0.25 * self._mark,
+            visible=False,
+        )
+
+    def _set_line(self, handle: Any, points: Array | None) -> None:
+        handle.visible = points is not None and len(points) > 1
+        if points is not None and len(points) > 1:
+            handle.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)

@@ -1,0 +1,105 @@
+"""An arm as arrays to draw: frames along its centreline, a smooth tube, lines on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.models.arm_model import Shape
+from softarm_ros.rigs.outline import Strand
+
+Array = NDArray[np.float64]
+AROUND = 24  # points of a ring
+
+
+@dataclass(frozen=True)
+class Centreline:
+    """
+    The line of an arm, with frames carried along it without twist.
+
+    Attributes
+    ----------
+    points : (n, 3)
+        From base to tip [m], base frame.
+    across : (n, 2, 3)
+        Unit x and y axis of the cross-section at each point; x of the base at the first.
+    section : (n,)
+        Index of the section that each point belongs to.
+
+    """
+
+    points: Array
+    across: Array
+    section: NDArray[np.int64]
+
+    def at_angle(self, angle_rad: float) -> Array:
+        """Return unit vectors (n, 3) from the line outwards, at an angle from x about z."""
+        x, y = self.across[:, 0], self.across[:, 1]
+        return np.asarray(np.cos(angle_rad) * x + np.sin(angle_rad) * y)
+
+
+def centreline_of(shape: Shape, points: int) -> Centreline:
+    """Return the line of a shape at `points` places evenly spaced in arc length."""
+    line = shape.centerline(points)
+    ends = shape.section_tips[:, :3, 3]
+    # Sections end where the line is next to their tips.
+    at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
+    section = np.searchsorted(at, np.arange(points), side='left')
+    return Centreline(line, _carried(line), section)
+
+
+def _carried(line: Array) -> Array:
+    """Return axes (n, 2, 3) across a line, each turned from the one before as little as can be."""
+    tangents = np.gradient(line, axis=0)
+    tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-12)
+    across = np.empty((len(line), 2, 3))
+    x = np.array([1.0, 0.0, 0.0])
+    for i, tangent in enumerate(tangents):
+        x = x - tangent * (x @ tangent)
+        length = np.linalg.norm(x)
+        if length < 1e-6:  # along x itself
+            x = np.cross(tangent, [0.0, 1.0, 0.0])
+            length = np.linalg.norm(x)
+        x = x / length
+        across[i] = x, np.cross(tangent, x)
+    return across
+
+
+def tube(line: Centreline, radii_m: Sequence[float]) -> tuple[Array, NDArray[np.int64]]:
+    """
+    Return vertices (n * AROUND + 2, 3) [m] and triangles (t, 3) of a closed tube.
+
+    `radii_m` is that of each section. The triangles depend on the number of points alone.
+    """
+    radius = np.asarray(radii_m, dtype=float)[line.section]
+    angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    rings = line.points[:, None] + radius[:, None, None] * np.einsum(
+        'ka,nad->nkd', circle, line.across
+    )
+    vertices = np.concatenate([rings.reshape(-1, 3), line.points[[0, -1]]])
+    return vertices, _triangles(len(line.points))
+
+
+def _triangles(points: int) -> NDArray[np.int64]:
+    ring, k = np.arange(AROUND), np.roll(np.arange(AROUND), -1)
+    faces = []
+    for i in range(points - 1):
+        a, b = i * AROUND, (i + 1) * AROUND
+        faces += [np.stack([a + ring, a + k, b + k], 1), np.stack([a + ring, b + k, b + ring], 1)]
+    base, tip, last = points * AROUND, points * AROUND + 1, (points - 1) * AROUND
+    faces.append(np.stack([np.full(AROUND, base), k, ring], 1))
+    faces.append(np.stack([np.full(AROUND, tip), last + ring, last + k], 1))
+    return np.concatenate(faces)
+
+
+def strand_points(line: Centreline, strand: Strand, out_by: float = 1.0) -> Array:
+    """Return points (n, 3) [m] of a strand, `out_by` times as far from the centreline."""
+    on = np.flatnonzero(line.section == strand.section)
+    radius = out_by * np.linspace(strand.radius_m, strand.end_radius_m, len(on))
+    return np.asarray(
+        line.points[on] + radius[:, None] * line.at_angle(strand.angle_rad)[on], dtype=np.float64
+    )

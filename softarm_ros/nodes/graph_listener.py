@@ -1,0 +1,156 @@
+"""Looks on at the graph of one arm from outside: topics, health of the nodes, service calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import Health
+from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, prefer_udp
+
+ListenerT = TypeVar('ListenerT', bound='GraphListener')
+
+
+class GraphListener:
+    """
+    A node beside the graph; use it in a `with` block and call `spin` often.
+
+    Topics are tapped: not spun but emptied by hand, many messages at a time. That costs a third,
+    and only so the time of sending comes along (the events executor refuses callbacks that ask
+    for it).
+    """
+
+    def __init__(self, name: str, namespace: str, *, simulated_time: bool = False) -> None:
+        self._closed = False
+        self._context = Context()
+        prefer_udp()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node(
+            name,
+            namespace=namespace,
+            context=self._context,
+            start_parameter_services=False,
+            parameter_overrides=[Parameter('use_sim_time', value=simulated_time)],
+        )
+        self._executor = make_executor(self._context)
+        self._executor.add_node(self.node)
+        self._taps = Node(f'{name}_taps', namespace=namespace, context=self._context)
+        self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
+        self.health: dict[str, Health] = {}
+        self._heard: dict[str, float] = {}
+        self.node.create_subscription(
+            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
+        )
+
+    def __enter__(self: ListenerT) -> ListenerT:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening; what was collected stays. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._executor.remove_node(self.node)
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._taps.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def tap(
+        self,
+        kind: type,
+        read: Callable[[bytes], Any],
+        topic: str,
+        qos: QoSProfile,
+        callback: Callable[[Any, int], None],
+    ) -> None:
+        """Have every message of a topic read, and given to a function with its time of sending."""
+        subscription = self._taps.create_subscription(kind, topic, lambda data: None, qos)
+        self._tapped.append((subscription, read, callback))
+
+    def spin(self, duration_s: float) -> None:
+        """Handle what arrives during a time [s]."""
+        end = time.monotonic() + duration_s
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+        for subscription, read, callback in self._tapped:
+            for data, sent in _take_all(subscription):
+                callback(read(data), sent)
+
+    def now_s(self) -> float:
+        """Return ROS time [s], simulated if the run is."""
+        return 1e-9 * float(self.node.get_clock().now().nanoseconds)
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Return which of the named nodes exist in the namespace, seen or heard."""
+        here = self.node.get_namespace()
+        found = self.node.get_node_names_and_namespaces()
+        present = {name for name, space in found if space == here} | set(self.health)
+        return sorted(present & set(names))
+
+    def value(self, node: str, key: str, default: str = '') -> str:
+        """Return a value of a node's last heartbeat."""
+        health = self.health.get(node)
+        return default if health is None else health.values.get(key, default)
+
+    def fresh(self, node: str, within_s: float = 0.5) -> bool:
+        """Return whether a node was heard a moment ago [wall s]."""
+        return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
+
+    def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
+        """Call a Trigger service of the namespace; return success and message."""
+        client: Any = self.node.create_client(Trigger, service)
+        end = time.monotonic() + timeout_s
+        try:
+            while not client.service_is_ready():
+                if time.monotonic() > end:
+                    return False, 'no such service'
+                self.spin(0.02)
+            future: Any = client.call_async(Trigger.Request())
+            while not future.done() and time.monotonic() < end:
+                self.spin(0.02)
+            if not future.done():
+                return False, 'no answer'
+            return bool(future.result().success), str(future.result().message)
+        finally:
+            self.node.destroy_client(client)
+
+    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
+        health = conversions.health_of(message)
+        self.health[health.name] = health
+        self._heard[health.name] = time.monotonic()
+        self.on_health(health)
+
+    def on_health(self, health: Health) -> None:
+        """Take what a node says of itself; for those who keep more than the last."""
+
+
+def _take_all(subscription: Any) -> list[tuple[bytes, int]]:
+    """Return serialised messages, each with the time it was sent [ns]."""
+    taken = []
+    with subscription.handle:
+        while (item := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+            data, information = item
+            taken.append((data, int(information['source_timestamp'])))
+    return taken

@@ -1,0 +1,142 @@
+"""What a viewer sees of a running graph: the newest of every topic, at the viewer's own pace."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.qos import LATCHED, listening
+from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
+
+Array = NDArray[np.float64]
+# Of messages between two looks; a viewer that is late loses the oldest.
+_DEPTH = 50
+_REMEMBERED = 100  # tips and references, until both of a stamp have come
+SUPERVISOR, TRACKER = 'supervisor', 'tracker'
+_SILENT_S = 1.0
+
+
+class ViewFeed(GraphListener):
+    """
+    Listens to one arm for a viewer, which asks for the state as often as it draws.
+
+    All subscriptions are best effort: a viewer that is late, or stopped, holds up nobody.
+    """
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__('viewer', f'/{rig.name}')
+        self._names = rig.model().configuration_names
+        self._actuators = rig.actuator_names
+        self._measured: Array | None = None
+        self._commanded: Array | None = None
+        self._tips: dict[int, Array] = {}
+        self._references: dict[int, Array] = {}
+        self._command: Array | None = None
+        self._position: Array | None = None
+        self._effort: Array | None = None
+        self._latency_ms: float | None = None
+        self.path: Array | None = None
+        queue = listening(depth=_DEPTH)
+        joints: tuple[tuple[str, Callable[[Any, int], None]], ...] = (
+            ('configuration/state', self._on_configuration),
+            ('configuration/command', self._on_configuration_command),
+            ('actuators/state', self._on_state),
+            ('actuators/command', self._on_command),
+        )
+        for topic, callback in joints:
+            self.tap(JointState, read_joints, topic, queue, callback)
+        self.tap(PoseStamped, read_pose, 'reference/pose', queue, self._on_reference)
+        self.tap(PoseStamped, read_pose, rig.feedback.pose_topic, queue, self._on_tip)
+        self.node.create_subscription(Path, 'reference/path', self._on_path, LATCHED)
+
+    def state(self) -> ViewState:
+        """Return what is known now."""
+        configuration = self._commanded if self._measured is None else self._measured
+        live = self.fresh(SUPERVISOR, _SILENT_S)
+        stamp_ns, tip = _newest(self._tips)
+        return ViewState(
+            time_s=1e-9 * stamp_ns,
+            configuration=configuration,
+            measured=self._measured is not None,
+            tip=tip,
+            reference=_newest(self._references)[1],
+            error_m=self._error_m(),
+            command=self._command,
+            position=self._position,
+            effort=self._effort,
+            latency_ms=self._latency_ms,
+            state=self.value(SUPERVISOR, 'state') if live else '',
+            reason=self.value(SUPERVISOR, 'reason'),
+            phase=self.value(TRACKER, 'phase'),
+            lap=int(self.value(TRACKER, 'lap', '0')),
+            progress=float(self.value(TRACKER, 'progress', '0')),
+            nodes=tuple(
+                NodeHealth(name, int(health.level), health.message)
+                if self.fresh(name, _SILENT_S)
+                else NodeHealth(name, 2, 'silent')
+                for name, health in sorted(self.health.items())
+            ),
+        )
+
+    def _on_configuration(self, values: JointValues, sent: int) -> None:
+        self._measured = self._ordered(values, self._names)
+
+    def _on_configuration_command(self, values: JointValues, sent: int) -> None:
+        self._commanded = self._ordered(values, self._names)
+
+    def _on_state(self, values: JointValues, sent: int) -> None:
+        self._position = self._ordered(values, self._actuators)
+        if values.effort.size == len(self._actuators):
+            self._effort = values.effort
+
+    def _on_command(self, values: JointValues, sent: int) -> None:
+        self._command = self._ordered(values, self._actuators)
+        self._latency_ms = latency_ms(1e-6 * (sent - values.stamp_ns))
+
+    def _on_reference(self, reference: StampedPoses, sent: int) -> None:
+        _remember(self._references, reference)
+
+    def _on_tip(self, tip: StampedPoses, sent: int) -> None:
+        if np.isfinite(tip.rows[0, :3]).all():
+            _remember(self._tips, tip)
+
+    def _error_m(self) -> float | None:
+        """Return the distance of the newest tip and reference of one stamp."""
+        both = self._tips.keys() & self._references.keys()
+        if not both:
+            return None
+        stamp_ns = max(both)
+        return float(np.linalg.norm(self._tips[stamp_ns] - self._references[stamp_ns]))
+
+    def _on_path(self, message: Path) -> None:
+        self.path = conversions.path_points(message)
+
+    def _ordered(self, values: JointValues, names: tuple[str, ...]) -> Array | None:
+        """Return values in our order; None for a message of something else, or not finite."""
+        with contextlib.suppress(ValueError):
+            ordered = conversions.positions_of(values, names)
+            if np.isfinite(ordered).all():
+                return ordered
+        return None
+
+
+def _remember(by_stamp: dict[int, Array], pose: StampedPoses) -> None:
+    by_stamp[pose.stamp_ns] = pose.rows[0, :3]
+    while len(by_stamp) > _REMEMBERED:
+        del by_stamp[next(iter(by_stamp))]
+
+
+def _newest(by_stamp: dict[int, Array]) -> tuple[int, Array | None]:
+    """Return the last stamp [ns] and what came with it; 0 and None before the first."""
+    return next(reversed(by_stamp.items()), (0, None))
