@@ -1,4 +1,4 @@
-# make demo | test | firmware | lint | kernels | reproduce | bench | bench-long | soak | clean :
+# make demo | test | browser | firmware | lint | kernels | reproduce | bench | bench-long | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +15,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,view,test
 endif
 
-.PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup
+.PHONY: browser demo test firmware lint kernels everything reproduce bench bench-long soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -72,6 +72,11 @@ lint: $(VENV)/.lint
 kernels: setup
 	@for rig in $(basename $(notdir $(wildcard config/rigs/*.yaml))); do \
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig || exit 1; done
+
+# The viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
+browser: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python -m pytest -s test/nodes/test_viewer.py
 
 # The experiments of the arms' papers, a page an arm in study/; ARMS names some of them.
 reproduce: $(VENV)/.reproduction

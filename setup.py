@@ -80,7 +80,7 @@ setup(
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
-        'view': ['viser>=1.0'],  # the arm in a browser
+        'view': ['viser>=1.1'],  # the arm in a browser
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',
@@ -89,6 +89,7 @@ setup(
             'import-linter>=2.0',
             'setuptools>=70.1',  # builds the wheel that a test looks into
         ],
+        'browser': ['selenium>=4.20'],  # presses the viewer's buttons in a test
         'lint': ['ruff>=0.6', 'mypy>=1.10'],
     },
     entry_points={

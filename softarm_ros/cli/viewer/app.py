@@ -44,8 +44,9 @@ class Viewer:
             ) from None
         self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
         self._server.gui.configure_theme(
-            control_layout='fixed', control_width='large', show_logo=False, show_share_button=False
+            control_width='large', show_logo=False, show_share_button=False
         )
+        self._server.gui.main_panel.dock_right()
         self._server.gui.set_panel_label(rig.name)
         self.scene = ArmScene(self._server.scene, rig)
         limits = rig.actuator_limits()

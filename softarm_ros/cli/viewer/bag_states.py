@@ -101,10 +101,11 @@ class BagStates:
                 rig = rig or _rig_of(bag, reader.topics)
                 states = cls(rig)
                 states._fill(reader)
-        except AnyReaderError as error:
+                topics = _listed(reader.topics)
+        except (AnyReaderError, OSError) as error:
             raise UsageError(f'{bag}: not a bag that can be read: {error}') from None
         if not states._tracks:
-            raise UsageError(f'{bag}: no topics of {rig.name}; it has {_listed(reader.topics)}')
+            raise UsageError(f'{bag}: no topics of {rig.name}; it has {topics}')
         return states
 
     def at(self, time_s: float) -> ViewState:

@@ -119,11 +119,15 @@ class Panel:
     def plot(self, history: History) -> None:
         """Draw the plots anew."""
         times, error, latency, commands = history.columns()
-        if len(times) < 2:
-            return
-        self._error.data = (times, error)
-        self._latency.data = (times, latency)
-        self._commands.data = (times, *commands[self._shown])
+        for plot, columns in (
+            (self._error, error[None]),
+            (self._latency, latency[None]),
+            (self._commands, commands[self._shown]),
+        ):
+            # The plots find no scale for columns in which a value is unknown.
+            known = np.isfinite(columns).all(axis=0)
+            if np.sum(known) > 1:
+                plot.data = (times[known], *columns[:, known])
 
 
 def _words(name: str, state: ViewState) -> str:

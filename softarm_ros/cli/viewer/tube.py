@@ -57,14 +57,16 @@ def _carried(line: Array) -> Array:
     tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-12)
     across = np.empty((len(line), 2, 3))
     x = np.array([1.0, 0.0, 0.0])
+    before = np.array([0.0, 0.0, 1.0])  # of the base
     for i, tangent in enumerate(tangents):
-        x = x - tangent * (x @ tangent)
-        length = np.linalg.norm(x)
-        if length < 1e-6:  # along x itself
-            x = np.cross(tangent, [0.0, 1.0, 0.0])
-            length = np.linalg.norm(x)
-        x = x / length
+        # The smallest rotation from one tangent to the next: about their normal.
+        axis, cosine = np.cross(before, tangent), float(before @ tangent)
+        if cosine > -1.0 + 1e-9:
+            x = cosine * x + np.cross(axis, x) + axis * (axis @ x) / (1.0 + cosine)
+        x = x - tangent * (tangent @ x)  # of rounding alone
+        x = x / np.linalg.norm(x)
         across[i] = x, np.cross(tangent, x)
+        before = tangent
     return across
 
 

@@ -1,0 +1,125 @@
+"""The scene on a real viewer server, which no browser looks at."""
+
+import numpy as np
+import pytest
+
+viser = pytest.importorskip('viser', reason='needs viser')
+
+from softarm_ros.cli.viewer.app import Viewer
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.view_state import NodeHealth, ViewState
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm')
+
+
+@pytest.fixture
+def viewer(rig):
+    asked = []
+    with Viewer(rig, 0, asked.append) as shown:
+        shown.asked = asked
+        yield shown
+
+
+def body(viewer):
+    return np.concatenate([mesh.vertices for mesh in viewer.scene._bodies])
+
+
+def test_answers_to_this_computer_alone(viewer):
+    assert viewer.address.startswith('http://127.0.0.1:')
+    assert viewer.server.get_host() == '127.0.0.1'
+
+
+def test_body_follows_the_configuration(viewer, rig):
+    model = rig.model()
+    configuration = model.rest_configuration + 0.4
+    before = body(viewer)
+    viewer.show(ViewState(configuration=configuration, measured=True), 0.0)
+    tip = model.shape_of(configuration).tip[:3, 3]
+    distance = np.linalg.norm(body(viewer) - tip, axis=1)
+    assert np.min(distance) < 1e-6  # the middle of the last cap
+    assert np.min(np.linalg.norm(before - tip, axis=1)) > 0.01
+
+
+def test_nothing_known_draws_nothing(viewer):
+    before = body(viewer)
+    viewer.show(ViewState(), 0.0)
+    assert np.array_equal(before, body(viewer))
+    assert not viewer.scene._tip.visible
+
+
+def test_what_no_model_can_be_leaves_the_last_shape():
+    with Viewer(load_rig('fishbone_arm'), 0, None) as viewer:
+        before = body(viewer)
+        tensions = np.full(len(viewer.scene._low), 100.0)
+        viewer.show(ViewState(configuration=tensions, tip=np.zeros(3)), 0.0)
+        assert np.array_equal(before, body(viewer))
+        assert viewer.scene._tip.visible
+
+
+def test_strands_are_coloured_by_the_share_of_their_range(viewer, rig):
+    limits = rig.actuator_limits()
+    command = limits.position_min.copy()
+    command[0] = limits.position_max[0]
+    rest = rig.model().rest_configuration
+    viewer.show(ViewState(configuration=rest, command=command), 0.0)
+    colours = viewer.scene._lines.colors
+    assert tuple(colours[0, 0]) == (215, 48, 39)  # all it may do
+    assert tuple(colours[-1, 0]) == (70, 110, 170)  # the least
+
+
+def test_marks_trail_and_error_vector(viewer):
+    tip, wanted = np.array([0.1, 0.0, 0.2]), np.array([0.1, 0.01, 0.2])
+    viewer.show(ViewState(tip=tip, reference=wanted), 0.0)
+    viewer.show(ViewState(tip=tip + 0.01, reference=wanted), 0.1)
+    assert viewer.scene._tip.position == pytest.approx(tip + 0.01)
+    assert viewer.scene._travelled.points == pytest.approx(np.array([[tip, tip + 0.01]]))
+    assert viewer.scene._error.points == pytest.approx(np.array([[tip + 0.01, wanted]]))
+    viewer.scene.forget_trail()
+    viewer.show(ViewState(tip=tip), 0.2)
+    assert not viewer.scene._travelled.visible
+    assert not viewer.scene._error.visible
+
+
+def test_other_models_stand_beside_the_arm_and_go_again(viewer, rig):
+    state = ViewState(position=np.zeros(len(rig.actuators)))
+    viewer.scene.overlay(['constant_curvature'])
+    viewer.show(state, 0.0)
+    ghost = viewer.scene._ghosts['constant_curvature']
+    expected = rig.model('constant_curvature').forward(state.position).tip[:3, 3]
+    assert ghost.points[-1, 1] == pytest.approx(expected, abs=1e-6)
+    viewer.scene.overlay([])
+    assert viewer.scene._ghosts == {}
+
+
+def test_state_in_words_and_health(viewer):
+    viewer.show(
+        ViewState(
+            state='fault',
+            reason='pose 132 ms old <limit 120>',
+            phase='held',
+            nodes=(NodeHealth('tracker', 2, 'silent'),),
+        ),
+        0.0,
+    )
+    words = viewer.panel._state.content
+    assert 'cable_arm: fault' in words
+    assert 'pose 132 ms old &lt;limit 120&gt;' in words
+    assert 'tracker' in viewer.panel._nodes.content
+    viewer.show(ViewState(), 0.1)
+    assert 'softarm run cable_arm' in viewer.panel._state.content
+
+
+def test_plots_leave_out_what_is_not_known(viewer, rig):
+    for i in range(5):
+        error_m = None if i == 0 else 1e-3 * i
+        command = np.full(len(rig.actuators), 1e-3 * i)
+        viewer.history.add(0.1 * i, ViewState(error_m=error_m, command=command))
+    viewer.panel.plot(viewer.history)
+    times, error = viewer.panel._error.data
+    assert times == pytest.approx([-0.3, -0.2, -0.1, 0.0])
+    assert error == pytest.approx([1.0, 2.0, 3.0, 4.0])
+    assert len(viewer.panel._commands.data[0]) == 5
+    assert len(viewer.panel._latency.data[0]) == 1  # nothing known: as it was
