@@ -17,11 +17,12 @@ from softarm_ros.runtime.view_state import ViewState
 Array = NDArray[np.float64]
 POINTS = 61  # of the centreline
 TRAIL = 600  # tips
-_SECTION_COLOURS = ((232, 161, 92), (201, 119, 61))
+_SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))
 _REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
 _GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
 # Strands: no effort, half and most of what the actuator may do.
 _RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
+_GAMMA = 2.2
 _OUTSIDE = 1.06  # of the body's radius: where strands are drawn, so that they are seen
 
 
@@ -149,7 +150,7 @@ class ArmScene:
             colours.append(np.broadcast_to(colour, (len(points) - 1, 2, 3)))
         return (
             np.concatenate(segments).astype(np.float32),
-            np.concatenate(colours).astype(np.uint8),
+            _as_light(np.concatenate(colours)),
         )
 
     def _marks(self, state: ViewState) -> None:
@@ -191,3 +192,8 @@ class ArmScene:
         handle.visible = points is not None and len(points) > 1
         if points is not None and len(points) > 1:
             handle.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+
+
+def _as_light(colours: Array) -> NDArray[np.uint8]:
+    """Return colours of points as the browser takes them: linear in light."""
+    return np.asarray(np.round(255.0 * (colours / 255.0) ** _GAMMA), dtype=np.uint8)

@@ -66,8 +66,9 @@ def test_strands_are_coloured_by_the_share_of_their_range(viewer, rig):
     rest = rig.model().rest_configuration
     viewer.show(ViewState(configuration=rest, command=command), 0.0)
     colours = viewer.scene._lines.colors
-    assert tuple(colours[0, 0]) == (215, 48, 39)  # all it may do
-    assert tuple(colours[-1, 0]) == (70, 110, 170)  # the least
+    most, least = (255.0 * (colours[i, 0] / 255.0) ** (1.0 / 2.2) for i in (0, -1))
+    assert most == pytest.approx([215, 48, 39], abs=3.0)  # red: all it may do
+    assert least == pytest.approx([70, 110, 170], abs=3.0)  # blue: the least
 
 
 def test_marks_trail_and_error_vector(viewer):
