@@ -15,6 +15,9 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,bag,test
 endif
 
+# Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup
 .DEFAULT_GOAL := demo
 
