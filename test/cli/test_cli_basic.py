@@ -110,6 +110,25 @@ def test_help_imports_nothing_heavy_and_no_other_command(arguments):
     assert last == f'{ours} []'
 
 
+def test_a_run_loads_no_plotting_before_a_report_is_asked_for(tmp_path):
+    code = (
+        'import sys\n'
+        'from softarm_ros.cli.main import app\n'
+        'try: app(["run", "cable_arm_single", "--direct", "--json", sys.argv[1]])\n'
+        'except SystemExit as end: print(end.code)\n'
+        'print("softarm_ros.cli.run_command" in sys.modules, "matplotlib" in sys.modules)'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code, str(tmp_path / 'no' / 'run.json')],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert 'cannot be written' in done.stderr
+    assert done.stdout.split() == ['2', 'True', 'False']
+
+
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
