@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -299,7 +300,10 @@ class PlantNode(LifecycleNode):
                 effort=state.effort,
             )
         )
-        stamp = conversions.time_message(stamp_ns)
+        if self._extra:
+            self._publish_more(conversions.time_message(stamp_ns))
+
+    def _publish_more(self, stamp: Time) -> None:
         if self._chambers is not None:
             for name, value in zip(self._gate.limits.names, self._chambers.chamber_pressures()):
                 self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))
