@@ -12,7 +12,7 @@ _REPEATED_S = 1.0
 
 
 class EventLog:
-    """Numbers events and keeps the last ones; observers tell by the number what is new."""
+    """Numbers events and keeps the last ones; the number shows observers what is new."""
 
     def __init__(self) -> None:
         # As values: events come seldom, heartbeats ten times a second.

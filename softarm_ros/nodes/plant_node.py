@@ -108,7 +108,7 @@ class PlantNode(LifecycleNode):
     def _offer(self, plant: Plant) -> None:
         """Offer the topics of what only some arms have, once."""
         create = self.create_lifecycle_publisher
-        # Looked at once: it takes Python long to tell.
+        # Looked at once: it takes Python long to find out.
         self._chambers = plant if isinstance(plant, ChamberPressures) else None
         self._wrench = plant if isinstance(plant, BaseWrench) else None
         self._gripping = plant if isinstance(plant, Gripping) else None
@@ -317,7 +317,7 @@ class PlantNode(LifecycleNode):
                 conversions.pressure_message(pressure, 'gripper', stamp)
             )
 
-    # -- what is told
+    # -- reports
 
     def _note_held(self, held: str) -> None:
         changed, self._held = bool(held) != bool(self._held), held
@@ -332,7 +332,7 @@ class PlantNode(LifecycleNode):
                 f'simulated {pacer.achieved:.2f} s per second instead of {self._rate:g}'
             )
         elif self._held:
-            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor tells why
+            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor says why
         else:
             self._heartbeat.ok('following commands')
 
