@@ -55,6 +55,16 @@ def lab(tmp_path_factory):
     return run, installed / RIG
 
 
+@pytest.fixture
+def short(tmp_path):
+    """Return the file of a path of two seconds."""
+    path = tmp_path / 'short.yaml'
+    path.write_text(
+        'type: line\nstart: [0.04, -0.02, 0.0885]\nend: [0.04, 0.02, 0.0885]\nspeed: 0.02\n'
+    )
+    return path
+
+
 def softarm(lab, *arguments):
     run, _ = lab
     return run('-m', 'softarm_ros.cli', *map(str, arguments))
@@ -136,9 +146,9 @@ def test_it_runs_in_one_process_exactly_repeatably(lab, tmp_path):
     assert 1e-4 < first['mean'] < 0.02 * 0.1 and first['max'] < 0.05 * 0.1
 
 
-def test_other_models_of_its_mechanics_drive_it_too(lab):
+def test_other_models_of_its_mechanics_drive_it_too(lab, short):
     for model in ('cable_statics', 'constant_curvature'):
-        done = softarm(lab, 'run', lab[1], '--direct', '--model', model)
+        done = softarm(lab, 'run', lab[1], '--direct', '--model', model, '--trajectory', short)
         assert done.returncode == 0, done.stderr
 
 
@@ -259,7 +269,7 @@ arm.close()
     ]
 
 
-def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab):
+def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab, short):
     text = lab[1].read_text()
     own = lab[1].with_name('careful.yaml')
     own.write_text(
@@ -271,7 +281,7 @@ limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
 print(limits[1] / limits[0], careful.kind, careful.model().name, careful.simulated_arm(0).time_s)
 """
     assert said_by(lab, code) == '[0.8] lab_careful thick_cables 0.0\n'
-    done = softarm(lab, 'run', own, '--direct')
+    done = softarm(lab, 'run', own, '--direct', '--trajectory', short)
     assert done.returncode == 0, done.stderr
     wrong = (
         ('bending_share: 0.8', 'bending_share: 1.2', 'bending_share = 1.2: expected a number > 0'),
