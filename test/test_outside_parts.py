@@ -55,9 +55,31 @@ def lab(tmp_path_factory):
     return run, installed / RIG
 
 
+@pytest.fixture
+def short(tmp_path):
+    """Return the file of a path of two seconds."""
+    path = tmp_path / 'short.yaml'
+    path.write_text(
+        'type: line\nstart: [0.04, -0.02, 0.0885]\nend: [0.04, 0.02, 0.0885]\nspeed: 0.02\n'
+    )
+    return path
+
+
 def softarm(lab, *arguments):
     run, _ = lab
     return run('-m', 'softarm_ros.cli', *map(str, arguments))
+
+
+def assert_refused(lab, cases):
+    """Check that `softarm check` refuses each text of a rig file, and says why."""
+    paths = [lab[1].with_name(f'bad_{number}.yaml') for number in range(len(cases))]
+    for path, (text, _) in zip(paths, cases):
+        path.write_text(text)
+    done = softarm(lab, 'check', *paths)
+    assert done.returncode == 1
+    for path, (_, message) in zip(paths, cases):
+        said = [line for line in done.stderr.splitlines() if line.startswith(f'{path}:')]
+        assert any(message in line for line in said), (message, done.stderr)
 
 
 def said_by(lab, code):
@@ -85,7 +107,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     assert 'model         thick_cables' in checked.stdout
     assert 'backends      sim, emulated, hardware; simulated in steps of 2 ms' in checked.stdout
     text = lab[1].read_text()
-    bad = lab[1].with_name('bad.yaml')
+    bad = []
     for old, new, message in (
         ('lag_s: 0.1', 'lag_s: -0.1', 'plant.lag_s = -0.1: expected a number > 0'),
         ('lag_s: 0.1', 'lags: 0.1', "unknown field 'lags' (did you mean 'lag_s'?)"),
@@ -104,12 +126,10 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
         ),
     ):
         assert text.count(old) == 1
-        bad.write_text(text.replace(old, new))
-        done = softarm(lab, 'check', bad)
-        assert done.returncode == 1 and message in done.stderr, done.stderr
+        bad.append((text.replace(old, new), message))
     section = text[text.index('  - {name: only') : text.index('default_model')]
-    bad.write_text(text.replace(section, section + section.replace('only', 'other')))
-    assert 'expected an arm of one section' in softarm(lab, 'check', bad).stderr
+    two = text.replace(section, section + section.replace('only', 'other'))
+    assert_refused(lab, [*bad, (two, 'expected an arm of one section')])
 
 
 def test_it_runs_in_one_process_exactly_repeatably(lab, tmp_path):
@@ -126,9 +146,9 @@ def test_it_runs_in_one_process_exactly_repeatably(lab, tmp_path):
     assert 1e-4 < first['mean'] < 0.02 * 0.1 and first['max'] < 0.05 * 0.1
 
 
-def test_other_models_of_its_mechanics_drive_it_too(lab):
+def test_other_models_of_its_mechanics_drive_it_too(lab, short):
     for model in ('cable_statics', 'constant_curvature'):
-        done = softarm(lab, 'run', lab[1], '--direct', '--model', model)
+        done = softarm(lab, 'run', lab[1], '--direct', '--model', model, '--trajectory', short)
         assert done.returncode == 0, done.stderr
 
 
@@ -249,7 +269,7 @@ arm.close()
     ]
 
 
-def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab):
+def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab, short):
     text = lab[1].read_text()
     own = lab[1].with_name('careful.yaml')
     own.write_text(
@@ -261,16 +281,15 @@ limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
 print(limits[1] / limits[0], careful.kind, careful.model().name, careful.simulated_arm(0).time_s)
 """
     assert said_by(lab, code) == '[0.8] lab_careful thick_cables 0.0\n'
-    done = softarm(lab, 'run', own, '--direct')
+    done = softarm(lab, 'run', own, '--direct', '--trajectory', short)
     assert done.returncode == 0, done.stderr
-    for old, new, message in (
+    wrong = (
         ('bending_share: 0.8', 'bending_share: 1.2', 'bending_share = 1.2: expected a number > 0'),
         ('bending_share: 0.8', 'bending_shar: 0.8', "did you mean 'bending_share'"),
         ('lab_careful', 'lab_carefull', "no such kind of arm (did you mean 'lab_careful'?)"),
-    ):
-        own.write_text(own.read_text().replace(old, new))
-        assert message in softarm(lab, 'check', own).stderr
-        own.write_text(own.read_text().replace(new, old))
+    )
+    text = own.read_text()
+    assert_refused(lab, [(text.replace(old, new), message) for old, new, message in wrong])
 
 
 def test_its_sensor_sees_an_arm_of_ours(lab):

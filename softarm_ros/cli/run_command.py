@@ -60,10 +60,12 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         For input that cannot be run; before anything has started or moved.
 
     """
-    from softarm_ros.cli.report import prepare_folder, run_table, write_report
+    from softarm_ros.cli.report_tables import run_table
 
     _check(options)
     if options.report is not None:
+        from softarm_ros.cli.report import prepare_folder  # loads matplotlib
+
         prepare_folder(options.report)
     if options.json_file is not None:
         _check_writable(options.json_file)
@@ -82,6 +84,8 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     if options.json_file is not None:
         options.json_file.write_text(json.dumps(record.summary(), indent=2) + '\n')
     if options.report is not None:
+        from softarm_ros.cli.report import write_report
+
         console.print(f'report: {write_report(record, options.report)}', markup=False)
     if record.completed:
         return 0

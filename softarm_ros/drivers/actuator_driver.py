@@ -75,7 +75,7 @@ class ActuatorDriver(DeviceDriver, Protocol):
         """
         Declare that the actuators are at the arm's rest actuation, or bring them there.
 
-        Only ever called because a person said so. Goes on in the background; `not_ready` tells.
+        Only ever called because a person said so. Goes on in the background: see `not_ready`.
 
         Raises
         ------

@@ -13,7 +13,7 @@ class BoardClock:
     Time stamps from the microsecond counter of a board.
 
     A frame cannot arrive before it is sent: the earliest arrivals of the last half to one second,
-    relative to the board's clock, tell its offset, so that the jitter of a line does not reach
+    relative to the board's clock, give its offset, so that the jitter of a line does not reach
     the stamps. The window is short enough for the half per cent of a ceramic resonator.
     """
 

@@ -39,7 +39,7 @@ class LinkDownError(OSError):
 
 
 class RebootedError(LinkDownError):
-    """The board was started anew: nothing of what it was told holds."""
+    """The board was started anew: no earlier order holds."""
 
 
 class BoardUser(Protocol):
@@ -55,7 +55,7 @@ class BoardUser(Protocol):
         ...
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
-        """Tell the board what to do, by `link.send` and `link.ask`; 'rate_hz', and when woken."""
+        """Send the board its orders, by `link.send` and `link.ask`; 'rate_hz', and when woken."""
         ...
 
     def state(self, state: StepperState | ValveState, stamp_s: float) -> None:
@@ -260,7 +260,7 @@ class BoardLink:
 
     def _take_state(self, state: StepperState | ValveState, now_s: float) -> None:
         if self._hello is None:
-            return  # whose it is, the handshake will tell
+            return  # whose it is, the handshake shows
         if state.state is State.BOOT:
             raise RebootedError('the board was started anew')
         self._heard_s = now_s

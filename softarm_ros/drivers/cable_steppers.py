@@ -272,7 +272,7 @@ class CableSteppers:
         self._fresh = False
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
-        """Tell the board what is wanted, as far as it can."""
+        """Send the board what is wanted, as far as it can."""
         with self._lock:
             state, homing, resetting = self._state, self._homing, self._resetting
             target, age = self._target, now_s - self._target_s
@@ -322,7 +322,7 @@ class CableSteppers:
 
     def refused(self, ack: Ack) -> None:
         """Take a refusal of targets."""
-        # Those under way when the board stops are refused for its state, which it tells itself.
+        # Those under way when the board stops are refused for its state, which it reports itself.
         if ack.result is not Result.STATE:
             self._problem(BOARD, f'result {ack.result.value}', f'targets: {ack.result.name}')
 

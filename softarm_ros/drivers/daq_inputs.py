@@ -28,7 +28,7 @@ INPUTS = 'inputs'
 
 class InputReader:
     """
-    Reads until told to stop; after an error it says so and begins anew.
+    Reads until stopped; after an error it says so and begins anew.
 
     `on_block` gets the stamps (k,) and voltages (channels, k) of each block, `on_fault` what went
     wrong. Both are called by the thread that runs `run`.

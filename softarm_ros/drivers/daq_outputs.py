@@ -37,7 +37,7 @@ class Levels:
 
 class OutputWriter:
     """
-    Writes what `levels` returns until told to stop; after an error it says so and begins anew.
+    Writes what `levels` returns until stopped; after an error it says so and begins anew.
 
     `on_written` is called after the device has taken the levels, `on_fault` when it has not.
     """

@@ -1,4 +1,4 @@
-"""What a DAQ driver tells its caller."""
+"""What a DAQ driver reports to its caller."""
 
 from __future__ import annotations
 

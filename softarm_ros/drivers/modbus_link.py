@@ -73,7 +73,7 @@ class ModbusLink:
 
     def connect(self) -> None:
         """Connect; raises `LinkDownError` within the response time-out."""
-        # Its messages tell nothing that is not reported here; unhandled they go to stderr.
+        # Its messages say nothing that is not reported here; unhandled they go to stderr.
         logging.getLogger('pymodbus').addHandler(_SILENT)
         client = self._make_client(self._host, self._port, self._timeout_s)
         client.set_max_no_responses(1_000_000)  # when to give up is decided here

@@ -44,9 +44,9 @@ class MuscleValves:
     """
     All muscles of an arm behind a valve board; meets `ActuatorDriver`, in m.
 
-    The lengths are told by `home`, and from there on counted by what the board says it has done:
+    The lengths are set by `home`, and from there on counted by what the board says it has done:
     a batch of pulses that was lost or refused moves no estimate. They are kept while the link is
-    down, for the board's states tell afterwards what it has done: the longest pulse is shorter
+    down, for the board's states report afterwards what it has done: the longest pulse is shorter
     than its watchdog, so that none is cut by it. They are lost when the board starts anew, as
     nobody knows which of the valves were open then, and for how long.
 
@@ -299,7 +299,7 @@ class MuscleValves:
         lost = ack.type == Type.KEEP and ack.result is Result.BATCH
         if lost and 1 <= (ack.sequence - self._open_sequence) & 0xFF < 128:
             self._resend = True
-        elif not lost and ack.result is not Result.STATE:  # that the next state tells
+        elif not lost and ack.result is not Result.STATE:  # that the next state reports
             name = Type(ack.type).name
             with self._lock:
                 self._book.refused()
@@ -312,7 +312,7 @@ class MuscleValves:
             )
 
     def disconnected(self, why: str) -> None:
-        """Wait for a new command; what the board did, it will tell when it is back."""
+        """Wait for a new command; what the board did, it reports when it is back."""
         self._lost_s = self._clock.now_s()
         self._armed = self._opened = self._stop_it = False
         with self._lock:

@@ -16,7 +16,7 @@ JOIN_S = 5.0  # a call to a device that hangs may take its time-out
 
 class PollingThread:
     """
-    Does a driver's work beside its callers, until it is told to end.
+    Does a driver's work beside its callers, until it is asked to end.
 
     The work looks at `ending` before each round and spends the time between two in `wait`. What is
     raised out of it ends the thread, since a driver with a defect must not go on: it is logged and
@@ -36,7 +36,7 @@ class PollingThread:
         Lets the work return from what else it may wait for, such as a port.
     goes_first
         Whether this thread goes before the others of a process with real-time priority (Linux):
-        for a device that stops by itself if it does not hear from the thread in time.
+        for a device that stops by itself if the thread sends nothing in time.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class PollingThread:
         Raises
         ------
         DriverError
-            If the work was told to end and still has not.
+            If the work was asked to end and still has not.
 
         """
         if self._task is not None and not self.ending.is_set():
@@ -87,13 +87,13 @@ class PollingThread:
         self._task.start()
 
     def end(self) -> None:
-        """Tell the work to end; does not wait."""
+        """Ask the work to end; does not wait."""
         self.ending.set()
         self._news.set()
         self._interrupt()
 
     def close(self) -> None:
-        """Tell the work to end and wait for that, at most `JOIN_S`; may be called twice."""
+        """Ask the work to end and wait for that, at most `JOIN_S`; may be called twice."""
         if self._task is None:
             return
         self.end()

@@ -10,7 +10,7 @@ from pathlib import Path
 from softarm_ros.drivers.problems import import_library
 
 # Arduino's own and their older and newer makers; what else sits behind a USB adapter is not asked
-# unless told to.
+# unless asked to.
 _MEGA = {(0x2341, 0x0010), (0x2341, 0x0042), (0x2341, 0x0242), (0x2A03, 0x0010), (0x2A03, 0x0042)}
 _LINK_FOLDERS = (Path('/dev'), Path('/dev/serial/by-id'))
 OURS = 'softarm'  # begins the links of udev/70-softarm.rules

@@ -74,7 +74,7 @@ class PressureOutputs:
         inputs = [part.name for part in daq.config.inputs]
         self._inputs = [inputs.index(name) for name in names]
         self._high = np.array([part.high for part in daq.config.streamed])
-        self._target = np.zeros(len(names))  # what the outputs were last told, before the play
+        self._target = np.zeros(len(names))  # what was last commanded, before the play
         self._target_s = -np.inf
         self._held: Array | None = None
         self._blocks: deque[tuple[float, Array]] = deque(maxlen=_RATE_BLOCKS)

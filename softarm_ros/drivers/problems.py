@@ -43,7 +43,7 @@ def _plain(problem: Problem) -> str:
 
 
 class DriverError(RuntimeError):
-    """A driver cannot do what it was told; the message says why."""
+    """A driver cannot do what it was asked; the message says why."""
 
 
 class ProblemLog:

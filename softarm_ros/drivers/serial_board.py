@@ -45,7 +45,7 @@ class SerialBoard:
 
     Connections come back by themselves, after a loss of the line, of the port or of the board's
     power. Every loss of a board that was there is a problem, latched under `link`; a board that
-    was not there yet is only told by `trouble`.
+    was not there yet is reported by `trouble` alone.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class SerialBoard:
         self.user = user
         self.counter = SerialCounter()
         self._problems = problems
-        # The board stops by itself if it does not hear from this thread, whatever the others do.
+        # The board stops by itself if this thread sends nothing, whatever the others do.
         self._thread = PollingThread(
             kind.name.lower(),
             self._run,

@@ -378,7 +378,7 @@ class ServoDriver:
             self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
 
     def _judge_link(self, now: float) -> bool:
-        """Report every axis not heard for too long; return whether that is all of them."""
+        """Report every axis silent for too long; return whether that is all of them."""
         limit = self.config.link_timeout_s
         lost = [unit for unit in self._units if now - self._heard[unit.unit] > limit]
         if len(lost) == len(self._units):

@@ -1,4 +1,4 @@
-"""What a servo driver tells its caller."""
+"""What a servo driver reports to its caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True)
 class ServoState:
     """
-    What is known of the drives; arrays (n,) in the order of the axes, NaN before first heard.
+    What is known of the drives; arrays (n,) in the order of the axes, NaN before the first answer.
 
     Attributes
     ----------

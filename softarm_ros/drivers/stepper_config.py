@@ -88,7 +88,7 @@ class BoardLimitError(ValueError):
 
 def board_limits(config: SteppersConfig, limits: CableLimits) -> tuple[StepperConfig, ...]:
     """
-    Return what the board is told of each motor, in the order of the actuators.
+    Return what is sent to the board about each motor, in the order of the actuators.
 
     Motors may be as fast as commands, accelerate as the config says, and brake within the 40 ms
     that the board asks for.

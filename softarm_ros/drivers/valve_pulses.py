@@ -1,4 +1,4 @@
-"""Batches of valve times to the board, and what its states tell of them; no I/O.
+"""Batches of valve times to the board, and what its states report of them; no I/O.
 
 The line delays and loses. So there is one batch under way at a time: the next one is made when a
 state of the board shows that it has the last one. Only then the estimate of the lengths moves. A
@@ -80,12 +80,12 @@ class _Latest:
 
 class PulseBook:
     """
-    Which pulses the board was told, which it has, and where the lengths are by that.
+    Which pulses the board was sent, which it has, and where the lengths are by that.
 
     Parameters
     ----------
     lengths
-        The estimate; moved as the board's states tell.
+        The estimate; moved as the board's states report.
     pairs
         (m,) of each muscle: outputs 2 p (inflate) and 2 p + 1 (deflate).
 
@@ -116,11 +116,11 @@ class PulseBook:
 
     @property
     def number(self) -> int:
-        """The number of the batch that the board has, as far as its states tell."""
+        """The number of the batch that the board has, as far as its states report."""
         return self._number
 
     def start(self, number: int) -> None:
-        """Begin with a board that shows this number and has done nothing of what was told."""
+        """Begin with a board that shows this number and has done nothing of what was sent."""
         self._number = number
         self._overtaken = self.pending = None
         self._free_s[:] = self._stamp_s = -np.inf

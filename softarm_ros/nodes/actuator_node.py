@@ -126,7 +126,7 @@ class ActuatorNode(DriverNode):
     # -- work
 
     def tick(self, now_s: float) -> None:
-        """Home if told so for the start, follow or hold, publish what is new."""
+        """Home if asked to for the start, follow or hold, publish what is new."""
         if self.driver is None:
             return
         self._move(now_s)

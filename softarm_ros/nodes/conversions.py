@@ -14,7 +14,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import (
     Point,
     Pose,
-    PoseArray,
     PoseStamped,
     Quaternion,
     TransformStamped,
@@ -28,7 +27,7 @@ from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
+from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.runtime.events import Event
 
 if TYPE_CHECKING:
@@ -105,28 +104,6 @@ def position_of(message: PoseStamped) -> Array:
     """Return the position (3,) [m] of a stamped pose; it may hold NaN."""
     p = message.pose.position
     return np.array([p.x, p.y, p.z])
-
-
-def pose_array_message(transforms: Array, stamp: Time, frame: str) -> PoseArray:
-    """Return the poses of transforms (n, 4, 4) in a frame."""
-    message = PoseArray(poses=_pose_messages(transforms))
-    message.header.stamp = stamp
-    message.header.frame_id = frame
-    return message
-
-
-def transforms_of(message: PoseArray) -> Array:
-    """
-    Return transforms (n, 4, 4) of a pose array.
-
-    Raises
-    ------
-    ValueError
-        If a pose is not finite or its quaternion has length zero.
-
-    """
-    poses = [(pose.position, pose.orientation) for pose in message.poses]
-    return transforms_from_rows([(p.x, p.y, p.z, q.x, q.y, q.z, q.w) for p, q in poses])
 
 
 def path_message(points: Array, stamp: Time, frame: str) -> Path:
@@ -228,12 +205,9 @@ def diagnostics_message(health: Health, hardware_id: str, stamp: Time) -> Diagno
     return message
 
 
-def event_values(events: Mapping[int, Event]) -> dict[str, str]:
-    """Return numbered events as diagnostic values; the time is ROS time [s]."""
-    return {
-        f'event {number}': json.dumps([e.time_s, e.level, e.source, e.message])
-        for number, e in events.items()
-    }
+def event_value(number: int, e: Event) -> tuple[str, str]:
+    """Return key and value of a numbered event among diagnostic values; in ROS time [s]."""
+    return f'event {number}', json.dumps([e.time_s, e.level, e.source, e.message])
 
 
 def events_of(values: Mapping[str, str]) -> dict[int, Event]:

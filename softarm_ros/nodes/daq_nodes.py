@@ -70,7 +70,7 @@ class DaqActuatorNode(ActuatorNode):
         return driver
 
     def values(self) -> dict[str, str]:
-        """Return counts of commands, and why the gripper does not do what it was told."""
+        """Return counts of commands, and why the gripper does not do what it was asked."""
         return {**super().values(), 'gripper_refused': self._gripper_refused}
 
     def tick(self, now_s: float) -> None:

@@ -161,7 +161,7 @@ class HardwareNode(LifecycleNode):
         self._release()
 
     def _failed(self, error: Exception) -> TransitionCallbackReturn:
-        """Tell of a defect, which rclpy does not; `on_error` follows."""
+        """Report a defect, which rclpy does not; `on_error` follows."""
         self.get_logger().error(''.join(traceback.format_exception(error)))
         self._failure = f'failed: {error!r}'
         return TransitionCallbackReturn.ERROR

@@ -25,7 +25,7 @@ except ImportError:  # the ROS wheels of PyPI have none
 
 class LinkBroadcaster:
     """
-    Publishes `robot_description` once, `/tf_static` once and `/tf` as told.
+    Publishes `robot_description` once, `/tf_static` once and `/tf` as asked.
 
     Where tf2_msgs is not installed there are no transforms; that is said once.
     """

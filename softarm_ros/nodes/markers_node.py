@@ -35,7 +35,7 @@ class MarkersNode(Node):
     """
     Draws the arm's configuration, the trail of the tip and the reference path.
 
-    The configuration is the measured one, or the commanded one where sensors do not tell it.
+    The configuration is the measured one, or the commanded one where sensors do not give it.
     While nobody looks at the drawing, this node listens to nothing and draws nothing.
     """
 

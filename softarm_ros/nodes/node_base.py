@@ -174,8 +174,8 @@ class Heartbeat:
     not there yet. Then a change of level or message goes out at once; /diagnostics gets it at 1 Hz
     otherwise. `fill` is asked for the values each time.
 
-    Whether the process was ever kept from its work is told by `longest_pause_ms`, since the start,
-    and `late_ms`, of the last one to two seconds; a node with work at set times tells `late`.
+    `longest_pause_ms` says whether the process was ever kept from its work, since the start, and
+    `late_ms` of the last one to two seconds; a node with work at set times reports to `late`.
     """
 
     def __init__(
@@ -202,15 +202,15 @@ class Heartbeat:
         node.get_logger().info(self.message)
         self._timer = node.create_timer(self._period_s, self._beat, clock=steady_clock())
 
-    def set(self, level: int, message: str, *, tell: bool = False, log: int | None = None) -> None:
+    def set(self, level: int, message: str, *, now: bool = False, log: int | None = None) -> None:
         """
-        Set how the node is; what differs by more than numbers (or `tell`) is told at once.
+        Set how the node is; what differs by more than numbers (or `now`) is sent at once.
 
         It is logged with the severity of `level`, or of `log`.
         """
-        if level == self.level and message == self.message and not tell:
+        if level == self.level and message == self.message and not now:
             return
-        changed = tell or level != self.level or _wording(message) != _wording(self.message)
+        changed = now or level != self.level or _wording(message) != _wording(self.message)
         self.level, self.message = level, message
         if changed:
             self._log(level if log is None else log)

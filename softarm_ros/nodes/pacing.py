@@ -22,7 +22,7 @@ class Lockstep:
     pose that reaches the loop late is used in a later cycle.
 
     A wait is no longer than `patience_s` [wall s]: where nobody answers, simulated time goes on
-    until somebody does, and the limits of the arm tell. What the waiting process was itself kept
+    until somebody does, and the arm's limits show it. What the waiting process was itself kept
     from its work does not count: who should answer may be in it. Simulated times are in ns.
     """
 

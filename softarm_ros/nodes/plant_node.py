@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -107,7 +108,7 @@ class PlantNode(LifecycleNode):
     def _offer(self, plant: Plant) -> None:
         """Offer the topics of what only some arms have, once."""
         create = self.create_lifecycle_publisher
-        # Looked at once: it takes Python long to tell.
+        # Looked at once: it takes Python long to find out.
         self._chambers = plant if isinstance(plant, ChamberPressures) else None
         self._wrench = plant if isinstance(plant, BaseWrench) else None
         self._gripping = plant if isinstance(plant, Gripping) else None
@@ -299,7 +300,10 @@ class PlantNode(LifecycleNode):
                 effort=state.effort,
             )
         )
-        stamp = conversions.time_message(stamp_ns)
+        if self._extra:
+            self._publish_more(conversions.time_message(stamp_ns))
+
+    def _publish_more(self, stamp: Time) -> None:
         if self._chambers is not None:
             for name, value in zip(self._gate.limits.names, self._chambers.chamber_pressures()):
                 self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))
@@ -313,7 +317,7 @@ class PlantNode(LifecycleNode):
                 conversions.pressure_message(pressure, 'gripper', stamp)
             )
 
-    # -- what is told
+    # -- reports
 
     def _note_held(self, held: str) -> None:
         changed, self._held = bool(held) != bool(self._held), held
@@ -328,7 +332,7 @@ class PlantNode(LifecycleNode):
                 f'simulated {pacer.achieved:.2f} s per second instead of {self._rate:g}'
             )
         elif self._held:
-            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor tells why
+            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor says why
         else:
             self._heartbeat.ok('following commands')
 

@@ -55,7 +55,7 @@ LEVELS = {
 
 class SupervisorNode(Node):
     """
-    Feeds a Supervisor with what happens on the topics and tells everybody its verdict.
+    Feeds a Supervisor with what happens on the topics and publishes its verdict.
 
     Drivers and tracker obey `~/permit`, sent at a steady rate and at once on a change; people and
     programs read state and reason from its heartbeat.
@@ -187,7 +187,7 @@ class SupervisorNode(Node):
 
     def _judge_feedback(self) -> None:
         if self._watch is not None:
-            # A tracker that has not heard of its permission yet may still be about to take over
+            # A tracker that does not have its permission yet may still be about to take over
             # the posture of the actuators.
             moving = self._status.state is SafetyState.RUNNING and not self._phase.stands
             problem = self._watch.problem(self._ros_time_s(), moving=moving)
@@ -238,7 +238,7 @@ class SupervisorNode(Node):
             return
         message = self._message(status)
         self._note_hold(before.state, status.state, message, wall_s)
-        self._heartbeat.set(LEVELS[status.state], message, tell=True)
+        self._heartbeat.set(LEVELS[status.state], message, now=True)
 
     def _note_hold(
         self, before: SafetyState, after: SafetyState, message: str, wall_s: float
@@ -257,9 +257,9 @@ class SupervisorNode(Node):
             return message
         # What a node says about itself is often the cause of what was noticed here.
         failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}
-        told = [named(name, text) for name, text in failing.items() if text not in message]
+        reported = [named(name, text) for name, text in failing.items() if text not in message]
         # An arm that does not follow, or a device without commands, may owe that to the computer.
-        return '; '.join(filter(None, [message, *told, self._slowness()]))
+        return '; '.join(filter(None, [message, *reported, self._slowness()]))
 
     def _slowness(self) -> str:
         late_s = {

@@ -304,7 +304,7 @@ class TrackerNode(Node):
             self._phase, self._phase_since = phase, now
             self._heartbeat.publish(diagnostics=False)
 
-    # -- what is told
+    # -- reports
 
     def _tell(self, event: Event) -> None:
         if not self._events.add(event):

@@ -96,7 +96,7 @@ class CableDrives:
         self._steppers.end_turn(end)
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Set the contractions (m,) [m] wanted; the motors hear of them after their delay."""
+        """Set the contractions (m,) [m] wanted; they reach the motors after their delay."""
         wanted = as_actuation(target, len(self._steppers.position), 'command')
         self._under_way.append((now_s + self._delay_s, wanted))
         while self._under_way and self._under_way[0][0] <= now_s + _EARLY_S:

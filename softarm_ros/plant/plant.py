@@ -149,7 +149,7 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def advance(self, duration_s: float) -> None:
         """
-        Advance under what the drives have been told, with the frames that fall due.
+        Advance under the commands the drives have, with the frames that fall due.
 
         Raises as `step` does.
         """

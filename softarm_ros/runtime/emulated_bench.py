@@ -66,7 +66,7 @@ class EmulatedBench:
         self._end()
 
     def inject(self, fault: str) -> str:
-        """Break or mend something; see `EmulatedArm.inject`."""
+        """Break or repair something; see `EmulatedArm.inject`."""
         done: str = self._ask('inject', fault)
         return done
 
@@ -114,7 +114,7 @@ def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
         arm.start(folder)
         pipe.send('ready')
         _run(arm, pipe)
-    except (EOFError, ConnectionError):  # told to end
+    except (EOFError, ConnectionError):  # asked to end
         pass
     except Exception as error:
         with contextlib.suppress(ConnectionError):

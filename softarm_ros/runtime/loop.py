@@ -45,7 +45,7 @@ class PoseSample:
     """
     Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
 
-    `configuration` (dof,) is the measured one, where the section tips tell it.
+    `configuration` (dof,) is the measured one, where the section tips give it.
     """
 
     stamp_s: float

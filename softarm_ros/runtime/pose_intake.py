@@ -65,7 +65,7 @@ class PoseIntake:
             return None
         seen = None
         if frame.section_tips is not None:
-            with contextlib.suppress(ValueError):  # tips that tell no configuration
+            with contextlib.suppress(ValueError):  # tips that give no configuration
                 seen = self._observe(frame.section_tips)
         return PoseSample(1e-9 * frame.stamp_ns, frame.position, seen), frame.stamp_ns
 

@@ -185,7 +185,7 @@ def run_supervised(
     start_s : float
         When the start is asked for; at rest until then.
     fault, fault_s : str, float
-        What the plant is told to break, `cameras freeze`, and when.
+        What the plant is to break, `cameras freeze`, and when.
     until_s : float
         When the run ends at the latest.
     until_tracking_s : float, optional

@@ -27,7 +27,7 @@ class Stage:
     Attributes
     ----------
     label : str
-        What is told when it begins.
+        What is reported when it begins.
     position, speed : (3,) [m] and [m/s], or None
         Where the tip goes along a straight line.
     configuration : (dof,) or None
@@ -54,7 +54,7 @@ class TaskLoop(Loop):
     Attitudes are reached in configuration space by the model alone, as an arm without tip feedback
     would; positions are tracked along straight lines, with feedback unless the loop is open, and
     held by feedback until the next motion. The reference of an attitude is where the model has the
-    tip, so the error told is that of the model.
+    tip, so the error reported is that of the model.
     """
 
     def __init__(

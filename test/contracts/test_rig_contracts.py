@@ -6,13 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from softarm_ros.cli.check_command import summary
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_map, joint_names
-from softarm_ros.runtime.assembly import build_control_loop, build_inverse_kinematics
+from softarm_ros.runtime.assembly import build_inverse_kinematics
 
 NAMES = [info.name for info in list_rigs()]
 SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for
@@ -261,11 +260,3 @@ def urdf_tip(robot, values):
         hat = np.cross(np.eye(3), axis)
         rotation = rotation @ (np.eye(3) + np.sin(value) * hat + (1 - np.cos(value)) * hat @ hat)
     return position
-
-
-@pytest.mark.parametrize('name', NAMES)
-def test_check_says_nothing_is_out_of_reach(name):
-    rig = rig_of(name)
-    assert any(line.startswith('reach ') for line in summary(rig))
-    loop = build_control_loop(rig, None)
-    assert np.all(loop.reach.reachable)

@@ -8,7 +8,7 @@ from emulated_bench import Case, arm_of, assert_reported, assert_tracks, heard_a
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 CASE = Case(
     'pam_arm',
-    'type: circle\ncenter: [0.05, 0.0, 0.985]\nradius: 0.012\nspeed: 0.01\nlaps: 100\n',
+    'type: circle\ncenter: [0.03, 0.0, 0.99]\nradius: 0.008\nspeed: 0.01\nlaps: 100\n',
     board='valves',
     seeds=3,  # whose errors differ by a third
 )

@@ -18,7 +18,7 @@ from emulated_bench import (
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 CASE = Case(
     'pneumatic_arm',
-    'type: waypoints\npoints: [[0.08, -0.03, 0.187], [0.08, 0.03, 0.187], [0.09, 0.0, 0.187]]\n'
+    'type: waypoints\npoints: [[0.05, -0.015, 0.195], [0.05, 0.015, 0.195], [0.055, 0.0, 0.195]]\n'
     'closed: true\n'
     'speed: 0.015\nlaps: 100\n',
     settings=('devices.daq.command_timeout_s=0.7', *PATIENT_DAQ),

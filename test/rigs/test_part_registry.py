@@ -162,24 +162,33 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(('target', 'why'), BROKEN, ids=[why for _, why in BROKEN])
-def test_a_broken_part_is_named_with_its_package_and_breaks_no_rig(installed, target, why):
+def test_broken_parts_are_named_with_their_package_and_break_no_rig(installed):
     package, run = installed
     modules = {'lab_parts.parts': SPRING, 'lab_parts.bad': "raise ValueError('no')"}
-    package('lab', [('model.spring', target)], modules)
+    names = [f'model.spring_{number}' for number in range(len(BROKEN))]
+    package('lab', [(name, target) for name, (target, _) in zip(names, BROKEN)], modules)
     listed = softarm(run, 'parts', 'model')
     assert listed.returncode == 0 and 'model.cosserat' in listed.stdout
-    assert "part 'model.spring' of the package lab" in listed.stderr and why in listed.stderr
-    asked = softarm(run, 'parts', 'model.spring')
-    assert asked.returncode == 2 and asked.stderr == listed.stderr
+    said = {}
+    for name, (_, why) in zip(names, BROKEN):
+        about = f"part '{name}' of the package lab"
+        (said[name],) = (line for line in listed.stderr.splitlines() if about in line)
+        assert why in said[name]
+    asked = softarm(run, 'parts', names[0])
+    assert asked.returncode == 2 and asked.stderr.splitlines() == [said[names[0]]]
     code = (
         'from softarm_ros import load_rig\n'
         'rig = load_rig("cable_arm_single"); rig.model(); print(rig.model_names)\n'
-        'load_rig("cable_arm_single", ["default_model=spring"])'
+        f'for number in range({len(BROKEN)}):\n'
+        '    try:\n'
+        '        load_rig("cable_arm_single", [f"default_model=spring_{number}"])\n'
+        '    except ValueError as error:\n'
+        '        print(error)\n'
     )
-    done = run('-c', code)
-    assert done.stdout == "('cable_statics', 'constant_curvature')\n"
-    assert 'default_model = ' in done.stderr and 'of the package lab' in done.stderr
+    models, *refused = run('-c', code).stdout.splitlines()
+    assert models == "('cable_statics', 'constant_curvature')"
+    assert len(refused) == len(BROKEN)
+    assert all('default_model = ' in r and 'of the package lab' in r for r in refused)
 
 
 def test_two_parts_of_one_name_are_refused_with_both_packages(installed):
@@ -194,13 +203,15 @@ def test_two_parts_of_one_name_are_refused_with_both_packages(installed):
     assert 'model.cosserat' in softarm(run, 'parts').stderr
 
 
-@pytest.mark.parametrize('name', ['spring', 'springs.spring', 'sensors.'])
-def test_a_part_outside_the_families_is_named(installed, name):
+def test_parts_outside_the_families_are_named(installed):
     package, run = installed
-    package('lab', [(name, 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
+    names = ['spring', 'springs.spring', 'sensors.']
+    entries = [(name, 'lab_parts.parts:SPRING') for name in names]
+    package('lab', entries, {'lab_parts.parts': SPRING})
     listed = softarm(run, 'parts')
     assert listed.returncode == 0 and 'model.cosserat' in listed.stdout
-    assert name.rstrip('.') in listed.stderr
+    for name in names:
+        assert f"'{name}" in listed.stderr, listed.stderr
 
 
 def test_a_part_under_another_name_is_refused(installed):

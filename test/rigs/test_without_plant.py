@@ -50,6 +50,8 @@ def test_all_that_hardware_needs_is_the_same(pair):
     )
     loops = [build_control_loop(rig, None) for rig in pair]
     assert loops[0].trajectory.duration_s == loops[1].trajectory.duration_s
+    np.testing.assert_array_equal(loops[0].reach.reachable, True)
+    np.testing.assert_array_equal(loops[0].reach.miss_m, loops[1].reach.miss_m)
     stages = [build_inverse_kinematics(rig) for rig in pair]
     np.testing.assert_array_equal(*(stage.actuation_of(rest) for stage in stages))
     watches = [build_feedback_watch(rig) for rig in pair]
@@ -60,7 +62,10 @@ def test_all_that_hardware_needs_is_the_same(pair):
 
 
 def test_it_is_checked_and_drawn(pair):
-    _, bare = pair
+    whole, bare = pair
+    # Its other trajectories are asked of the same model, once, of the whole rig.
+    default = bare.default_trajectory
+    bare = bare.model_copy(update={'trajectories': {default: bare.trajectories[default]}})
     text = '\n'.join([*summary(bare), *warnings(bare)])
     known = 'hardware' if bare.devices else 'none'
     assert f'backends      {known}; without a plant nothing is simulated' in text
@@ -69,7 +74,7 @@ def test_it_is_checked_and_drawn(pair):
     assert '<robot' in build_urdf(bare)
     names, positions = joint_map(bare)(rest)
     assert len(names) == len(positions) and np.all(np.isfinite(positions))
-    drawn = [drawing_of(rig).cylinders(rest) for rig in pair]
+    drawn = [drawing_of(rig).cylinders(rest) for rig in (whole, bare)]
     assert len(drawn[0]) == len(drawn[1]) > 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import daqp
 import numpy as np
 from pydantic import Field
 
@@ -13,12 +12,11 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
+from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
-_OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
-_SOFT = 8
 _NEAR = 1e-6  # share of a velocity that is rounding
 
 
@@ -55,14 +53,11 @@ class DampedInverse(Controller):
         wanted = reference.velocity + min(most, 1.0) * correction
         J = state.jacobian * state.scale
         aim = J.T @ np.linalg.solve(J @ J.T + self._damping * np.eye(3), wanted)
-        soft = np.full(len(bounds.high), _SOFT, dtype=np.int32)
-        x, _, flag, _ = daqp.solve(
-            np.eye(len(aim)), -aim, bounds.rows, bounds.high, bounds.low, soft
-        )
-        if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
+        x = within_bounds(np.eye(len(aim)), -aim, bounds)
+        if x is None:
             return Motion(np.zeros(len(aim)), wanted, True)
         bounded = float(np.linalg.norm(x - aim)) > _NEAR * float(np.linalg.norm(aim))
-        return Motion(np.asarray(x) * state.scale, wanted, bounded)
+        return Motion(x * state.scale, wanted, bounded)
 
 
 def build(config: DampedInverseConfig, model: ArmModel) -> DampedInverse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import daqp
 import numpy as np
 from pydantic import Field
 
@@ -15,12 +14,10 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
+from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
-
-_OPTIMAL = (1, 2)  # daqp: optimal, and optimal with some soft constraint in use
-_SOFT = 8
 
 
 class ResolvedRateConfig(ConfigBlock):
@@ -73,13 +70,10 @@ class ResolvedRate(Controller):
         H = J.T @ J + eps * np.eye(len(state.scale))
         f = -(J.T @ wanted + eps * self._null_space_velocity(state) / state.scale)
         weight = 1.0 / np.trace(H)
-        sense = np.full(len(bounds.high), _SOFT, dtype=np.int32)
-        x, _, flag, _ = daqp.solve(
-            H * weight, f * weight, bounds.rows, bounds.high, bounds.low, sense
-        )
-        if flag not in _OPTIMAL or not np.all(np.isfinite(x)):
+        x = within_bounds(H * weight, f * weight, bounds)
+        if x is None:
             return Motion(np.zeros(len(state.scale)), wanted, True)
-        return Motion(np.asarray(x) * state.scale, wanted, _reached(x, bounds))
+        return Motion(x * state.scale, wanted, _reached(x, bounds))
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Add to the integral the part of the correction that no limit opposed."""

@@ -41,7 +41,7 @@ class Pulse:
 
 class ValveBoard:
     """
-    The board that times the relays, told of pulses by simulated time.
+    The board that times the relays, given pulses by simulated time.
 
     A pulse is a valve and a number of ticks. The interlock is here: while a relay of a muscle is
     on, and for the guard time after that, the muscle takes no other pulse, so that its two valves
@@ -122,7 +122,7 @@ class ValveBoard:
 
 class MuscleDrive:
     """
-    Stands in for the driver: its lengths, before a board that does at once what it is told.
+    Stands in for the driver: its lengths, before a board that obeys at once.
 
     Parameters
     ----------

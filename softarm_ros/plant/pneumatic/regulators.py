@@ -16,7 +16,7 @@ class Regulators:
 
     The valve follows its signal with its own gain and offset, behind a play (dead zone); the
     chamber fills with a lag, at most as fast as the valve lets air through. The sensor is the
-    valve's own and shares its gain and offset: a regulator believes that it is where it was told
+    valve's own and shares its gain and offset: a regulator believes that it is where it was sent
     to be.
 
     Parameters

@@ -1,0 +1,25 @@
+"""The quadratic programme of a velocity within bounds (daqp)."""
+
+from __future__ import annotations
+
+import daqp
+import numpy as np
+
+from softarm_ros.control.controller import Array, VelocityBounds
+
+_SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
+_SOFT = 8
+
+
+def within_bounds(H: Array, f: Array, bounds: VelocityBounds) -> Array | None:
+    """
+    Return the x (dof,) that minimises x H x / 2 + f x within bounds that oppose each other softly.
+
+    `H` (dof, dof) is positive definite and of the order of 1, since the solver's tolerance is
+    absolute. None where the programme is not solved or its solution is not finite.
+    """
+    sense = np.full(len(bounds.high), _SOFT, dtype=np.int32)
+    x, _, flag, _ = daqp.solve(H, f, bounds.rows, bounds.high, bounds.low, sense)
+    if flag not in _SOLVED or not np.all(np.isfinite(x)):
+        return None
+    return np.asarray(x)
