@@ -12,6 +12,7 @@ BIN_S = 1.0  # of each the fastest packet counts
 BINS = 60  # a minute: long enough for the drift of a quartz, short enough for its temperature
 MAX_DRIFT = 5.0e-4  # ten times that of a poor quartz
 JUMP_S = 0.05  # a delay longer than this is a packet kept back, or a clock that was set
+CONFIRM_PACKETS = 3
 CONFIRM_S = 0.2  # for how long, on both clocks, before it is taken for a clock that was set
 
 
@@ -36,6 +37,22 @@ class Mapped:
     trusted: bool
 
 
+@dataclass
+class _Off:
+    """Packets in a row that do not fit the clock: the first, the span of delays, how many."""
+
+    sent_s: float
+    arrived_s: float
+    least_s: float
+    most_s: float
+    packets: int = 1
+
+    def goes_on(self, delay_s: float) -> bool:
+        """Take another delay; return whether all of them are about the same."""
+        self.least_s, self.most_s = min(self.least_s, delay_s), max(self.most_s, delay_s)
+        return self.most_s - self.least_s < 0.5 * JUMP_S
+
+
 class ClockOffset:
     """
     Keeps offset and drift of a device's clock, from when packets were sent and when they came.
@@ -45,9 +62,10 @@ class ClockOffset:
     packets themselves (on a local network 0.1 to 0.3 ms) cannot be told from an offset; times are
     late by so much.
 
-    A clock that was set shows as packets that come before they were sent, at once, or as ones that
-    stay late by the same amount while both clocks go on for `CONFIRM_S`; a stall of the network
-    lets them come faster than they were sent. The estimate then begins anew and `jumps` counts.
+    A clock that was set shows as packets that come before they were sent, three in a row, or as
+    ones that stay late by the same amount while both clocks go on for `CONFIRM_S`; a stall of the
+    network lets them come faster than they were sent. The estimate then begins anew, and `jumps`
+    counts.
     """
 
     def __init__(self) -> None:
@@ -57,7 +75,7 @@ class ClockOffset:
             maxlen=BINS
         )  # [sent, arrived - sent] of the fastest
         self._line = (0.0, 0.0, 0.0)  # at this time of the device: offset, slope
-        self._late: list[float] | None = None  # since: sent, arrived, least and most delay
+        self._off: _Off | None = None
         self._newest_s = -np.inf
 
     @property
@@ -87,13 +105,13 @@ class ClockOffset:
         event_s = sent_s if event_s is None else event_s
         delay = arrived_s - sent_s - self._offset(sent_s) if self._bins else 0.0
         trusted = True
-        if delay < -JUMP_S or (delay > JUMP_S and self._was_set(sent_s, arrived_s, delay)):
+        if abs(delay) <= JUMP_S:
+            self._off = None
+        elif self._was_set(sent_s, arrived_s, delay):
             self._begin_anew(delay)
             delay = 0.0
-        elif delay > JUMP_S:
-            trusted = False
         else:
-            self._late = None
+            trusted = False
         if trusted:
             self._newest_s = sent_s
             self._note(sent_s, arrived_s - sent_s)
@@ -105,21 +123,20 @@ class ClockOffset:
         return offset + slope * (device_s - at)
 
     def _was_set(self, sent_s: float, arrived_s: float, delay: float) -> bool:
-        late = self._late
-        if late is None or sent_s < late[0]:
-            self._late = [sent_s, arrived_s, delay, delay]
+        off = self._off
+        if off is None or sent_s < off.sent_s or not off.goes_on(delay):
+            self._off = _Off(sent_s, arrived_s, delay, delay)
             return False
-        late[2], late[3] = min(late[2], delay), max(late[3], delay)
-        steady = late[3] - late[2] < 0.5 * JUMP_S
-        if not steady:
-            self._late = [sent_s, arrived_s, delay, delay]
-        return steady and min(sent_s - late[0], arrived_s - late[1]) >= CONFIRM_S
+        off.packets += 1
+        if delay < 0.0:  # no network does that; one packet may have been garbled
+            return off.packets >= CONFIRM_PACKETS
+        return min(sent_s - off.sent_s, arrived_s - off.arrived_s) >= CONFIRM_S
 
     def _begin_anew(self, jump_s: float) -> None:
         self.jumps += 1
         self.last_jump_s = jump_s
         self._bins.clear()
-        self._late = None
+        self._off = None
 
     def _note(self, sent_s: float, difference_s: float) -> None:
         newest = self._bins[-1] if self._bins else None

@@ -13,37 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import Field
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.perception.config import PlausibilityConfig
 
 _NO_TWIST = 0.05  # cosine of half a bend of 174 degrees
-
-
-class PlausibilityConfig(ConfigBlock):
-    """How fast and far a body on a soft arm can get."""
-
-    max_speed_m_s: Positive = Field(default=2.0, description='of a body against the base')
-    margin_m: NonNegative = Field(
-        default=0.02, description='that a position may jump beyond that; a flip moves it, too'
-    )
-    max_turn_deg: Positive = Field(
-        default=45.0, le=60.0, description='between neighbouring samples of a body'
-    )
-    max_twist_deg: Positive = Field(
-        default=100.0,
-        le=180.0,
-        description='of a body against the base, about the axis of its own cross-section; a soft '
-        'arm bends far and twists little, a flip of a symmetric marker pattern twists by 180',
-    )
-    reach_m: Positive | None = Field(
-        default=None, description='no body is farther from the base; no limit without it'
-    )
-    recover_s: Positive = Field(
-        default=0.3, description='a body that is steady elsewhere for so long is believed again'
-    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import pytest
 
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import rotation_x, rotation_y, rotation_z
-from softarm_ros.perception.plausibility import Plausibility, PlausibilityConfig, twist_of
+from softarm_ros.perception.config import PlausibilityConfig
+from softarm_ros.perception.plausibility import Plausibility, twist_of
 
 PERIOD_S = 0.01
 FLIP = pose(rotation_z(np.pi), np.zeros(3))
