@@ -1,4 +1,4 @@
-# make demo | test | firmware | lint | kernels | reproduce | bench | bench-long | soak | clean :
+# make demo | test | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +15,7 @@ VENV_FLAGS :=
 EXTRAS := ros,hardware,sensing,bag,test
 endif
 
-.PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup
+.PHONY: demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -83,6 +83,10 @@ bench: $(VENV)/.bench
 # The stepper driver against its board for a minute: latency to the coils, and loss.
 bench-long: $(VENV)/.bench
 	$(BIN)/softarm bench steppers --long
+
+# A million garbled packets of each protocol of motion capture; some minutes.
+fuzz: setup
+	$(BIN)/python test/perception/fuzz_packets.py
 
 # The real graph against the wall clock: 100 Hz for a minute and more, then 40 starts of every rig,
 # quiet and beside two busy loops. About three hours; counts holds and missed cycles.

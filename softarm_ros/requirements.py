@@ -28,6 +28,7 @@ DEVICES = {
 # Each for one kind of sensor: named where it is missed.
 SENSING = {
     'natnet': 'natnet>=0.3,<0.4',
+    'qtm_rt': 'qtm-rt>=3.1,<4',
 }
 BAG = {'rosbags': 'rosbags>=0.10'}
 

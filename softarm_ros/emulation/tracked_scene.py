@@ -90,6 +90,11 @@ class TrackedScene:
         return [self._called(name) for name in self._body_names]
 
     @property
+    def points(self) -> list[str]:
+        """Names of the single markers."""
+        return [point.name for point in self._config.points]
+
+    @property
     def fault(self) -> str:
         """What is broken; '' for nothing."""
         return self._fault

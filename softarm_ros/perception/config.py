@@ -80,11 +80,19 @@ class PlausibilityConfig(ConfigBlock):
         description='of a body against the base, about the axis of its own cross-section; a soft '
         'arm bends far and twists little, a flip of a symmetric marker pattern twists by 180',
     )
+    max_bend_deg: Positive = Field(
+        default=180.0,
+        le=180.0,
+        description="between the axis of a body's cross-section and that of the base, for arms "
+        'that cannot bend so far; 180: no limit',
+    )
     reach_m: Positive | None = Field(
         default=None, description='no body is farther from the base; no limit without it'
     )
     recover_s: Positive = Field(
-        default=0.3, description='a body that is steady elsewhere for so long is believed again'
+        default=0.3,
+        description='a position that is steady elsewhere for so long is believed again; a body '
+        'that was not seen for so long may have turned',
     )
 
 

@@ -4,7 +4,8 @@ Whether a body can be where a sensor says it is.
 Motion capture takes one marker for another: a body turns by 180 degrees from one frame to the
 next (flip), two bodies exchange their names (swap), a body is found in a reflection (jump). None
 of it may move an arm. A pose that cannot follow from the last accepted one is rejected; a flip
-leaves the position, which hardly depends on which marker is which.
+leaves the position, which hardly depends on which marker is which, and lasts until the body is
+seen again as it was, however long that takes.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class _Track:
     time_s: float
     position: Array
     rotation: Array | None = None
+    turned_s: float = -np.inf
+    flip: Array | None = None  # in the body's own frame, while it is seen flipped
     elsewhere: list[tuple[float, Array]] = field(default_factory=list)  # first and last rejected
-    turned: list[tuple[float, Array]] = field(default_factory=list)
 
 
 ACCEPTED = Verdict()
@@ -71,8 +73,7 @@ class Plausibility:
     def __init__(self, config: PlausibilityConfig) -> None:
         self.config = config
         self._tracks: dict[str, _Track] = {}
-        self._cos_turn = 1.0 + 2.0 * np.cos(np.radians(config.max_turn_deg))
-        self._cos_twist = np.cos(np.radians(config.max_twist_deg))
+        self._max_turn = np.radians(config.max_turn_deg)
 
     def judge(self, time_s: float, poses: Mapping[str, Array]) -> dict[str, Verdict]:
         """
@@ -161,28 +162,42 @@ class Plausibility:
         """Take a position; return whether the orientation may be used as well."""
         rotation = pose[:3, :3]
         track = self._tracks.setdefault(name, _Track(time_s, pose[:3, 3].copy()))
+        unseen_s, track.turned_s = time_s - track.turned_s, time_s
         track.time_s, track.position = time_s, pose[:3, 3].copy()
         track.elsewhere.clear()
-        twist = twist_of(rotation)
-        if np.cos(twist) < self._cos_twist:
-            text = f'twisted by {np.degrees(twist):.0f} degrees against the base'
-            return Verdict(True, False, 'flip', text)
-        turned = 0.0 if track.rotation is None else _angle(track.rotation, rotation)
-        leaps = np.degrees(turned) > self.config.max_turn_deg
-        if leaps and not self._turned(time_s, track, rotation):
-            text = f'turned by {np.degrees(turned):.0f} degrees between two frames'
-            return Verdict(True, False, 'flip', text)
-        track.rotation = rotation.copy()
-        track.turned.clear()
-        return ACCEPTED
+        if unseen_s > self.config.recover_s:
+            track.rotation = track.flip = None  # it may have turned as far as it can
+        why = self._impossible(rotation)
+        if track.rotation is None:
+            if not why:
+                track.rotation = rotation.copy()
+            return Verdict(True, False, 'flip', why) if why else ACCEPTED
+        turned = _angle(track.rotation, rotation)
+        if turned <= self._max_turn:
+            track.rotation, track.flip = rotation.copy(), None
+            return Verdict(True, False, 'flip', why) if why else ACCEPTED
+        # The body did not turn, its markers were exchanged: as seen, it is turned in its own frame
+        # by the same rotation as long as that lasts, and so it is known how it turns meanwhile.
+        believed = None if track.flip is None else rotation @ track.flip.T
+        if believed is None or _angle(track.rotation, believed) > self._max_turn:
+            track.flip = track.rotation.T @ rotation
+        else:
+            track.rotation = believed
+        text = f'turned by {np.degrees(turned):.0f} degrees between two frames'
+        return Verdict(True, False, 'flip', why or text)
 
-    def _turned(self, time_s: float, track: _Track, rotation: Array) -> bool:
-        """Note an orientation; return whether the body has kept to it for long enough."""
-        seen = track.turned
-        if seen and np.degrees(_angle(seen[-1][1], rotation)) > self.config.max_turn_deg:
-            seen.clear()
-        seen[1:] = [(time_s, rotation.copy())]
-        return time_s - seen[0][0] >= self.config.recover_s
+    def _impossible(self, rotation: Array) -> str:
+        """Return why an arm cannot turn a body like that, or ''."""
+        twist = np.degrees(twist_of(rotation))
+        if abs(twist) > self.config.max_twist_deg:
+            return (
+                f'twisted by {twist:.0f} degrees against the base '
+                f'(limit {self.config.max_twist_deg:g})'
+            )
+        bend = np.degrees(np.arccos(np.clip(rotation[2, 2], -1.0, 1.0)))
+        if bend > self.config.max_bend_deg:
+            return f'bent by {bend:.0f} degrees (limit {self.config.max_bend_deg:g})'
+        return ''
 
 
 def twist_of(rotation: Array) -> float:
