@@ -1,4 +1,4 @@
-# make demo | test | browser | firmware | lint | kernels | reproduce | bench | bench-long | soak | clean :
+# make demo | test | browser | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,16 +9,16 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := hardware,bag,view,test
+EXTRAS := hardware,sensing,bag,view,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,hardware,bag,view,test
+EXTRAS := ros,hardware,sensing,bag,view,test
 endif
 
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo test test-on-the-clock test-computing firmware lint kernels everything reproduce bench bench-long soak clean setup
+.PHONY: browser demo test test-on-the-clock test-computing firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -97,6 +97,10 @@ bench: $(VENV)/.bench
 # The stepper driver against its board for a minute: latency to the coils, and loss.
 bench-long: $(VENV)/.bench
 	$(BIN)/softarm bench steppers --long
+
+# A million garbled packets of each protocol of motion capture; some minutes.
+fuzz: setup
+	$(BIN)/python test/perception/fuzz_packets.py
 
 # The real graph against the wall clock: 100 Hz for a minute and more, then 40 starts of every rig,
 # quiet and beside two busy loops. About three hours; counts holds and missed cycles.

@@ -79,6 +79,11 @@ setup(
             'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
+        # Sensors of poses; each is imported when it is used.
+        'sensing': [
+            'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
+            'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
+        ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
         'view': ['viser>=1.1'],  # the arm in a browser
         'test': [
@@ -102,6 +107,7 @@ setup(
             'plant_node = softarm_ros.nodes.executables:plant_node',
             'emulator_node = softarm_ros.nodes.executables:emulator_node',
             'device_node = softarm_ros.nodes.executables:device_node',
+            'sensor_node = softarm_ros.nodes.executables:sensor_node',
             'supervisor_node = softarm_ros.nodes.executables:supervisor_node',
             'markers_node = softarm_ros.nodes.executables:markers_node',
             'prepare_kernels = softarm_ros.nodes.executables:prepare_kernels',

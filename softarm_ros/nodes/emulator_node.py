@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from std_msgs.msg import String
 
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
+from softarm_ros.emulation.emulated_sensor import write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.pose_publisher import PosePublisher
 from softarm_ros.nodes.qos import listening
-from softarm_ros.runtime.assembly import build_emulated_arm
+from softarm_ros.runtime.assembly import build_emulated_arm, build_emulated_sensor
 from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_arm import EmulatedArm
+    from softarm_ros.emulation.emulated_sensor import EmulatedSensor
+    from softarm_ros.plant.mocap import PoseMeasurement
 
 TICK_S = 0.002
 CHUNK_S = 0.002  # simulated time between two looks at the devices
@@ -29,16 +33,17 @@ REPORT_S = 0.5
 
 class EmulatorNode(HardwareNode):
     """
-    Runs emulated devices and the arm behind them in real time; publishes what cameras would see.
+    Runs emulated devices and sensors and the arm between them in real time.
 
-    Drivers find the devices through `devices_folder`. It knows nothing of commands: what the arm
-    does comes from the devices alone. `~/inject` takes faults as text, `steppers unplug` or
-    `cameras freeze`.
+    Drivers find them through `devices_folder`. It knows nothing of commands: what the arm does
+    comes from the devices alone. Of a rig without sensors it publishes what cameras would see.
+    `~/inject` takes faults as text, `steppers unplug`, `cameras freeze` or `natnet flip`.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__('emulator', TICK_S, **options)
         self._arm: EmulatedArm | None = None
+        self._sensors: dict[str, EmulatedSensor] = {}
         self._pacer: Pacer | None = None
         self._report: dict[str, str] = {}
         self._injected = 'none'
@@ -49,7 +54,8 @@ class EmulatorNode(HardwareNode):
             declare(self, 'devices_folder', '', 'where the addresses of the devices are put')
         )
         self._next_report_s = 0.0
-        self._poses = PosePublisher(self, self.rig)
+        seen = self.rig.sensors.devices()
+        self._poses = None if seen else PosePublisher(self, self.rig)
         self.create_subscription(
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
@@ -64,6 +70,9 @@ class EmulatorNode(HardwareNode):
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._forget_addresses()
         self._arm.start(self._folder)
+        for name in self.rig.sensors.devices():
+            self._sensors[name] = build_emulated_sensor(self.rig, name, self._seed)
+            write_address(self._folder, name, self._sensors[name].start())
         self.heartbeat.ok('configured')
 
     def begin(self) -> None:
@@ -79,6 +88,9 @@ class EmulatorNode(HardwareNode):
     def release(self) -> None:
         """End the devices."""
         self._pacer = None
+        sensors, self._sensors = self._sensors, {}
+        for sensor in sensors.values():
+            sensor.close()
         arm, self._arm = self._arm, None
         if arm is not None:
             arm.close()
@@ -103,15 +115,24 @@ class EmulatorNode(HardwareNode):
             except (EmulationError, ValueError, RuntimeError, ArithmeticError) as error:
                 self.heartbeat.error(f'emulated arm: {error}')
                 raise NodeFailedError(f'emulated arm: {error}') from error
-            self._poses.publish(arm.plant.poll_poses(), origin)
+            self._show(arm.plant.poll_poses(), arm.time_s, origin)
             if time.monotonic() - now_s > TICK_BUDGET_S:
                 break
         if now_s >= self._next_report_s:
             self._next_report_s = now_s + REPORT_S
             self._report = arm.report()
+            for sensor in self._sensors.values():
+                self._report |= sensor.report()
             self.heartbeat.late(1e-3 * float(self._report.get(BOARD_LATE_MS, '0')))
         if pacer.measure(time.monotonic(), arm.time_s):
             self._tell(pacer)
+
+    def _show(self, measured: Sequence[PoseMeasurement], time_s: float, origin: float) -> None:
+        """Give sensors what cameras have measured; publish it where there are none."""
+        for sensor in self._sensors.values():
+            sensor.deliver(measured, time_s)
+        if self._poses is not None:
+            self._poses.publish(measured, origin)
 
     def _tell(self, pacer: Pacer) -> None:
         if pacer.achieved < SLOW_SHARE:
@@ -124,10 +145,13 @@ class EmulatorNode(HardwareNode):
             return
         try:
             # Cameras and what moves belong to the simulated arm, the rest to its devices.
-            kind = message.data.split()[:1]
-            of_plant = kind in [name.split()[:1] for name in self._arm.plant.faults()]
-            broken = self._arm.plant if of_plant else self._arm
-            self._injected = broken.inject(message.data)
+            kind, _, fault = message.data.strip().partition(' ')
+            of_plant = kind in [name.split()[0] for name in self._arm.plant.faults()]
+            if kind in self._sensors:
+                self._injected = f'{kind} {self._sensors[kind].inject(fault)}'
+            else:
+                broken = self._arm.plant if of_plant else self._arm
+                self._injected = broken.inject(message.data)
         except (ValueError, RuntimeError, OSError) as error:
             self.get_logger().error(f'inject {message.data!r}: {error}')
             return
@@ -138,7 +162,7 @@ class EmulatorNode(HardwareNode):
         arm, pacer = self._arm, self._pacer
         return {
             'injected': self._injected,
-            'poses': str(self._poses.count),
+            'poses': str(self._poses.count if self._poses is not None else 0),
             'simulated_s': f'{arm.time_s:.3f}' if arm is not None else 'nan',
             'speed': f'{pacer.achieved:.3f}' if pacer is not None else '0',
             'time_lost_s': f'{pacer.lost_s:.3f}' if pacer is not None else '0',

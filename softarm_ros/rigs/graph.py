@@ -185,8 +185,20 @@ def graph_plan(
             )
             for name in rig.required_devices(backend).names
         ]
+    sensors = [
+        node(
+            sensor,
+            executable='sensor_node',
+            sensor=sensor,
+            devices_folder=str(devices_folder) if backend == 'emulated' else '',
+            real_time_priority=priority,
+        )
+        for sensor in (rig.sensors.devices() if backend != 'sim' else ())
+    ]
+    watched = [*arm, *sensors] if not open_loop else arm
     plan = [
         *arm,
+        *sensors,
         node(
             'inverse_kinematics',
             model=model_name,
@@ -206,7 +218,7 @@ def graph_plan(
         node('markers', required=False, transforms=not state_publisher),
         node(
             'supervisor',
-            required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in arm)],
+            required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in watched)],
             strict=strict or backend != 'sim',
             model=model_name,
             autostart=autostart,

@@ -41,6 +41,7 @@ from softarm_ros.rigs.rig_parts import (
     sensor_part,
     validated,
 )
+from softarm_ros.rigs.sensors import Sensors, sensors_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +107,11 @@ class Rig(ConfigBlock):
     devices: SerializeAsAny[Devices] | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )
+    sensors: SerializeAsAny[Sensors] = Field(
+        default=Sensors(),
+        description='of poses, by kind, for the same backends (`softarm parts sensors`); without '
+        'it another program publishes `feedback.pose_topic`',
+    )
 
     _source: Path | None = PrivateAttr(default=None)
     _settings: tuple[str, ...] = PrivateAttr(default=())
@@ -141,6 +147,11 @@ class Rig(ConfigBlock):
         if not isinstance(value, Mapping):
             return value
         return devices_of(_arm_of(info), value, _strict(info))
+
+    @field_validator('sensors', mode='before')
+    @classmethod
+    def _sensors(cls, value: Any, info: ValidationInfo) -> Any:
+        return sensors_of(value, _strict(info)) if isinstance(value, Mapping) else value
 
     @model_validator(mode='after')
     def _consistent(self) -> Rig:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from softarm_ros.drivers.daq_config import DaqHost
+from softarm_ros.emulation.emulated_sensor import address_file
+from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.rigs.devices import Devices
 
+SensorT = TypeVar('SensorT', bound=ConfigBlock)
 LOCALHOST = '127.0.0.1'
 
 
@@ -34,6 +38,26 @@ def addressed(devices: Devices, folder: str | Path | None) -> Devices:
             for name in devices.names
         }
     )
+
+
+def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> SensorT:
+    """
+    Return a sensor with the address of the emulated one in `folder`; as it is for none.
+
+    Raises
+    ------
+    NoDevicesYetError
+        If the address is missing, naming the file.
+
+    """
+    if not folder:
+        return config
+    where = address_file(Path(folder), name)
+    try:
+        fields = json.loads(where.read_text(encoding='utf-8'))
+    except OSError:
+        raise NoDevicesYetError(f'no emulated sensor in {where} yet') from None
+    return config.model_copy(update=fields)
 
 
 def _address(name: str, folder: Path) -> dict[str, Any]:

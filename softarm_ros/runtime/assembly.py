@@ -20,10 +20,12 @@ from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
 from softarm_ros.rigs.controller_choice import controller_part
+from softarm_ros.rigs.errors import RigError, listed
+from softarm_ros.rigs.part_registry import find_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
-from softarm_ros.runtime.addresses import addressed
+from softarm_ros.runtime.addresses import addressed, addressed_sensor
 from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.loop import Loop
 from softarm_ros.runtime.pose_intake import PoseIntake
@@ -33,6 +35,9 @@ from softarm_ros.runtime.task_plan import plan_stages
 if TYPE_CHECKING:
     from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
+    from softarm_ros.emulation.emulated_sensor import EmulatedSensor
+    from softarm_ros.perception.config import PoseSensorConfig
+    from softarm_ros.perception.sensor import PoseSensor
     from softarm_ros.plant.plant import Plant
 
 
@@ -62,6 +67,44 @@ def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> Actuato
     """
     devices = rig.required_devices('emulated' if folder else 'hardware')
     return rig.actuator_driver(addressed(devices, folder))
+
+
+def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> PoseSensor:
+    """
+    Return a sensor of a rig, at the emulated device in `folder` or the real one.
+
+    Raises
+    ------
+    RigError
+        If the rig has no such sensor; lists those it has.
+    NoDevicesYetError
+        If `folder` does not have the address yet.
+    SensorError
+        If a library is missing.
+
+    """
+    config = _sensor(rig, name)
+    built: PoseSensor = find_part('sensors', name).builder('driver')(
+        addressed_sensor(name, config, folder), rig.base_frame
+    )
+    return built
+
+
+def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
+    """Return the device of a sensor, emulated; RigError if there is none."""
+    config, part = _sensor(rig, name), find_part('sensors', name)
+    if 'emulated' not in part.builders:
+        raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
+    built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
+    return built
+
+
+def _sensor(rig: Rig, name: str) -> PoseSensorConfig:
+    known = rig.sensors.devices()
+    if name not in known:
+        raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
+    config: PoseSensorConfig = known[name]
+    return config
 
 
 def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:

@@ -1,0 +1,173 @@
+"""A sensor of poses as a node: `sensor:=natnet`, or another of the rig's sensors."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped
+
+from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, rows_from_transforms
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
+from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.nodes.wire import pose_bytes, poses_bytes
+from softarm_ros.perception.sensor import PoseSensor, SensorHealth
+from softarm_ros.runtime.assembly import build_pose_sensor
+
+TICK_S = 0.1
+READ_S = 0.05
+ABSENT_S = 2.0  # a tip that is hidden for less is the loop's to bridge
+# Of a tip whose position alone is known.
+NO_ORIENTATION = (0.0, 0.0, 0.0, 0.0)
+
+
+class SensorNode(HardwareNode):
+    """
+    Reads a sensor in a thread of its own and publishes each sighting as it comes.
+
+    `tip/pose` and `sections/poses` are stamped with the exposure. A tip whose orientation cannot
+    be used has the quaternion 0 0 0 0; sections are published when all of them were seen. Its
+    heartbeat names what is wrong, and what to do.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('sensor', TICK_S, **options)
+        self._name = declare(self, 'sensor', '', 'which of the sensors of the rig file')
+        self._folder = declare(
+            self, 'devices_folder', '', 'of the addresses of emulated sensors; empty: real ones'
+        )
+        self._sensor: PoseSensor | None = None
+        self._thread: PollingThread | None = None
+        self._reading_failed = ''
+        self._tip_s = -np.inf
+        self._began_s = 0.0
+        self._published = 0
+        self._health = SensorHealth(connected=False)
+        self._tip = self.create_lifecycle_publisher(
+            PoseStamped, self.rig.feedback.pose_topic, MEASUREMENT
+        )
+        self._sections = self.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
+        places = {}
+        if self._name in self.rig.sensors.devices():
+            places = self.rig.sensors.devices()[self._name].places(self.rig.section_names)
+        # Bodies at the tip of a section, by name: which section, and from the body to that tip.
+        self._at_tips = {
+            name: (place.section, inverse_pose(place.offset))
+            for name, place in places.items()
+            if place.section >= 0 and place.fraction == 1.0
+        }
+
+    # -- life
+
+    def connect(self) -> None:
+        """Open the sensor and begin to read."""
+        self._sensor = build_pose_sensor(self.rig, self._name, self._folder)
+        self._sensor.open()
+        self._reading_failed = ''
+        self._began_s = time.monotonic()
+        self._thread = PollingThread(f'{self._name} sensor', self._read, self._on_failure)
+        self._thread.start()
+        self.heartbeat.waiting('connecting')
+
+    def release(self) -> None:
+        """End reading, and let go of the sensor."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+        sensor, self._sensor = self._sensor, None
+        if sensor is not None:
+            sensor.close()
+
+    # -- work
+
+    def _read(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
+            sensor = self._sensor
+            if sensor is None:
+                return
+            for sighting in sensor.read(READ_S):
+                if self.active:
+                    self._publish(sighting)
+
+    def _publish(self, sighting: Sighting) -> None:
+        """Publish the tips that a sighting shows, sections first: the loop waits for them."""
+        tips = self._tips(sighting)
+        last = len(self.rig.section_names) - 1
+        if set(tips) == set(range(last + 1)):
+            rows = rows_from_transforms(np.array([tips[k] for k in range(last + 1)]))
+            self._sections.publish(poses_bytes(sighting.stamp_ns, sighting.frame_id, rows))
+        row = None
+        if last in tips:
+            row = rows_from_transforms(tips[last][None])[0]
+        else:
+            for point in sighting.points:
+                section, to_tip = self._at_tips.get(point.name, (-1, np.eye(4)))
+                # Beside the backbone, the tip's position needs an orientation as well.
+                if section == last and not to_tip[:3, 3].any():
+                    row = np.array([*point.position, *NO_ORIENTATION])
+        if row is not None:
+            self._tip.publish(pose_bytes(sighting.stamp_ns, sighting.frame_id, row))
+            self._tip_s = time.monotonic()
+            self._published += 1
+
+    def _tips(self, sighting: Sighting) -> dict[int, Array]:
+        found = {}
+        for body in sighting.bodies:
+            if body.name in self._at_tips:
+                section, to_tip = self._at_tips[body.name]
+                found[section] = body.pose @ to_tip
+        return found
+
+    def _on_failure(self, error: Exception) -> None:
+        self._reading_failed = f'{type(error).__name__}: {error}'
+
+    def turn(self, now_s: float) -> None:
+        """Say how the sensor is."""
+        if self._sensor is None:
+            return
+        if self._reading_failed:
+            raise NodeFailedError(f'{self._name}: reading failed: {self._reading_failed}')
+        self._health = health = self._sensor.health()
+        problems = '; '.join(map(str, health.problems))
+        if health.connected and not problems:
+            self.heartbeat.ok(f'measuring {", ".join(health.seen) or "nothing"}')
+        elif health.connected:
+            self.heartbeat.warn(problems)
+        elif now_s - self._began_s < ABSENT_S:
+            self.heartbeat.waiting(problems or 'no frame yet')
+        else:
+            self.heartbeat.error(problems or 'no frames come')
+
+    def heartbeat_values(self) -> dict[str, str]:
+        """Return readiness, problems one by one, and the sensor's numbers."""
+        absent = time.monotonic() - self._tip_s > ABSENT_S
+        not_ready = ''
+        if not self.active:
+            not_ready = 'inactive'
+        elif absent:
+            not_ready = str(self._health.problems[0]) if self._health.problems else 'no tip seen'
+        health = self._health
+        return {
+            'ready': str(not not_ready).lower(),
+            'not_ready': not_ready,
+            'rate_hz': f'{health.rate_hz:.0f}',
+            'seen': ', '.join(health.seen),
+            'published': str(self._published),
+            **{f'problem {i + 1}': f'{p.code} {p}' for i, p in enumerate(health.problems)},
+            **health.values,
+        }
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(SensorNode, 'sensor', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

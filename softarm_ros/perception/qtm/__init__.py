@@ -1,0 +1,1 @@
+"""Qualisys: the RT protocol of QTM, versions 1.20 to 1.25."""

@@ -1,0 +1,23 @@
+"""What a rig file says about Qualisys Track Manager."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import NonNegative
+from softarm_ros.perception.config import PoseSensorConfig
+
+PORT = 22223  # little endian
+
+
+class QtmConfig(PoseSensorConfig):
+    """Qualisys Track Manager (QTM), over its RT protocol."""
+
+    host: str = Field(min_length=1, description='address of the computer that runs QTM')
+    port: int = Field(default=PORT, gt=0, lt=65536, description='of the little-endian protocol')
+    device_latency_s: NonNegative = Field(
+        default=0.0,
+        le=1.0,
+        description='from the exposure to the sending, which the stream does not tell: what QTM '
+        'shows as real-time latency',
+    )

@@ -1,0 +1,232 @@
+"""Qualisys as a sensor of poses."""
+
+from __future__ import annotations
+
+import select
+import socket
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.qtm.config import QtmConfig
+from softarm_ros.perception.qtm.packets import (
+    DATA,
+    ERROR,
+    EVENT,
+    NO_MORE_DATA,
+    XML,
+    Framing,
+    Names,
+    command,
+    read_frame,
+    read_names,
+    text_of,
+)
+from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+
+VERSION = '1.23'
+RETRY_S = 1.0
+CONNECT_S = 0.5
+ASK_S = 1.0
+BODIES_CHANGED = 11  # event: camera or tracking settings
+
+
+class QtmSensor:
+    """
+    Reads the stream of QTM; a `PoseSensor`.
+
+    The library `qtm_rt` decodes the frames. Its connection is not used: it hangs on a length of
+    zero, and does not notice a server that keeps the connection and sends nothing.
+    """
+
+    def __init__(self, config: QtmConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        self.config = config
+        self._clock = clock
+        self._frame_id = frame_id
+        self._intake = FrameIntake(config, frame_id, clock)
+        self._open = False
+        self._socket: socket.socket | None = None
+        self._framing = Framing()
+        self._names: Names | None = None
+        self._next_try_s = 0.0
+        self._next_ask_s = 0.0
+        self._heard_s = 0.0
+        self._trouble = ''
+        self._said = ''
+
+    def open(self) -> None:
+        """See `PoseSensor`."""
+        self.close()
+        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
+        self._open = True
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        self._open = False
+        self._hang_up('')
+
+    def read(self, timeout_s: float) -> list[Sighting]:
+        """See `PoseSensor`."""
+        end_s = self._clock.now_s() + timeout_s
+        seen: list[Sighting] = []
+        while self._open and not seen:
+            left = end_s - self._clock.now_s()
+            sock = self._socket or self._connect(left)
+            if sock is not None:
+                self._ask(sock)
+                readable, _, _ = select.select([sock], [], [], min(max(left, 0.0), 0.1))
+                if readable:
+                    seen += self._receive(sock)
+                elif self._clock.now_s() - self._heard_s > 4.0 * max(self.config.timeout_s, ASK_S):
+                    self._hang_up('QTM keeps the connection and says nothing')
+            elif left > 0.0:
+                self._clock.sleep(min(left, 0.05))
+            if left <= 0.0:
+                break
+        return seen
+
+    def health(self) -> SensorHealth:
+        """See `PoseSensor`."""
+        health = self._intake.health()
+        values = dict(health.values)
+        names = self._names
+        if names is not None:
+            values['bodies_of_server'] = ', '.join(names.bodies)
+        problems = health.problems
+        if not health.connected:
+            problems = (self._silence(), *problems)
+        return SensorHealth(
+            health.connected,
+            health.rate_hz,
+            health.last_exposure_ns,
+            health.seen,
+            problems,
+            values,
+        )
+
+    def bodies(self) -> tuple[str, ...] | None:
+        """Return the names of the bodies that QTM tracks; None before it has said so."""
+        return None if self._names is None else tuple(sorted(self._names.bodies))
+
+    # -- connection
+
+    def _connect(self, left_s: float) -> socket.socket | None:
+        now = self._clock.now_s()
+        if now < self._next_try_s:
+            return None
+        self._next_try_s = now + RETRY_S
+        where = (self.config.host, self.config.port)
+        try:
+            sock = socket.create_connection(where, min(CONNECT_S, max(left_s, 0.05)))
+        except OSError as error:
+            self._trouble = f'no QTM at {where[0]} port {where[1]}: {error}'
+            return None
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setblocking(False)
+        self._socket, self._framing, self._names = sock, Framing(), None
+        self._heard_s = self._clock.now_s()
+        self._trouble = self._said = ''
+        self._next_ask_s = 0.0
+        self._send(sock, f'Version {VERSION}')
+        return sock
+
+    def _ask(self, sock: socket.socket) -> None:
+        """Ask for names until they are known, then for frames while none come."""
+        now = self._clock.now_s()
+        silent = now - self._intake.last_arrival_s() > self.config.timeout_s
+        if now < self._next_ask_s or not (silent or self._names is None):
+            return
+        self._next_ask_s = now + ASK_S
+        if self._names is None:
+            self._send(sock, 'GetParameters 3D 6D')
+        else:
+            self._send(sock, 'StreamFrames AllFrames 3D 6DRes')
+
+    def _send(self, sock: socket.socket, text: str) -> None:
+        try:
+            sock.send(command(text))
+        except OSError as error:
+            self._hang_up(f'connection lost: {error}')
+
+    def _hang_up(self, why: str) -> None:
+        sock, self._socket = self._socket, None
+        self._trouble = why or self._trouble
+        if sock is not None:
+            sock.close()
+
+    def _receive(self, sock: socket.socket) -> list[Sighting]:
+        arrived_s = self._clock.now_s()
+        try:
+            data = sock.recv(262_144)
+        except OSError as error:
+            self._hang_up(f'connection lost: {error}')
+            return []
+        if not data:
+            self._hang_up('QTM has closed the connection')
+            return []
+        self._heard_s = arrived_s
+        found: list[Sighting] = []
+        try:
+            for kind, content in self._framing.feed(data):
+                sighting = self._take(kind, content, arrived_s)
+                if sighting is not None:
+                    found.append(sighting)
+        except CorruptFrameError as error:
+            self._report_corrupt(arrived_s, error)
+            self._hang_up(f'what came is no RT protocol: {error}')
+        return found
+
+    def _take(self, kind: int, content: bytes, arrived_s: float) -> Sighting | None:
+        if kind == DATA and self._names is not None:
+            try:
+                frame = read_frame(content, self._names, arrived_s, self.config.device_latency_s)
+            except CorruptFrameError as error:
+                self._report_corrupt(arrived_s, error)
+                return None
+            return self._intake.take(frame)
+        if kind == XML:
+            try:
+                self._names = read_names(content)
+            except CorruptFrameError as error:
+                self._report_corrupt(arrived_s, error)
+            self._next_ask_s = 0.0
+        elif kind == ERROR:
+            self._said = text_of(content)
+        elif kind == NO_MORE_DATA:
+            self._said = 'no more data: the measurement has ended'
+        elif kind == EVENT and content[:1] == bytes((BODIES_CHANGED,)):
+            self._names, self._next_ask_s = None, 0.0
+        return None
+
+    # -- problems
+
+    def _report_corrupt(self, now_s: float, error: CorruptFrameError) -> None:
+        self._names, self._next_ask_s = None, 0.0  # what is tracked may have changed
+        self._intake.problems.report(
+            now_s,
+            1,
+            SensorProblem(
+                'corrupt',
+                'network',
+                f'a packet was not used: {error}',
+                'look which program answers at this port, and at the version of QTM',
+            ),
+        )
+
+    def _silence(self) -> SensorProblem:
+        if self._socket is None:
+            return SensorProblem(
+                'no-server',
+                'server',
+                self._trouble or f'no connection to {self.config.host} yet',
+                'start QTM, look at its address, at its real-time output, and at the firewall for '
+                f'TCP {self.config.port}',
+            )
+        said = f' ({self._said})' if self._said else ''
+        return SensorProblem(
+            'no-frames',
+            'server',
+            f'QTM at {self.config.host} answers and sends no frames{said}',
+            'start a measurement or a preview with real-time 6DOF tracking in QTM',
+        )

@@ -1,0 +1,118 @@
+"""Real packets of each protocol, and what a sensor makes of garbled ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from softarm_ros.perception.captured import MAX_RANGE_M, CapturedFrame, CorruptFrameError
+
+Case = tuple[Sequence[bytes], Callable[[bytes], str]]
+
+
+def assert_sane(frame: CapturedFrame) -> None:
+    """Check that what is let through holds numbers that a device may measure."""
+    assert math.isfinite(frame.exposed_s) and math.isfinite(frame.sent_s)
+    for body in frame.bodies:
+        assert all(abs(x) <= MAX_RANGE_M for x in body.position)
+        assert abs(math.hypot(*body.quaternion) - 1.0) < 0.011
+    for point in frame.points:
+        assert all(abs(x) <= MAX_RANGE_M for x in point.position)
+
+
+def natnet() -> Case:
+    """Return NatNet packets of versions 3.1 and 4.1: who answers, model, frames."""
+    import natnet as library
+
+    from softarm_ros.emulation import natnet_packets as packets
+    from softarm_ros.perception.natnet.packets import (
+        FRAME,
+        MODEL,
+        SERVER_INFO,
+        Model,
+        Server,
+        kind_of,
+        read_frame,
+        read_model,
+        read_server,
+    )
+
+    bodies = [(1, 'base'), (2, 'tip')]
+    valid = []
+    for version in ((3, 1), (4, 1)):
+        sent = [packets.SentBody(k, (0.1 * k, 0.2, 1.0), (0.0, 0.6, 0.0, 0.8)) for k, _ in bodies]
+        markers = [packets.SentMarker(1, k, (0.1, 0.2, 0.01 * k)) for k in (1, 2, 3)]
+        frame = packets.frame(
+            version,
+            77,
+            sent,
+            markers,
+            exposed_ticks=5_000_000,
+            sent_ticks=5_060_000,
+            time_s=0.5,
+        )
+        info = packets.server_info(version, 10_000_000, 1511, 'Motive')
+        valid.append((library.Version(*version), frame, info, packets.model(version, bodies)))
+    version = library.Version(4, 1)
+    server, model = Server('Motive', version, 1e7), Model(dict(bodies), {})
+
+    def read(data: bytes) -> str:
+        try:
+            kind = kind_of(data)
+            if kind == SERVER_INFO:
+                read_server(data)
+            elif kind == MODEL:
+                read_model(data, version)
+            elif kind == FRAME:
+                assert_sane(read_frame(data, server, model, 0.0, 1.0, 'y').frame)
+                return 'frame'
+        except CorruptFrameError:
+            return 'refused'
+        return 'no pose'
+
+    return [p for _, *group in valid for p in (*group, group[0], group[0])], read
+
+
+def qtm() -> Case:
+    """Return packets of QTM: answer, parameters, frames with and without a hidden body."""
+    import numpy as np
+
+    from softarm_ros.emulation.qtm_server import frame, parameters
+    from softarm_ros.emulation.tracked_scene import X_RB, Scene
+    from softarm_ros.perception.qtm.packets import (
+        DATA,
+        HEADER,
+        XML,
+        Framing,
+        read_frame,
+        read_names,
+    )
+
+    names = ('base', 'tip')
+    points = {'m1': X_RB[:3, 3], 'm2': np.zeros(3)}
+    whole = Scene(7, 12.0, 12.01, dict.fromkeys(names, X_RB), points)
+    hidden = Scene(8, 12.01, 12.02, {'base': X_RB, 'tip': None}, points)
+    told = parameters(names, tuple(points))
+    known = read_names(told + b'\0')
+    contents = [(DATA, frame(whole)), (DATA, frame(hidden)), (XML, told + b'\0')]
+    packets = [HEADER.pack(8 + len(c), kind) + c for kind, c in contents]
+
+    def read(data: bytes) -> str:
+        # A long packet is waited for in vain, like the rest of one that is cut off.
+        made = 'refused'
+        try:
+            for kind, content in Framing().feed(data):
+                if kind == DATA:
+                    assert_sane(read_frame(content, known, 0.0, 0.0))
+                    made = 'frame'
+                elif kind == XML:
+                    read_names(content)
+                    made = 'no pose'
+        except CorruptFrameError:
+            return 'refused'
+        return made
+
+    return packets, read
+
+
+CASES: dict[str, Callable[[], Case]] = {'natnet': natnet, 'qtm': qtm}

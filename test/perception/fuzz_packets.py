@@ -1,0 +1,71 @@
+"""
+Garbled packets of a protocol: bits turned over, pieces cut out, put in, doubled, numbers replaced.
+
+Run as a program for the long run: `python test/perception/fuzz_packets.py natnet 1000000`.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+# Floats and integers at the edges: nan, infinity, huge counts, minus one.
+EDGES = [
+    struct.pack('<f', value) for value in (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-40, 0.0)
+] + [struct.pack('<I', value) for value in (0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 65_536)]
+
+
+def garbled(random: np.random.Generator, data: bytes) -> bytes:
+    """Return a packet with one to four things wrong."""
+    bits = bytearray(data)
+    for _ in range(random.integers(1, 5)):
+        if not bits:
+            break
+        at = int(random.integers(len(bits)))
+        what = random.integers(6)
+        if what == 0:
+            bits[at] ^= 1 << int(random.integers(8))
+        elif what == 1:
+            bits[at] = int(random.integers(256))
+        elif what == 2:
+            del bits[at : at + int(random.integers(1, 64))]
+        elif what == 3:
+            bits[at:at] = random.bytes(int(random.integers(1, 64)))
+        elif what == 4:
+            edge = EDGES[int(random.integers(len(EDGES)))]
+            bits[at : at + 4] = edge
+        else:
+            bits[at:at] = bits[at : at + int(random.integers(1, 128))]
+    return bytes(bits)
+
+
+def fuzz(
+    packets: Sequence[bytes],
+    read: Callable[[bytes], str],
+    count: int,
+    seed: int,
+    slow_s: float = 1.0,
+) -> Counter[str]:
+    """Return how often `read` made what of garbled packets; AssertionError if one is slow."""
+    random = np.random.default_rng(seed)
+    made: Counter[str] = Counter()
+    for _ in range(count):
+        data = garbled(random, packets[int(random.integers(len(packets)))])
+        began = time.process_time()
+        made[read(data)] += 1
+        took = time.process_time() - began
+        assert took < slow_s, f'{took:.1f} s for {data.hex()}'
+    return made
+
+
+if __name__ == '__main__':
+    from fuzz_cases import CASES
+
+    for name in sys.argv[1:2] or CASES:
+        packets, read = CASES[name]()
+        print(name, dict(fuzz(packets, read, int((sys.argv[2:3] or ['1000000'])[0]), 0)))
