@@ -1,0 +1,119 @@
+"""What rig files say about sensors of poses, whatever the device."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.sightings import Place
+
+BASE = 'base'
+Seen = Annotated[str, Field(min_length=1, max_length=255)]
+Vector = tuple[Finite, Finite, Finite]
+
+
+class SeenPoint(ConfigBlock):
+    """A single marker: its name in the sensor's software and where it sits on the arm."""
+
+    name: Seen = Field(description='that the sensor has for it')
+    section: str = Field(description='name of a section, or base')
+    fraction: float = Field(
+        default=1.0, ge=0.0, le=1.0, description='along the section: 0 its base, 1 its tip'
+    )
+    offset_m: Vector = Field(
+        default=(0.0, 0.0, 0.0), description='from the backbone, in the frame of the cross-section'
+    )
+
+    def place(self, sections: tuple[str, ...]) -> Place:
+        """
+        Return where it sits on an arm with these sections, base to tip.
+
+        Raises
+        ------
+        ValueError
+            If there is no such section; names those there are.
+
+        """
+        return Place(section_index(self.section, sections), self.fraction, self._offset())
+
+    def _offset(self) -> Array:
+        offset = np.eye(4)
+        offset[:3, 3] = self.offset_m
+        return offset
+
+
+class SeenBody(SeenPoint):
+    """A rigid body of markers, or a coil, that a sensor reports as a pose."""
+
+    turn_deg: Vector = Field(
+        default=(0.0, 0.0, 0.0),
+        description='rotation vector from the frame of the cross-section to that of the body',
+    )
+
+    def _offset(self) -> Array:
+        from softarm_ros.geometry.rotations import exp_so3  # compiled code, not for reading files
+
+        offset = super()._offset()
+        offset[:3, :3] = exp_so3(np.radians(self.turn_deg))
+        return offset
+
+
+class PoseSensorConfig(ConfigBlock):
+    """A sensor that sees bodies or points of the arm."""
+
+    rate_hz: Positive = Field(description='how many exposures a second to expect')
+    timeout_s: Positive = Field(
+        default=0.25, description='without a frame for so long, the device counts as gone'
+    )
+    bodies: tuple[SeenBody, ...] = Field(default=(), description='what has a pose')
+    points: tuple[SeenPoint, ...] = Field(default=(), description='what has a position alone')
+    base_from: Literal['body', 'calibration', 'sensor'] = Field(
+        default='body',
+        description='where the base frame is: at the body whose section is base, as in a '
+        "calibration file, or at the origin of the sensor's own frame",
+    )
+    base_calibration: str | None = Field(
+        default=None, description="file with the pose of the base in the sensor's frame"
+    )
+    position_noise_m: NonNegative = Field(
+        default=2.0e-4, description='standard deviation of each coordinate of a body or point'
+    )
+    orientation_noise_rad: NonNegative = Field(
+        default=2.0e-3, description='standard deviation of the rotation about each axis'
+    )
+
+    @model_validator(mode='after')
+    def _names(self) -> PoseSensorConfig:
+        names = [seen.name for seen in (*self.bodies, *self.points)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f'bodies, points: named more than once: {", ".join(twice)}')
+        if not names:
+            raise ValueError('bodies, points: expected at least one')
+        if self.base_from == 'body' and self.base_body is None:
+            raise ValueError("base_from = 'body': expected a body with section: base")
+        if (self.base_from == 'calibration') != (self.base_calibration is not None):
+            raise ValueError('base_calibration goes with base_from: calibration, and only with it')
+        return self
+
+    @property
+    def base_body(self) -> SeenBody | None:
+        """The body that sits on the base, if there is one."""
+        return next((body for body in self.bodies if body.section == BASE), None)
+
+    def places(self, sections: tuple[str, ...]) -> dict[str, Place]:
+        """Return where each body and point sits, by name; ValueError for an unknown section."""
+        return {seen.name: seen.place(sections) for seen in (*self.bodies, *self.points)}
+
+
+def section_index(name: str, sections: tuple[str, ...]) -> int:
+    """Return the index of a section, -1 for the base; ValueError if there is none of the name."""
+    if name == BASE:
+        return -1
+    if name not in sections:
+        raise ValueError(f'section = {name!r}: expected one of {", ".join((BASE, *sections))}')
+    return sections.index(name)
