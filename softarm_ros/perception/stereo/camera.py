@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.geometry.arrays import Array, finite_array
 
+Mask = NDArray[np.bool_]
+
 _COEFFICIENTS = (4, 5, 8)
 _NEWTON_STEPS = 30
-_CONVERGED = 1e-13  # of normalised coordinates
+_CONVERGED = 1e-12  # of normalised coordinates
 
 
 class CameraError(ValueError):
@@ -88,30 +90,34 @@ class Camera:
         y = (given[:, 1] - K[1, 2]) / K[1, 1]
         wanted = np.column_stack([(given[:, 0] - K[0, 2] - K[0, 1] * y) / K[0, 0], y])
         flat = wanted.copy()
-        error = np.full(len(given), np.inf)
+        todo = np.flatnonzero(np.isfinite(wanted).all(axis=1))
+        solved = np.zeros(len(given), dtype=bool)
         with np.errstate(all='ignore'):
             for _ in range(_NEWTON_STEPS):
-                bent, slope = self._distorted(flat)
-                miss = bent - wanted
-                error = np.abs(miss).max(axis=1)
-                if np.all((error < _CONVERGED) | ~np.isfinite(error)):
+                bent, slope = self._distorted(flat[todo])
+                miss = bent - wanted[todo]
+                near = np.abs(miss).max(axis=1) < _CONVERGED
+                solved[todo[near & _upright(slope)]] = True
+                keep = ~near & np.isfinite(miss).all(axis=1)
+                todo, miss, slope = todo[keep], miss[keep], slope[keep]
+                if not todo.size:
                     break
                 det = slope[:, 0, 0] * slope[:, 1, 1] - slope[:, 0, 1] * slope[:, 1, 0]
-                flat = flat - np.column_stack(
+                flat[todo] -= np.column_stack(
                     [
                         (slope[:, 1, 1] * miss[:, 0] - slope[:, 0, 1] * miss[:, 1]) / det,
                         (slope[:, 0, 0] * miss[:, 1] - slope[:, 1, 0] * miss[:, 0]) / det,
                     ]
                 )
-        flat[~((error < 1e-9) & _upright(self._distorted(flat)[1]))] = np.nan
+        flat[~solved] = np.nan
         rays = np.column_stack([flat, np.ones(len(flat))])
         return rays / np.linalg.norm(rays, axis=1, keepdims=True)
 
-    def shows(self, pixels: Array, margin_px: float = 0.0) -> Array:
+    def shows(self, pixels: Array, margin_px: float = 0.0) -> Mask:
         """Return which pixels (n, 2) lie within the image, so far from its edges (n,)."""
         width, height = self.size
         x, y = pixels[:, 0], pixels[:, 1]
-        inside: Array = (
+        inside: Mask = (
             (x >= margin_px - 0.5)
             & (x <= width - 0.5 - margin_px)
             & (y >= margin_px - 0.5)
@@ -156,12 +162,12 @@ class Camera:
         return bent, slope
 
 
-def _upright(slopes: Array) -> Array:
+def _upright(slopes: Array) -> Mask:
     """
     Return where (n,) the distortion keeps neighbours in order; slopes (n, 2, 2).
 
     It does so around the axis; beyond, it returns into the image, which no lens does.
     """
     determinant = slopes[:, 0, 0] * slopes[:, 1, 1] - slopes[:, 0, 1] * slopes[:, 1, 0]
-    upright: Array = (determinant > 0.0) & (slopes[:, 0, 0] + slopes[:, 1, 1] > 0.0)
+    upright: Mask = (determinant > 0.0) & (slopes[:, 0, 0] + slopes[:, 1, 1] > 0.0)
     return upright

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.camera import Mask
 from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 
 _STEP_M = 1e-6  # of the central differences
@@ -134,8 +135,8 @@ def _inverted(matrices: Array) -> Array:
     return out
 
 
-def _regular(matrices: Array) -> Array:
-    finite = np.isfinite(matrices).all(axis=(1, 2))
-    good = finite.copy()
+def _regular(matrices: Array) -> Mask:
+    finite: Mask = np.isfinite(matrices).all(axis=(1, 2))
+    good: Mask = finite.copy()
     good[finite] = np.linalg.cond(matrices[finite]) < 1e14
     return good
