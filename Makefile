@@ -9,10 +9,10 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := hardware,bag,test
+EXTRAS := hardware,sensing,bag,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,hardware,bag,test
+EXTRAS := ros,hardware,sensing,bag,test
 endif
 
 .PHONY: demo test firmware lint kernels everything reproduce bench bench-long soak clean setup

@@ -79,6 +79,10 @@ setup(
             'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
+        # Sensors of poses; each is imported when it is used.
+        'sensing': [
+            'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
+        ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
         'test': [
             'pytest>=7.4',

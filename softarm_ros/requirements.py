@@ -25,6 +25,10 @@ DEVICES = {
     'pymodbus': 'pymodbus>=3.16,<4',
     'nidaqmx': 'nidaqmx[grpc]~=1.7',
 }
+# Each for one kind of sensor: named where it is missed.
+SENSING = {
+    'natnet': 'natnet>=0.3,<0.4',
+}
 BAG = {'rosbags': 'rosbags>=0.10'}
 
 

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 def test_versions_are_those_of_setup_py():
     text = (ROOT / 'setup.py').read_text()
-    for package in (*requirements.CORE.values(), *requirements.DEVICES.values()):
+    optional = (*requirements.DEVICES.values(), *requirements.SENSING.values())
+    for package in (*requirements.CORE.values(), *optional):
         assert f"'{package}'" in text
     assert f"'{requirements.BAG['rosbags']}'" in text
     needed = re.search(r'install_requires=\[(.*?)\n    \]', text, re.DOTALL).group(1)

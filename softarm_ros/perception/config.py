@@ -38,9 +38,10 @@ class SeenPoint(ConfigBlock):
             If there is no such section; names those there are.
 
         """
-        return Place(section_index(self.section, sections), self.fraction, self._offset())
+        return Place(section_index(self.section, sections), self.fraction, self.place_offset())
 
-    def _offset(self) -> Array:
+    def place_offset(self) -> Array:
+        """Return its pose (4, 4) in the frame of the cross-section it sits on."""
         offset = np.eye(4)
         offset[:3, 3] = self.offset_m
         return offset
@@ -54,12 +55,37 @@ class SeenBody(SeenPoint):
         description='rotation vector from the frame of the cross-section to that of the body',
     )
 
-    def _offset(self) -> Array:
+    def place_offset(self) -> Array:
+        """Return its pose (4, 4) in the frame of the cross-section it sits on."""
         from softarm_ros.geometry.rotations import exp_so3  # compiled code, not for reading files
 
-        offset = super()._offset()
+        offset = super().place_offset()
         offset[:3, :3] = exp_so3(np.radians(self.turn_deg))
         return offset
+
+
+class PlausibilityConfig(ConfigBlock):
+    """How fast and far a body on a soft arm can get."""
+
+    max_speed_m_s: Positive = Field(default=2.0, description='of a body against the base')
+    margin_m: NonNegative = Field(
+        default=0.02, description='that a position may jump beyond that; a flip moves it, too'
+    )
+    max_turn_deg: Positive = Field(
+        default=45.0, le=60.0, description='between neighbouring samples of a body'
+    )
+    max_twist_deg: Positive = Field(
+        default=100.0,
+        le=180.0,
+        description='of a body against the base, about the axis of its own cross-section; a soft '
+        'arm bends far and twists little, a flip of a symmetric marker pattern twists by 180',
+    )
+    reach_m: Positive | None = Field(
+        default=None, description='no body is farther from the base; no limit without it'
+    )
+    recover_s: Positive = Field(
+        default=0.3, description='a body that is steady elsewhere for so long is believed again'
+    )
 
 
 class PoseSensorConfig(ConfigBlock):
@@ -84,6 +110,9 @@ class PoseSensorConfig(ConfigBlock):
     )
     orientation_noise_rad: NonNegative = Field(
         default=2.0e-3, description='standard deviation of the rotation about each axis'
+    )
+    plausibility: PlausibilityConfig = Field(
+        default=PlausibilityConfig(), description='what poses are rejected'
     )
 
     @model_validator(mode='after')

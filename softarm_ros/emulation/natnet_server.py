@@ -1,0 +1,210 @@
+"""Motive, as a client on the network sees it: a NatNet server on 127.0.0.1, unicast."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from softarm_ros.clock import MONOTONIC
+from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.emulation import natnet_packets as packets
+from softarm_ros.emulation.natnet_packets import SentBody, SentMarker, Version
+from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
+from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.perception.natnet.packets import CONNECT, KEEP_ALIVE, REQUEST_MODEL
+from softarm_ros.plant.mocap import PoseMeasurement
+
+LOCALHOST = '127.0.0.1'
+TICKS_PER_S = 10_000_000  # of Windows' performance counter
+FORGET_S = 5.0  # a client that does not keep alive
+WAIT_S = 0.05
+OWN_FAULTS = ('second', 'corrupt', 'die')
+Z_TO_Y_UP = pose(rotation_x(np.radians(-90.0)), np.zeros(3))
+
+
+class NatNetServer:
+    """
+    Streams the bodies of a scene to every client that asked; an `EmulatedSensor`.
+
+    Its own faults beside those of the scene: `second` (another sender on the same network sends
+    the same bodies elsewhere), `corrupt` (bits of packets are turned over), `die` (it answers
+    nobody and sends nothing).
+
+    Parameters
+    ----------
+    config
+        Of the driver that will read it.
+    scene
+        What is tracked.
+    version
+        Of the stream.
+    seed
+        Of the bits that are turned over.
+
+    """
+
+    def __init__(
+        self, config: NatNetConfig, scene: TrackedScene, version: Version = (4, 1), seed: int = 0
+    ) -> None:
+        self._config = config
+        self.scene = scene
+        self.version = version
+        self._fault = ''
+        self._random = np.random.default_rng([seed, 2])
+        self._socket: socket.socket | None = None
+        self._second: socket.socket | None = None
+        self._clients: dict[tuple[str, int], float] = {}
+        self._names: list[str] = []
+        self._sent = 0
+        self._thread = PollingThread('natnet server', self._answer, lambda error: None)
+
+    # -- as an emulated sensor
+
+    def start(self) -> dict[str, object]:
+        """See `EmulatedSensor`."""
+        self._socket = self._opened()
+        self._thread.start()
+        return {
+            'server': LOCALHOST,
+            'local': LOCALHOST,
+            'mode': 'unicast',
+            'command_port': self._socket.getsockname()[1],
+        }
+
+    def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
+        """See `EmulatedSensor`."""
+        for exposure in measured:
+            self.scene.expose(exposure, now_s)
+        for scene in self.scene.take(now_s):
+            self._send(scene)
+
+    def inject(self, fault: str) -> str:
+        """See `EmulatedSensor`."""
+        if fault not in OWN_FAULTS:
+            if fault not in FAULTS:
+                known = ', '.join((*FAULTS, *OWN_FAULTS))
+                raise ValueError(f'no fault {fault!r} here; known: {known}')
+            self._fault = ''
+            return self.scene.inject(fault)
+        self._fault = fault
+        return fault
+
+    def report(self) -> dict[str, str]:
+        """See `EmulatedSensor`."""
+        return {
+            'natnet_clients': str(len(self._clients)),
+            'natnet_frames': str(self._sent),
+            'natnet_fault': self._fault or self.scene.fault or 'none',
+        }
+
+    def close(self) -> None:
+        """See `EmulatedSensor`."""
+        self._thread.close()
+        for sock in (self._socket, self._second):
+            if sock is not None:
+                sock.close()
+        self._socket = self._second = None
+
+    # -- protocol
+
+    def _opened(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind((LOCALHOST, 0))
+        sock.setblocking(False)
+        return sock
+
+    def _answer(self, thread: PollingThread) -> None:
+        """Answer what clients ask, until the thread is told to end."""
+        while not thread.ending.is_set():
+            sock = self._socket
+            if sock is None:
+                return
+            readable, _, _ = select.select([sock], [], [], WAIT_S)
+            if not readable:
+                continue
+            with contextlib.suppress(OSError):
+                self._reply(sock, *sock.recvfrom(65_536))
+
+    def _reply(self, sock: socket.socket, data: bytes, client: tuple[str, int]) -> None:
+        if self._fault == 'die' or len(data) < 4:
+            return
+        (kind,) = struct.unpack_from('<H', data)
+        if kind == CONNECT:
+            port = sock.getsockname()[1]
+            name = 'Motive (emulated)'
+            sock.sendto(packets.server_info(self.version, TICKS_PER_S, port, name), client)
+        elif kind == REQUEST_MODEL:
+            bodies = list(enumerate(self.scene.names, start=1))
+            sock.sendto(packets.model(self.version, bodies), client)
+        if kind in (CONNECT, REQUEST_MODEL, KEEP_ALIVE):
+            self._clients[client] = MONOTONIC.now_s()
+
+    def _send(self, scene: Scene) -> None:
+        sock = self._socket
+        if sock is None or self._fault == 'die':
+            return
+        data = self._frame(scene, np.eye(4))
+        if self._fault == 'corrupt' and self._random.random() < 0.5:
+            data = self._garbled(data)
+        now = MONOTONIC.now_s()
+        for client, heard_s in list(self._clients.items()):
+            if now - heard_s > FORGET_S:
+                self._clients.pop(client, None)
+                continue
+            with contextlib.suppress(OSError):
+                sock.sendto(data, client)
+            if self._fault == 'second':
+                self._second = self._second or self._opened()
+                elsewhere = pose(np.eye(3), [0.05, 0.0, 0.0])
+                with contextlib.suppress(OSError):
+                    self._second.sendto(self._frame(scene, elsewhere), client)
+        self._sent += 1
+
+    def _frame(self, scene: Scene, moved: Array) -> bytes:
+        to_stream = (Z_TO_Y_UP if self._config.up_axis == 'y' else np.eye(4)) @ moved
+        unit = 1000.0 if self._config.unit == 'mm' else 1.0
+        bodies, markers = [], []
+        for number, (_, seen) in enumerate(scene.bodies.items(), start=1):
+            placed = to_stream @ (np.eye(4) if seen is None else seen)
+            bodies.append(
+                SentBody(
+                    number,
+                    tuple(unit * placed[:3, 3]),
+                    tuple(quaternion_from_matrix(placed[:3, :3])),
+                    seen is not None,
+                )
+            )
+        for name, where in scene.points.items():
+            placed = to_stream[:3, :3] @ where + to_stream[:3, 3]
+            markers.append(SentMarker(0, int(name), tuple(unit * placed)))
+        names = list(scene.bodies)
+        changed, self._names = bool(self._names) and names != self._names, names
+        return packets.frame(
+            self.version,
+            scene.number,
+            bodies,
+            markers,
+            exposed_ticks=round(TICKS_PER_S * scene.exposed_s),
+            sent_ticks=round(TICKS_PER_S * scene.sent_s),
+            time_s=scene.exposed_s,
+            models_changed=changed,
+        )
+
+    def _garbled(self, data: bytes) -> bytes:
+        bits = bytearray(data)
+        for _ in range(self._random.integers(1, 20)):
+            bits[self._random.integers(len(bits))] ^= 1 << int(self._random.integers(8))
+        return bytes(bits)
+
+
+def build(config: NatNetConfig, sections: Sequence[str], seed: int) -> NatNetServer:
+    """Return the server, not started."""
+    return NatNetServer(config, TrackedScene(config, sections, seed), seed=seed)

@@ -1,0 +1,167 @@
+"""What a tracker of bodies sees of a simulated arm, in its own frame and time, with its faults."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3, rotation_x, rotation_z
+from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.plant.mocap import PoseMeasurement
+
+# The base of the arm hangs somewhere in the room, as the tracker's frame has it.
+X_RB = pose(rotation_z(0.6) @ rotation_x(np.radians(172.0)), [0.41, -0.23, 1.37])
+FLIP = pose(rotation_z(np.pi), np.zeros(3))
+EPOCH_S = 5_000.0  # how long the device has been switched on
+CLOCK_STEP_S = 0.7
+JITTER_S = 0.03
+FAULTS = ('blind', 'hide', 'swap', 'flip', 'jitter', 'clock', 'clock-back', 'rename', 'mend')
+
+
+@dataclass(frozen=True)
+class Scene:
+    """
+    One exposure, as the device has it.
+
+    Attributes
+    ----------
+    number : int
+        Of the exposure.
+    exposed_s, sent_s : float
+        On the device's clock [s].
+    bodies : dict
+        Pose (4, 4) by name, None for a body that is not seen.
+    points : dict
+        Position (3,) by name.
+
+    """
+
+    number: int
+    exposed_s: float
+    sent_s: float
+    bodies: dict[str, Array | None] = field(default_factory=dict)
+    points: dict[str, Array] = field(default_factory=dict)
+
+
+class TrackedScene:
+    """
+    Makes exposures of what a plant's cameras measured, and breaks them on request.
+
+    Noise of the section tips comes with the plant's measurement; the base body gets the same.
+
+    Parameters
+    ----------
+    config
+        Names and places of what is tracked.
+    sections
+        Names of the sections, base to tip.
+    seed
+        Of the noise of the base and of jitter.
+
+    """
+
+    def __init__(self, config: PoseSensorConfig, sections: Sequence[str], seed: int) -> None:
+        between = [s.name for s in (*config.bodies, *config.points) if s.fraction != 1.0]
+        if between:
+            raise EmulationError(
+                f'{", ".join(between)}: fraction other than 1 is not emulated; the simulated '
+                'cameras see the tips of sections'
+            )
+        self._config = config
+        self._body_names = [body.name for body in config.bodies]
+        self._places = config.places(tuple(sections))
+        self._noise = np.random.default_rng([seed, 0])
+        self._random = np.random.default_rng([seed, 1])
+        self._queue: deque[tuple[float, Scene]] = deque()
+        self._clock_s = EPOCH_S
+        self._number = 0
+        self._fault = ''
+        self.frame: Array = X_RB if config.base_from != 'sensor' else np.eye(4)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the bodies, as the device has them now."""
+        return [self._called(name) for name in self._body_names]
+
+    @property
+    def fault(self) -> str:
+        """What is broken; '' for nothing."""
+        return self._fault
+
+    def inject(self, fault: str) -> str:
+        """Break or mend something; ValueError, listing what there is, for anything else."""
+        if fault not in FAULTS:
+            raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
+        if fault in ('clock', 'clock-back'):
+            self._clock_s += CLOCK_STEP_S if fault == 'clock' else -CLOCK_STEP_S
+        else:
+            self._fault = '' if fault == 'mend' else fault
+        return fault
+
+    def device_time_s(self, simulated_s: float) -> float:
+        """Return the device's time [s] at a simulated one."""
+        return simulated_s + self._clock_s
+
+    def expose(self, measured: PoseMeasurement, now_s: float) -> None:
+        """Take an exposure that reaches the device's software at a simulated time [s]."""
+        self._number += 1
+        if self._fault == 'blind':
+            return
+        scene = Scene(self._number, measured.stamp_s, now_s, *self._seen(measured.section_tips))
+        late_s = JITTER_S * self._random.random() if self._fault == 'jitter' else 0.0
+        self._queue.append((now_s + late_s, scene))
+
+    def take(self, now_s: float) -> list[Scene]:
+        """Return what is sent now, on the device's clock."""
+        found: list[Scene] = []
+        while self._queue and self._queue[0][0] <= now_s:
+            scene = self._queue.popleft()[1]
+            found.append(
+                replace(
+                    scene,
+                    exposed_s=self.device_time_s(scene.exposed_s),
+                    sent_s=self.device_time_s(scene.sent_s),
+                )
+            )
+        return found
+
+    def _seen(self, tips: Array) -> tuple[dict[str, Array | None], dict[str, Array]]:
+        poses: dict[str, Array | None] = {}
+        for name in self._body_names:
+            place = self._places[name]
+            seen = tips[place.section] if place.section >= 0 else self._noisy_base()
+            poses[name] = self.frame @ seen @ place.offset
+        points: dict[str, Array] = {}
+        for point in self._config.points:
+            place = self._places[point.name]
+            seen = tips[place.section] if place.section >= 0 else np.eye(4)
+            points[point.name] = (self.frame @ seen @ place.offset)[:3, 3]
+        return self._broken(poses), points
+
+    def _noisy_base(self) -> Array:
+        shift = self._config.position_noise_m * self._noise.standard_normal(3)
+        turn = self._config.orientation_noise_rad * self._noise.standard_normal(3)
+        return pose(exp_so3(turn), shift)
+
+    def _broken(self, poses: dict[str, Array | None]) -> dict[str, Array | None]:
+        """Return the poses as a fault has them; it is that of the last body, or the last two."""
+        last = self._body_names[-1]
+        if self._fault == 'hide':
+            poses[last] = None
+        elif self._fault == 'flip':
+            seen = poses[last]
+            poses[last] = None if seen is None else seen @ FLIP
+        elif self._fault == 'swap' and len(self._body_names) > 1:
+            other = self._body_names[-2]
+            poses[last], poses[other] = poses[other], poses[last]
+        return {self._called(name): seen for name, seen in poses.items()}
+
+    def _called(self, name: str) -> str:
+        renamed = self._fault == 'rename' and name == self._body_names[-1]
+        return f'{name} 2' if renamed else name

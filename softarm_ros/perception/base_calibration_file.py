@@ -1,0 +1,69 @@
+"""The file with the pose of the base in the frame of a sensor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+from ruamel.yaml import YAML
+
+from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
+from softarm_ros.perception.base_frame import BaseCalibration
+from softarm_ros.perception.sensor import SensorError
+
+VERSION = 1
+Row = list[Finite]
+
+
+class _Fields(ConfigBlock):
+    version: int = Field(ge=VERSION, le=VERSION)
+    X_sensor_base: list[Row] = Field(min_length=4, max_length=4)
+    covariance: list[Row] = Field(min_length=6, max_length=6)
+    rms_m: NonNegative
+
+
+def read_base(path: str | Path) -> BaseCalibration:
+    """
+    Read a calibration.
+
+    Raises
+    ------
+    SensorError
+        If there is none, or what it says is no pose; names file and field.
+
+    """
+    where = Path(path).expanduser()
+    try:
+        fields = _Fields.model_validate(YAML(typ='safe').load(where.read_text(encoding='utf-8')))
+        pose = finite_array(fields.X_sensor_base, (4, 4), 'X_sensor_base')
+        covariance = finite_array(fields.covariance, (6, 6), 'covariance')
+        if not np.allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), atol=1e-6):
+            raise ValueError('X_sensor_base: its rotation is none (limit 1e-6)')
+        if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
+            raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
+    except OSError as error:
+        raise SensorError(
+            f'base_calibration = {str(where)!r}: {error.strerror}; make it with: '
+            'softarm calibrate base'
+        ) from error
+    except Exception as error:  # of YAML, of fields, of numbers
+        raise SensorError(f'base_calibration = {str(where)!r}: {error}') from error
+    return BaseCalibration(pose, covariance, fields.rms_m)
+
+
+def write_base(path: str | Path, calibration: BaseCalibration) -> None:
+    """Write a calibration."""
+    yaml = YAML()
+    yaml.default_flow_style = None
+    with Path(path).expanduser().open('w', encoding='utf-8') as file:
+        yaml.dump(
+            {
+                'version': VERSION,
+                'X_sensor_base': calibration.pose.tolist(),
+                'covariance': calibration.covariance.tolist(),
+                'rms_m': float(calibration.rms_m),
+            },
+            file,
+        )

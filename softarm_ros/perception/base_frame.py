@@ -1,0 +1,212 @@
+"""Where the base of the arm is in the frame of a sensor: from a body on it, or by calibration."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.poses import inverse_pose
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+
+WINDOW_S = 2.0
+MOVED_S = 0.5  # a base that is elsewhere for so long has been moved
+MOVED_M = 0.01
+MOVED_RAD = np.radians(10.0)
+
+
+class BaseFollower:
+    """
+    Averages the pose of the base body over `WINDOW_S`.
+
+    The base is fixed: what differs from frame to frame is noise, and its rotation acts on the tip
+    with the arm's length for a lever (2 mrad at 0.3 m: 0.6 mm, three times the noise of a marker).
+    Poses far from the average are rejected (`flip`, `jump`); if the base stays elsewhere for
+    `MOVED_S`, it has been moved, and the average begins anew there.
+    """
+
+    def __init__(self) -> None:
+        self.moves = 0
+        self._pose: Array | None = None
+        self._window: deque[tuple[float, Array]] = deque()
+        self._strays: list[tuple[float, Array]] = []
+
+    @property
+    def pose(self) -> Array | None:
+        """Pose of the base in the sensor's frame (4, 4); None before it was seen."""
+        return self._pose
+
+    @property
+    def samples(self) -> int:
+        """How many poses the average is of."""
+        return len(self._window)
+
+    def update(self, time_s: float, pose: Array) -> str:
+        """Take a pose (4, 4); return '' or what is wrong with it: `flip`, `jump`, `moved`."""
+        if self._pose is not None:
+            wrong = _far(self._pose, pose)
+            if wrong:
+                if not self._stays(time_s, pose):
+                    return wrong
+                self._window.clear()
+                self.moves += 1
+                self._pose = None
+                self._add(time_s, pose)
+                return 'moved'
+        self._strays.clear()
+        self._add(time_s, pose)
+        return ''
+
+    def _add(self, time_s: float, pose: Array) -> None:
+        self._strays.clear()
+        window = self._window
+        window.append((time_s, pose.copy()))
+        while window[0][0] < time_s - WINDOW_S or len(window) > 1000:
+            window.popleft()
+        start = pose if self._pose is None else self._pose
+        self._pose = mean_pose([p for _, p in window], start)
+
+    def _stays(self, time_s: float, pose: Array) -> bool:
+        seen = self._strays
+        if seen and _far(seen[-1][1], pose):
+            seen.clear()
+        seen[1:] = [(time_s, pose.copy())]
+        return time_s - seen[0][0] >= MOVED_S
+
+
+def _far(reference: Array, pose: Array) -> str:
+    turn = np.linalg.norm(log_so3(reference[:3, :3].T @ pose[:3, :3]))
+    if turn > MOVED_RAD:
+        return 'flip'
+    return 'jump' if np.linalg.norm(pose[:3, 3] - reference[:3, 3]) > MOVED_M else ''
+
+
+def mean_pose(poses: Sequence[Array], start: Array) -> Array:
+    """Return the mean of poses (n, 4, 4) that lie close together: one step from `start`."""
+    stacked = np.asarray(poses)
+    mean = np.eye(4)
+    mean[:3, 3] = stacked[:, :3, 3].mean(axis=0)
+    # The mean of matrices that differ by small rotations is one of them to second order.
+    u, _, vt = np.linalg.svd(stacked[:, :3, :3].mean(axis=0))
+    mean[:3, :3] = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+    return mean
+
+
+@dataclass(frozen=True)
+class BaseCalibration:
+    """
+    Pose of the base in the frame of a sensor, and how well it is known.
+
+    Attributes
+    ----------
+    pose : (4, 4)
+        Base frame to sensor frame.
+    covariance : (6, 6)
+        Of position [m2], then of a rotation vector [rad2], both along the sensor's axes.
+    rms_m : float
+        What is left between the points or poses and the fit [m].
+
+    """
+
+    pose: Array
+    covariance: Array
+    rms_m: float
+
+
+def base_from_rest(tips: ArrayLike, expected_tip: ArrayLike) -> BaseCalibration:
+    """
+    Return the base from poses of one body on an arm at rest.
+
+    Parameters
+    ----------
+    tips : (n, 4, 4)
+        What the sensor saw, n at least 2; the arm did not move.
+    expected_tip : (4, 4)
+        Pose of the body in the base frame at rest, by the model.
+
+    Notes
+    -----
+    An arm that sags where the model says it does not is taken for a turned base; the covariance
+    holds the noise alone.
+
+    """
+    seen = np.asarray(tips, dtype=float)
+    if seen.ndim != 3 or seen.shape[1:] != (4, 4) or len(seen) < 2:
+        raise ValueError(f'tips: expected at least 2 poses (n, 4, 4), got shape {seen.shape}')
+    finite_array(seen, seen.shape, 'tips')
+    tip = mean_pose(list(seen), seen[0])
+    base = tip @ inverse_pose(finite_array(expected_tip, (4, 4), 'expected_tip'))
+    # Each sample tells of a base; their scatter is what position and turn are known to.
+    errors = np.empty((len(seen), 6))
+    for k, pose in enumerate(seen):
+        off = pose @ inverse_pose(tip)  # a motion in the sensor's frame
+        errors[k, 3:] = log_so3(off[:3, :3])
+        errors[k, :3] = off[:3, :3] @ base[:3, 3] + off[:3, 3] - base[:3, 3]
+    covariance = np.cov(errors.T) / len(seen)
+    rms = float(np.sqrt(np.mean(np.sum((seen[:, :3, 3] - tip[:3, 3]) ** 2, axis=1))))
+    return BaseCalibration(base, covariance, rms)
+
+
+def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
+    """
+    Return the base from points on it that were touched with a probe, or have markers.
+
+    Parameters
+    ----------
+    seen : (n, 3)
+        In the sensor's frame [m]; n at least 3.
+    known : (n, 3)
+        The same points in the base frame [m].
+
+    Returns
+    -------
+    BaseCalibration
+        Least squares (Kabsch, Umeyama 1991); the covariance is that of the fit, with the noise
+        that its residuals show.
+
+    Raises
+    ------
+    ValueError
+        If there are too few points, or they lie on a line.
+
+    """
+    seen, known = np.asarray(seen, dtype=float), np.asarray(known, dtype=float)
+    if seen.shape != known.shape or seen.ndim != 2 or seen.shape[1] != 3 or len(seen) < 3:
+        raise ValueError(
+            f'seen, known: expected at least 3 points (n, 3) each, got {seen.shape}, {known.shape}'
+        )
+    for name, points in (('seen', seen), ('known', known)):
+        finite_array(points, points.shape, name)
+        spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        if spread[1] < 1e-3 * max(spread[0], 1e-6):
+            raise ValueError(f'{name}: the points lie on a line; expected a triangle or more')
+    centre_seen, centre = seen.mean(axis=0), known.mean(axis=0)
+    u, _, vt = np.linalg.svd((seen - centre_seen).T @ (known - centre))
+    rotation = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))]) @ vt
+    base = np.eye(4)
+    base[:3, :3], base[:3, 3] = rotation, centre_seen - rotation @ centre
+    residuals = seen - (known @ rotation.T + base[:3, 3])
+    freedom = 3 * len(seen) - 6
+    variance = float(np.sum(residuals**2)) / freedom
+    # d(point) = d(position) + d(turn) x (point - origin of the base)
+    jacobian = np.zeros((3 * len(seen), 6))
+    for k, point in enumerate(known @ rotation.T):
+        jacobian[3 * k : 3 * k + 3, :3] = np.eye(3)
+        x, y, z = point
+        jacobian[3 * k : 3 * k + 3, 3:] = [[0, z, -y], [-z, 0, x], [y, -x, 0]]
+    covariance = variance * np.linalg.inv(jacobian.T @ jacobian)
+    rms = float(np.sqrt(np.mean(np.sum(residuals**2, axis=1))))
+    return BaseCalibration(base, covariance, rms)
+
+
+def moved(pose: Array, error: ArrayLike) -> Array:
+    """Return a pose (4, 4) off by an error (6,): position [m], rotation vector [rad]."""
+    error = np.asarray(error, dtype=float)
+    off = pose.copy()
+    off[:3, :3] = exp_so3(error[3:]) @ pose[:3, :3]
+    off[:3, 3] = pose[:3, 3] + error[:3]
+    return off

@@ -1,0 +1,266 @@
+"""From frames of any tracker of bodies to sightings: clock, base frame, plausibility, health."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+import numpy as np
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.rotations import matrix_from_quaternion
+from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
+from softarm_ros.perception.base_calibration_file import read_base
+from softarm_ros.perception.base_frame import BaseFollower
+from softarm_ros.perception.captured import CapturedFrame
+from softarm_ros.perception.clock_offset import JUMP_S, ClockOffset
+from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.perception.plausibility import Plausibility, Verdict
+from softarm_ros.perception.problem_log import ProblemLog
+from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+
+RATE_WINDOW_S = 1.0
+LATE_S = 0.5  # a packet that comes later than this is of no use to anybody
+
+# What a person should do, by the fault of a body.
+ADVICE = {
+    'flip': 'make its marker pattern less symmetric, define the body anew, and look for a hidden '
+    'marker',
+    'swap': 'give the two bodies marker patterns that differ more, and define them anew',
+    'jump': 'look for reflections, and for another body of a like pattern',
+    'reach': 'look which body has its name, and where the base is taken to be',
+}
+
+
+class FrameIntake:
+    """
+    Turns captured frames into sightings in the base frame; says what is wrong with them.
+
+    Parameters
+    ----------
+    config
+        Names, base, limits.
+    frame_id
+        Name of the base frame.
+    clock
+        Monotonic clock of `CapturedFrame.arrived_s`.
+
+    """
+
+    def __init__(self, config: PoseSensorConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        self.config = config
+        self.problems = ProblemLog()
+        self.clock_offset = ClockOffset()
+        self._clock = clock
+        self._frame_id = frame_id
+        self._bodies = {body.name: body for body in config.bodies}
+        self._points = {point.name for point in config.points}
+        self._to_section = {b.name: inverse_pose(b.place_offset()) for b in config.bodies}
+        self._base_name = config.base_body.name if config.base_body is not None else None
+        self._follows_base = config.base_from == 'body'
+        self._base = BaseFollower()
+        self._fixed = (
+            inverse_pose(read_base(config.base_calibration).pose)
+            if config.base_calibration is not None
+            else np.eye(4)
+        )
+        self._plausibility = Plausibility(config.plausibility)
+        self._covariance = np.diag(
+            [config.position_noise_m**2] * 3 + [config.orientation_noise_rad**2] * 3
+        )
+        self._lock = threading.Lock()
+        self._arrivals: deque[float] = deque()
+        self._first_s = np.inf  # since when frames come without a pause
+        self._last_frame: CapturedFrame | None = None
+        self._last_exposure_ns: int | None = None
+        self._seen: tuple[str, ...] = ()
+        self._missing_since: dict[str, float] = {}
+        self._latency_s = 0.0
+        self._frames = 0
+
+    # -- frames
+
+    def take(self, frame: CapturedFrame) -> Sighting | None:
+        """Return what a frame shows of the arm; None if it cannot be used at all."""
+        now = frame.arrived_s
+        with self._lock:
+            self._frames += 1
+            if not self._arrivals or now - self._arrivals[-1] > self.config.timeout_s:
+                self._first_s = now
+            self._arrivals.append(now)
+            while self._arrivals[0] < now - RATE_WINDOW_S:
+                self._arrivals.popleft()
+        if not self._in_order(frame):
+            return None
+        jumps = self.clock_offset.jumps
+        mapped = self.clock_offset.update(frame.sent_s, now, frame.exposed_s)
+        if self.clock_offset.jumps != jumps:
+            self._report(
+                now,
+                3,
+                'clock-jump',
+                'clock',
+                f'the clock of the device was set by {-self.clock_offset.last_jump_s:+.3f} s; '
+                'estimated anew',
+                'switch off whatever sets the clock of that computer while the arm runs',
+            )
+        if not mapped.trusted:
+            self._report(
+                now,
+                3,
+                'late-frames',
+                'network',
+                f'frames come {1e3 * mapped.delay_s:.0f} ms later than the fastest '
+                f'(limit {1e3 * JUMP_S:.0f} ms)',
+                'connect the arm and the cameras by cable, on a switch of their own',
+            )
+            return None
+        with self._lock:
+            self._latency_s = now - mapped.time_s
+        stamp_ns = round(1e9 * mapped.time_s) + time.time_ns() - round(1e9 * self._clock.now_s())
+        return self._sighting(frame, mapped.time_s, stamp_ns)
+
+    def _in_order(self, frame: CapturedFrame) -> bool:
+        """Return whether a frame is newer than the last; one that is not is not used."""
+        last = self._last_frame
+        if last is None or frame.sent_s > last.sent_s or frame.number > last.number:
+            self._last_frame = frame
+            return True
+        restarted = last.sent_s - frame.sent_s > LATE_S and frame.number < last.number
+        if restarted or frame.arrived_s - last.arrived_s > self.config.timeout_s:
+            self._last_frame = frame  # the device began anew
+            return True
+        self._report(
+            frame.arrived_s,
+            2,
+            'out-of-order',
+            'network',
+            f'frame {frame.number} came after frame {last.number}',
+            'look for a second sender, and for two network paths to the same computer',
+        )
+        return False
+
+    def _sighting(self, frame: CapturedFrame, time_s: float, stamp_ns: int) -> Sighting | None:
+        now = frame.arrived_s
+        poses = {
+            body.name: pose(matrix_from_quaternion(body.quaternion), body.position)
+            @ self._to_section[body.name]
+            for body in frame.bodies
+            if body.name in self._bodies
+        }
+        self._note_missing(now, frame)
+        to_base = self._to_base(now, time_s, poses)
+        if to_base is None:
+            return None
+        poses = {name: to_base @ seen for name, seen in poses.items()}
+        verdicts = self._plausibility.judge(time_s, poses)
+        bodies: list[BodySighting] = []
+        points: list[PointSighting] = []
+        for name, seen in poses.items():
+            verdict = verdicts[name]
+            if verdict.fault:
+                self._report_fault(now, name, verdict)
+            if not verdict.position:
+                continue
+            # Where the body itself is: what sits on the arm is known by its name.
+            of_body = seen @ self._bodies[name].place_offset()
+            if verdict.orientation:
+                bodies.append(BodySighting(name, of_body, self._covariance))
+            else:
+                points.append(PointSighting(name, of_body[:3, 3], self._covariance[:3, :3]))
+        for point in frame.points:
+            if point.name in self._points:
+                where = to_base[:3, :3] @ np.asarray(point.position) + to_base[:3, 3]
+                points.append(PointSighting(point.name, where, self._covariance[:3, :3]))
+        with self._lock:
+            self._last_exposure_ns = stamp_ns
+            self._seen = (*(b.name for b in bodies), *(p.name for p in points))
+        return Sighting(stamp_ns, self._frame_id, tuple(bodies), tuple(points))
+
+    def _to_base(self, now: float, time_s: float, poses: dict[str, Array]) -> Array | None:
+        """Return the sensor's frame in the base frame; takes the base body out of `poses`."""
+        seen = poses.pop(self._base_name, None) if self._base_name is not None else None
+        if not self._follows_base:
+            return self._fixed
+        if seen is not None:
+            wrong = self._base.update(time_s, seen)
+            if wrong == 'moved':
+                self._report(
+                    now,
+                    2,
+                    'base-moved',
+                    self._base_name or '',
+                    'the base of the arm was moved',
+                    'fix the base, and start anew',
+                )
+            elif wrong:
+                self._report_fault(now, self._base_name or '', Verdict(fault=wrong, text='base'))
+        return None if self._base.pose is None else inverse_pose(self._base.pose)
+
+    def _note_missing(self, now: float, frame: CapturedFrame) -> None:
+        seen = {body.name for body in frame.bodies} | {p.name for p in frame.points}
+        for name in (*self._bodies, *self._points):
+            if name in seen:
+                self._missing_since.pop(name, None)
+                continue
+            since = self._missing_since.setdefault(name, now)
+            if now - since <= self.config.timeout_s:
+                continue
+            if name in frame.lost:
+                text, advice = 'not seen', 'look whether its markers are hidden or have come off'
+            else:
+                known = ', '.join(sorted({*seen, *frame.lost})) or 'nothing'
+                text = f'the device knows no such name; it has {known}'
+                advice = 'write the name as the device has it, or define it there'
+            code = 'body-lost' if name in frame.lost else 'wrong-name'
+            self._report(now, 2, code, name, f'{text} for {now - since:.1f} s', advice)
+
+    # -- health
+
+    def _report_fault(self, now: float, name: str, verdict: Verdict) -> None:
+        self._report(now, 1, verdict.fault, name, verdict.text, ADVICE[verdict.fault])
+
+    def _report(
+        self, now: float, grave: int, code: str, subject: str, text: str, advice: str
+    ) -> None:
+        self.problems.report(now, grave, SensorProblem(code, subject, text, advice))
+
+    def last_arrival_s(self) -> float:
+        """Return when a frame last arrived [s]; -inf before the first."""
+        with self._lock:
+            return self._arrivals[-1] if self._arrivals else -np.inf
+
+    def health(self, problems: tuple[SensorProblem, ...] = ()) -> SensorHealth:
+        """Return the health of the sensor; `problems` of its connection come first."""
+        now = self._clock.now_s()
+        with self._lock:
+            recent = [t for t in self._arrivals if t >= now - RATE_WINDOW_S]
+            connected = bool(recent) and recent[-1] >= now - self.config.timeout_s
+            values = {
+                'frames': str(self._frames),
+                'latency_ms': f'{1e3 * self._latency_s:.2f}',
+                'clock_offset_s': f'{self.clock_offset.offset_s:.6f}',
+                'clock_drift_ppm': f'{1e6 * self.clock_offset.drift:.1f}',
+                'clock_jumps': str(self.clock_offset.jumps),
+                'base_samples': str(self._base.samples),
+            }
+            seen, last = (self._seen if connected else ()), self._last_exposure_ns
+            first = self._first_s
+        rate = len(recent) / RATE_WINDOW_S
+        found = (*problems, *self.problems.now(now))
+        if connected and rate < 0.8 * self.config.rate_hz and now - first > 2.0 * RATE_WINDOW_S:
+            found = (
+                *found,
+                SensorProblem(
+                    'slow',
+                    'device',
+                    f'{rate:.0f} frames a second come (expected {self.config.rate_hz:g})',
+                    'set the frame rate of the cameras, and look at the load of the network',
+                ),
+            )
+        return SensorHealth(
+            connected, rate, last, seen, found, {**values, **self.problems.counts()}
+        )

@@ -1,0 +1,19 @@
+"""Libraries of sensors, imported when they are used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from softarm_ros.perception.sensor import SensorError
+from softarm_ros.requirements import SENSING
+
+
+def import_library(*modules: str) -> None:
+    """Import what a sensor needs; SensorError, saying how to install it, if it is not there."""
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise SensorError(
+                f"{module} cannot be imported ({error}): pip install '{SENSING[module]}'"
+            ) from error

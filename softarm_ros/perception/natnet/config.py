@@ -1,0 +1,32 @@
+"""What a rig file says about a NatNet server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from softarm_ros.perception.config import PoseSensorConfig
+
+COMMAND_PORT = 1510
+DATA_PORT = 1511
+MULTICAST = '239.255.42.99'
+
+
+class NatNetConfig(PoseSensorConfig):
+    """OptiTrack Motive, or whatever else sends NatNet 3.1 to 4.2."""
+
+    server: str = Field(min_length=1, description='address of the computer that runs Motive')
+    local: str = Field(
+        default='0.0.0.0', description='address of this computer in the network of the cameras'
+    )
+    mode: Literal['unicast', 'multicast'] = Field(
+        default='unicast', description='as in Motive, settings, streaming'
+    )
+    command_port: int = Field(default=COMMAND_PORT, gt=0, lt=65536)
+    data_port: int = Field(default=DATA_PORT, gt=0, lt=65536, description='of multicast')
+    multicast_group: str = MULTICAST
+    up_axis: Literal['y', 'z'] = Field(
+        default='y', description="of Motive's streaming settings; counts with base_from: sensor"
+    )
+    unit: Literal['m', 'mm'] = Field(default='m', description='of positions in the stream')

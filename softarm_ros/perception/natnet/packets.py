@@ -1,0 +1,219 @@
+"""NatNet packets to frames, by the library `natnet`, and what it does not look at itself."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import natnet
+from natnet.packet_buffer import PacketBuffer
+
+from softarm_ros.perception.captured import (
+    CapturedBody,
+    CapturedFrame,
+    CapturedPoint,
+    CorruptFrameError,
+)
+
+CONNECT, SERVER_INFO = 0, 1
+REQUEST_MODEL, MODEL, FRAME, KEEP_ALIVE = 4, 5, 7, 10
+OLDEST, NEWEST = natnet.Version(3, 1), natnet.Version(4, 2, 255, 255)
+PRECISION_STAMP = natnet.Version(4, 1)
+
+_HEADER = struct.Struct('<HH')
+_CLOCK = struct.Struct('<Q')
+_CLOCK_AT = 4 + 256 + 4 + 4  # behind the header: name, version, version of NatNet
+_TAIL = struct.Struct('<HI')  # flags of the frame, end mark
+_MODELS_CHANGED = 0x02
+_OCCLUDED = 0x01
+_TRACKED = 0x01
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Server:
+    """Who streams: name, version of the stream, ticks of its clock a second."""
+
+    name: str
+    version: natnet.Version
+    ticks_per_s: float
+
+    @property
+    def supported(self) -> bool:
+        """Whether its stream can be read."""
+        return bool(OLDEST <= self.version <= NEWEST)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Names of what is tracked: bodies by id, markers by (id of the body, number)."""
+
+    bodies: Mapping[int, str] = field(default_factory=dict)
+    markers: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+
+class _Buffer(PacketBuffer):
+    """Refuses what the library would read on: counts that no packet holds, endless text."""
+
+    def read_float32_array(self, count: int) -> tuple[float, ...]:
+        if 4 * count > len(self.data) - self.pointer:
+            raise CorruptFrameError(f'{count} numbers at {self.pointer} of {len(self.data)} bytes')
+        return super().read_float32_array(count)
+
+    def read_string(self, max_length: int | None = None, static_length: bool = False) -> str:
+        limit = min(len(self.data), self.pointer + (256 if max_length is None else max_length))
+        if b'\0' not in bytes(self.data[self.pointer : limit]):
+            raise CorruptFrameError(f'text without an end at {self.pointer}')
+        return super().read_string(max_length, static_length)
+
+
+def request(message: int) -> bytes:
+    """Return a request of a client to a server."""
+    text = b'Ping\0' if message == CONNECT else b'\0'
+    return _HEADER.pack(message, len(text)) + text
+
+
+def kind_of(data: bytes) -> int:
+    """Return the kind of a packet; CorruptFrameError if its length is not what it says."""
+    if len(data) < _HEADER.size:
+        raise CorruptFrameError(f'a packet of {len(data)} bytes')
+    kind, size = _HEADER.unpack_from(data)
+    if size != len(data) - _HEADER.size:
+        raise CorruptFrameError(f'{len(data) - _HEADER.size} bytes, {size} by its header')
+    return int(kind)
+
+
+def read_server(data: bytes) -> Server:
+    """Return who answers; CorruptFrameError if it is no such packet."""
+    info, _ = _parsed(natnet.ServerInfo, data, natnet.Version(0))
+    try:
+        (ticks,) = _CLOCK.unpack_from(data, _CLOCK_AT)
+    except struct.error as error:
+        raise CorruptFrameError(f'server information of {len(data)} bytes') from error
+    if not 1_000 <= ticks <= 10_000_000_000:
+        raise CorruptFrameError(f'clock of {ticks} ticks a second')
+    return Server(info.application_name, info.nat_net_protocol_version, float(ticks))
+
+
+def read_model(data: bytes, version: natnet.Version) -> Model:
+    """Return the names of what is tracked; CorruptFrameError if it is no such packet."""
+    described, _ = _parsed(natnet.DataDescriptions, data, version)
+    bodies: dict[int, str] = {}
+    markers: dict[tuple[int, int], str] = {}
+    for body in described.rigid_bodies:
+        if body.id_num in bodies:
+            raise CorruptFrameError(f'two bodies of id {body.id_num}')
+        bodies[body.id_num] = body.name
+        for number, marker in enumerate(body.markers, start=1):
+            markers[body.id_num, number] = f'{body.name}:{marker.name or number}'
+    return Model(bodies, markers)
+
+
+@dataclass(frozen=True)
+class ReadFrame:
+    """A frame, whether the model has changed since, and ids that the model does not name."""
+
+    frame: CapturedFrame
+    model_changed: bool
+    unnamed: tuple[int, ...]
+
+
+def read_frame(
+    data: bytes, server: Server, model: Model, arrived_s: float, scale: float, up_axis: str
+) -> ReadFrame:
+    """
+    Return a frame in metres, z up; CorruptFrameError if it is none.
+
+    Parameters
+    ----------
+    data
+        The packet.
+    server, model
+        What the server said of itself and of its bodies.
+    arrived_s
+        When the packet came [s].
+    scale
+        Metres in a unit of the stream.
+    up_axis
+        y or z: of the stream.
+
+    """
+    seen, at = _parsed(natnet.DataFrame, data, server.version)
+    # Since 4.1 a stamp of eight bytes stands before the flags, which the library takes for them.
+    left = len(data) - at
+    allowed = (4, 12) if server.version >= PRECISION_STAMP else (4,)
+    if left not in allowed:
+        raise CorruptFrameError(f'{left} bytes behind the frame (expected {allowed})')
+    flags, end = _TAIL.unpack_from(data, len(data) - _TAIL.size)
+    if end != 0:
+        raise CorruptFrameError(f'end mark {end:#x}')
+    suffix, bodies, lost, unnamed = seen.suffix, [], [], []
+    for body in seen.rigid_bodies:
+        name = model.bodies.get(body.id_num)
+        if name is None:
+            unnamed.append(body.id_num)
+        elif body.tracking_valid:
+            position, quaternion = _upright(body.pos, scale, up_axis), body.rot
+            if up_axis == 'y':
+                quaternion = _turned_upright(quaternion)
+            bodies.append(CapturedBody(name, position, quaternion, scale * body.marker_error))
+        else:
+            lost.append(name)
+    points = tuple(
+        CapturedPoint(_marker_name(marker, model), _upright(marker.pos, scale, up_axis))
+        for marker in seen.labeled_markers
+        if not marker.param & _OCCLUDED
+    )
+    exposed = suffix.stamp_camera_mid_exposure or suffix.stamp_transmit
+    frame = CapturedFrame(
+        number=seen.prefix.frame_number,
+        exposed_s=exposed / server.ticks_per_s,
+        sent_s=suffix.stamp_transmit / server.ticks_per_s,
+        arrived_s=arrived_s,
+        bodies=tuple(bodies),
+        points=points,
+        lost=tuple(lost),
+    )
+    names = [body.name for body in bodies] + lost
+    if len(set(names)) < len(names):
+        raise CorruptFrameError('a body twice')
+    frame.check()
+    return ReadFrame(frame, bool(flags & _MODELS_CHANGED), tuple(unnamed))
+
+
+def _parsed(kind: Any, data: bytes, version: natnet.Version) -> tuple[Any, int]:
+    """Return what the library reads in a packet, and where it ends."""
+    buffer = _Buffer(data)
+    buffer.pointer = _HEADER.size
+    try:
+        return kind.read_from_buffer(buffer, version), buffer.pointer
+    except (
+        struct.error,
+        UnicodeDecodeError,
+        ValueError,
+        OverflowError,
+        natnet.NatNetError,
+    ) as error:
+        raise CorruptFrameError(f'{kind.__name__}: {error}') from error
+
+
+def _marker_name(marker: natnet.LabeledMarker, model: Model) -> str:
+    """Return `body:marker` for a marker of a body, else its number."""
+    own = model.markers.get((marker.model_id, marker.marker_id))
+    return str(marker.marker_id) if own is None else own
+
+
+def _upright(position: Vector, scale: float, up_axis: str) -> Vector:
+    x, y, z = position
+    return (
+        (scale * x, scale * y, scale * z) if up_axis == 'z' else (scale * x, -scale * z, scale * y)
+    )
+
+
+def _turned_upright(quaternion: tuple[float, ...]) -> tuple[float, float, float, float]:
+    """Return a quaternion after the turn about x by 90 degrees that takes y up to z up."""
+    x, y, z, w = quaternion
+    half = 0.5**0.5
+    return (half * (x + w), half * (y - z), half * (z + y), half * (w - x))

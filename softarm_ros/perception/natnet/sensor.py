@@ -1,0 +1,197 @@
+"""OptiTrack as a sensor of poses."""
+
+from __future__ import annotations
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.perception.natnet.packets import (
+    FRAME,
+    MODEL,
+    NEWEST,
+    OLDEST,
+    SERVER_INFO,
+    Model,
+    Server,
+    kind_of,
+    read_frame,
+    read_model,
+    read_server,
+)
+from softarm_ros.perception.natnet.receiver import Receiver, Sender
+from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+
+UNITS_M = {'m': 1.0, 'mm': 1.0e-3}
+
+
+class NatNetSensor:
+    """
+    Reads the NatNet stream of a server; a `PoseSensor`.
+
+    The library `natnet` decodes the packets. Its client is not used: a packet that it cannot read
+    ends its thread, it takes frames from any sender, and it stays connected when the server dies.
+    """
+
+    def __init__(self, config: NatNetConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        self.config = config
+        self._clock = clock
+        self._frame_id = frame_id
+        self._intake = FrameIntake(config, frame_id, clock)
+        self._receiver: Receiver | None = None
+        self._server: Server | None = None
+        self._model: Model | None = None
+        self._answered_s = -float('inf')
+
+    def open(self) -> None:
+        """See `PoseSensor`."""
+        self.close()
+        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
+        self._server, self._model = None, None
+        self._receiver = Receiver(self.config, self._clock)
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.close()
+
+    def read(self, timeout_s: float) -> list[Sighting]:
+        """See `PoseSensor`."""
+        receiver = self._receiver
+        if receiver is None:
+            return []
+        end_s = self._clock.now_s() + timeout_s
+        seen: list[Sighting] = []
+        while not seen:
+            silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
+            # A server that went silent may come back as another version.
+            receiver.keep_asking(
+                server=self._server is None or silent,
+                model=self._server is not None and self._model is None,
+            )
+            left = end_s - self._clock.now_s()
+            for data, sender, arrived_s in receiver.wait(min(max(left, 0.0), 0.1)):
+                sighting = self._take(receiver, data, sender, arrived_s)
+                if sighting is not None:
+                    seen.append(sighting)
+            if left <= 0.0:
+                break
+        return seen
+
+    def health(self) -> SensorHealth:
+        """See `PoseSensor`."""
+        health = self._intake.health()
+        server = self._server
+        problem = None if health.connected else self._silence()
+        values = dict(health.values)
+        if server is not None:
+            values['server'] = f'{server.name}, NatNet {server.version}'
+        if self._model is not None:
+            values['bodies_of_server'] = ', '.join(sorted(self._model.bodies.values()))
+        return SensorHealth(
+            health.connected,
+            health.rate_hz,
+            health.last_exposure_ns,
+            health.seen,
+            ((problem,) if problem is not None else ()) + health.problems,
+            values,
+        )
+
+    def bodies(self) -> tuple[str, ...] | None:
+        """Return the names of the bodies that the server tracks; None before it has said so."""
+        return None if self._model is None else tuple(sorted(self._model.bodies.values()))
+
+    # -- packets
+
+    def _take(
+        self, receiver: Receiver, data: bytes, sender: Sender, arrived_s: float
+    ) -> Sighting | None:
+        try:
+            kind = kind_of(data)
+            if kind == FRAME:
+                return self._take_frame(receiver, data, sender, arrived_s)
+            if kind in (SERVER_INFO, MODEL) and not receiver.is_servers(sender):
+                self._report_second(sender, arrived_s)
+            elif kind == SERVER_INFO:
+                self._take_server(read_server(data), arrived_s)
+            elif kind == MODEL and self._server is not None:
+                self._model = read_model(data, self._server.version)
+        except CorruptFrameError as error:
+            self._intake.problems.report(
+                arrived_s,
+                1,
+                SensorProblem(
+                    'corrupt',
+                    'network',
+                    f'a packet from {sender[0]} was not used: {error}',
+                    'look at the network, and which program sends to this port',
+                ),
+            )
+        return None
+
+    def _take_server(self, server: Server, arrived_s: float) -> None:
+        self._answered_s = arrived_s
+        if server != self._server:
+            self._model = None
+        self._server = server
+
+    def _take_frame(
+        self, receiver: Receiver, data: bytes, sender: Sender, arrived_s: float
+    ) -> Sighting | None:
+        server, model = self._server, self._model
+        if server is None or model is None or not server.supported:
+            return None
+        if not receiver.is_stream(sender, arrived_s):
+            self._report_second(sender, arrived_s)
+            return None
+        read = read_frame(
+            data, server, model, arrived_s, UNITS_M[self.config.unit], self.config.up_axis
+        )
+        if read.model_changed or read.unnamed:
+            self._model = None  # asked for anew; this frame still goes by the old one
+        return self._intake.take(read.frame)
+
+    # -- problems
+
+    def _report_second(self, sender: Sender, arrived_s: float) -> None:
+        self._intake.problems.report(
+            arrived_s,
+            2,
+            SensorProblem(
+                'second-sender',
+                'network',
+                f'{sender[0]} port {sender[1]} sends NatNet as well; it is not listened to',
+                'end the second Motive (or replay), or give it another multicast group',
+            ),
+        )
+
+    def _silence(self) -> SensorProblem:
+        """Return why no frames come."""
+        where = f'{self.config.server} port {self.config.command_port}'
+        server = self._server
+        now = self._clock.now_s()
+        # It is asked anew all the time that it is silent.
+        if server is None or now - self._answered_s > 3.0 * max(self.config.timeout_s, 1.0):
+            return SensorProblem(
+                'no-server',
+                'server',
+                f'no NatNet server answers at {where}',
+                'start Motive with streaming on, look at its address, and at the firewall for '
+                'UDP 1510 and 1511',
+            )
+        if not server.supported:
+            return SensorProblem(
+                'version',
+                'server',
+                f'NatNet {server.version}: expected {OLDEST} to {NEWEST.truncate(2)}',
+                'choose another version in the streaming settings of Motive',
+            )
+        return SensorProblem(
+            'no-frames',
+            'server',
+            f'{server.name} at {where} answers and sends no frames',
+            f'press live (or play) in Motive, and set its streaming to {self.config.mode} '
+            'and to the interface of this network',
+        )

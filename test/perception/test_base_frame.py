@@ -1,0 +1,108 @@
+"""The base of the arm in the frame of a sensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3, log_so3, rotation_x, rotation_z
+from softarm_ros.perception.base_frame import (
+    BaseFollower,
+    base_from_points,
+    base_from_rest,
+    moved,
+)
+
+X_SB = pose(rotation_z(0.7) @ rotation_x(2.9), [1.2, -0.4, 1.9])
+
+
+def noisy(rng: np.random.Generator, true: np.ndarray, m: float, rad: float) -> np.ndarray:
+    return moved(true, np.concatenate([m * rng.standard_normal(3), rad * rng.standard_normal(3)]))
+
+
+def errors(estimate: np.ndarray) -> np.ndarray:
+    turn = log_so3(estimate[:3, :3] @ X_SB[:3, :3].T)
+    return np.concatenate([estimate[:3, 3] - X_SB[:3, 3], turn])
+
+
+def test_the_average_is_ten_times_better_than_a_frame() -> None:
+    rng = np.random.default_rng(0)
+    base = BaseFollower()
+    for k in range(400):
+        assert base.update(0.01 * k, noisy(rng, X_SB, 2e-4, 2e-3)) == ''
+    assert base.samples in (200, 201)
+    off = errors(base.pose)
+    assert np.abs(off[:3]).max() < 4 * 2e-4 / np.sqrt(200)
+    assert np.abs(off[3:]).max() < 4 * 2e-3 / np.sqrt(200)
+
+
+def test_flips_of_the_base_are_rejected() -> None:
+    rng = np.random.default_rng(1)
+    base = BaseFollower()
+    flip = pose(rotation_z(np.pi), np.zeros(3))
+    told = []
+    for k in range(300):
+        seen = noisy(rng, X_SB, 2e-4, 2e-3)
+        flipped = k > 20 and k % 3 == 0
+        told.append((flipped, base.update(0.01 * k, seen @ flip if flipped else seen)))
+    assert all(wrong == ('flip' if flipped else '') for flipped, wrong in told)
+    assert base.moves == 0
+    assert np.abs(errors(base.pose)[3:]).max() < 1e-3
+
+
+def test_a_base_that_was_moved_is_followed_and_said() -> None:
+    base = BaseFollower()
+    elsewhere = moved(X_SB, [0.05, 0, 0, 0, 0, 0])
+    for k in range(100):
+        base.update(0.01 * k, X_SB)
+    told = [base.update(1.0 + 0.01 * k, elsewhere) for k in range(100)]
+    assert told.count('moved') == 1
+    assert told[:50] == ['jump'] * 50
+    np.testing.assert_allclose(base.pose, elsewhere, atol=1e-12)
+
+
+def test_points_give_the_base_within_their_own_covariance() -> None:
+    known = np.array([[0.05, 0, 0], [0, 0.05, 0], [-0.05, 0, 0], [0, -0.05, 0], [0, 0, 0.01]])
+    exact = base_from_points(known @ X_SB[:3, :3].T + X_SB[:3, 3], known)
+    np.testing.assert_allclose(exact.pose, X_SB, atol=1e-12)
+    rng = np.random.default_rng(2)
+    scores = []
+    for _ in range(400):
+        seen = known @ X_SB[:3, :3].T + X_SB[:3, 3] + 1e-4 * rng.standard_normal(known.shape)
+        found = base_from_points(seen, known)
+        off = errors(found.pose)
+        scores.append(off @ np.linalg.solve(found.covariance, off))
+    # With 9 degrees of freedom left for the noise: 6 F(6, 9), of mean 6 * 9 / 7 and sd 7.3.
+    assert np.mean(scores) == pytest.approx(6 * 9 / 7, abs=4 * 7.3 / np.sqrt(400))
+
+
+def test_a_resting_arm_gives_the_base_within_its_covariance() -> None:
+    tip = pose(rotation_x(0.05), [0.0, 0.005, 0.2])
+    rng = np.random.default_rng(3)
+    scores = []
+    for _ in range(200):
+        seen = [noisy(rng, X_SB @ tip, 2e-4, 2e-3) for _ in range(60)]
+        found = base_from_rest(seen, tip)
+        off = errors(found.pose)
+        scores.append(off @ np.linalg.solve(found.covariance, off))
+    assert np.mean(scores) == pytest.approx(6.0, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ('seen', 'what'),
+    [
+        (np.zeros((2, 3)), 'at least 3 points'),
+        (np.outer(np.arange(4.0), [1, 2, 3]), 'on a line'),
+        (np.full((4, 3), np.nan), 'not finite'),
+    ],
+)
+def test_points_that_tell_no_frame_are_refused(seen: np.ndarray, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        base_from_points(seen, seen)
+
+
+def test_the_error_of_a_pose_is_along_the_axes_of_the_sensor() -> None:
+    off = moved(X_SB, [0.1, 0, 0, 0, 0, 0.2])
+    np.testing.assert_allclose(off[:3, 3] - X_SB[:3, 3], [0.1, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(off[:3, :3], exp_so3([0, 0, 0.2]) @ X_SB[:3, :3])

@@ -1,0 +1,131 @@
+"""A sensor and its emulated device on this computer, and an arm that swings between them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.rotations import exp_so3, rotation_y
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.plant.mocap import PoseMeasurement
+
+SECTIONS = ('proximal', 'distal')
+FRAME_ID = 'arm/base'
+RATE_HZ = 100.0
+DELAY_S = 0.008
+BODIES = (
+    {'name': 'base', 'section': 'base', 'offset_m': (0.03, 0.0, -0.01), 'turn_deg': (0, 20, 5)},
+    {'name': 'middle', 'section': 'proximal'},
+    {'name': 'tip', 'section': 'distal', 'offset_m': (0, 0, 0.01), 'turn_deg': (0, 0, 90)},
+)
+
+
+def section_tips(time_s: float) -> Array:
+    """Return the true section tips (2, 4, 4) of an arm that swings at half a hertz."""
+    bend = np.radians(60.0) * np.sin(np.pi * time_s)
+    middle = pose(rotation_y(0.5 * bend), [0.05 * np.sin(bend), 0.0, 0.1])
+    tip = pose(rotation_y(bend), [0.15 * np.sin(bend), 0.0, 0.2 * np.cos(0.5 * bend)])
+    return np.array([middle, tip])
+
+
+class Bench:
+    """Drives an emulated device at `RATE_HZ` in real time, and reads it with a sensor."""
+
+    def __init__(self, sensor: Any, device: Any) -> None:
+        self.sensor, self.device = sensor, device
+        self.sightings: list[Sighting] = []
+        self.exposed: dict[int, float] = {}
+        self.began_ns = time.time_ns()
+        self._began_s = time.monotonic()
+        self._exposures = 0
+        self._under_way: list[PoseMeasurement] = []
+        self._random = np.random.default_rng(0)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._drive, daemon=True)
+        self.started = False
+
+    @property
+    def now_s(self) -> float:
+        """Simulated time [s]."""
+        return time.monotonic() - self._began_s
+
+    def start(self) -> None:
+        self._thread.start()
+        self.started = True
+
+    def stop(self) -> None:
+        self._ending.set()
+        if self.started:
+            self._thread.join()
+
+    def _drive(self) -> None:
+        while not self._ending.wait(0.002):
+            now = self.now_s
+            while self._exposures / RATE_HZ <= now:
+                stamp = self._exposures / RATE_HZ
+                tips = section_tips(stamp)
+                tips[:, :3, 3] += 1e-4 * self._random.standard_normal((2, 3))
+                for tip in tips:
+                    tip[:3, :3] = tip[:3, :3] @ exp_so3(1e-3 * self._random.standard_normal(3))
+                self._under_way.append(PoseMeasurement(stamp, tips))
+                self._exposures += 1
+            ready = [m for m in self._under_way if m.stamp_s + DELAY_S <= now]
+            self._under_way = [m for m in self._under_way if m.stamp_s + DELAY_S > now]
+            self.device.deliver(ready, now)
+
+    def read(self, duration_s: float) -> list[Sighting]:
+        """Read for so long [s]; return what came."""
+        found: list[Sighting] = []
+        end = time.monotonic() + duration_s
+        while (left := end - time.monotonic()) > 0.0:
+            found += self.sensor.read(min(left, 0.05))
+        self.sightings += found
+        return found
+
+    def wait_for(self, condition: Callable[[], object], limit_s: float = 10.0) -> None:
+        """Read until a condition holds; AssertionError after so long [s], with the health."""
+        end = time.monotonic() + limit_s
+        while not condition():
+            assert time.monotonic() < end, self.sensor.health()
+            self.sightings += self.sensor.read(0.05)
+
+    def codes(self) -> set[str]:
+        """Return the codes of the problems of now."""
+        return {problem.code for problem in self.sensor.health().problems}
+
+    def simulated_s(self, sighting: Sighting) -> float:
+        """Return the simulated time [s] that a sighting's stamp stands for."""
+        return 1e-9 * (sighting.stamp_ns - self.began_ns)
+
+    def errors_m(self, sightings: list[Sighting]) -> Array:
+        """Return by how much bodies are off where the arm was at the time of their stamps (n,)."""
+        offsets = self.sensor.config.places(SECTIONS)
+        found = []
+        for sighting in sightings:
+            true = section_tips(self.simulated_s(sighting))
+            for body in sighting.bodies:
+                place = offsets[body.name]
+                seen = body.pose @ inverse_pose(place.offset)
+                found.append(float(np.linalg.norm(seen[:3, 3] - true[place.section][:3, 3])))
+        return np.array(found)
+
+
+@contextmanager
+def bench(sensor: Any, device: Any) -> Iterator[Bench]:
+    """Start both ends; end them whatever happens."""
+    running = Bench(sensor, device)
+    try:
+        running.start()
+        sensor.open()
+        yield running
+    finally:
+        running.stop()
+        sensor.close()
+        device.close()
