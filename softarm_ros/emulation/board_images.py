@@ -96,7 +96,8 @@ def _sampled(board: Board, place: Array) -> Array:
     picture = board.draw(_TEXELS_PER_SQUARE)
     height, width = picture.shape
     with np.errstate(invalid='ignore'):
-        inside = ((place > -0.5) & (place < (width - 0.5, height - 0.5))).all(axis=-1)
+        within = (place > -0.5) & (place < (width - 0.5, height - 0.5))
+    inside = within[..., 0] & within[..., 1]
     steps = np.linalg.norm(np.diff(place, axis=1), axis=2)[inside[:, 1:] & inside[:, :-1]]
     if not steps.size:
         return np.full(place.shape[:2], np.nan)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 sys.path.insert(0, str(Path(__file__).parents[1] / 'perception' / 'stereo'))
 
-from board_cases import CHESSBOARD, board_pose, pairs_of_images, rays, small_pair
+from board_cases import CHESSBOARD, board_pose, pairs_of_images, rays
 
 from softarm_ros.cli.main import app
 from softarm_ros.emulation.board_images import board_image
@@ -39,7 +39,9 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(4)
     X_LO = board_pose((0.08, 0.0, 0.5), (0.1, -0.2, 0.3))
     for side in SIDES:
-        cv2.imwrite(str(place / f'base_{side}.png'), board_image(rays(side), CHESSBOARD, X_LO, rng))
+        cv2.imwrite(
+            str(place / f'base_{side}.png'), board_image(rays(side), CHESSBOARD, X_LO, rng)
+        )
     return place
 
 

@@ -111,7 +111,8 @@ def calibrate_camera(
         If there are fewer than three images.
 
     """
-    kept, dropped = list(views), []
+    kept = list(views)
+    dropped: list[str] = []
     while True:
         fit = _fitted(board, kept, size, name, rational)
         if not (drop_outliers and fit.outliers) or len(kept) - len(fit.outliers) < FEWEST:

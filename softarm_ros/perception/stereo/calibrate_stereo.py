@@ -124,7 +124,8 @@ def calibrate_stereo(
             f'board: {board.columns} x {board.rows} inner corners look the same upside down, so '
             'the two images cannot be matched: expected one odd and one even number, or charuco'
         )
-    kept, dropped = [shared for pair in pairs if (shared := _shared(pair)) is not None], []
+    kept = [shared for pair in pairs if (shared := _shared(pair)) is not None]
+    dropped: list[str] = []
     while True:
         fit = _fitted(board, kept, sizes, rational, lenses)
         bad = set(fit.outliers)

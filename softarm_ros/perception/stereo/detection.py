@@ -148,7 +148,7 @@ def _blobs(strength: Image, looks: MarkerLooks) -> Marks:
 
 def _shape(own: Any) -> tuple[float, float]:
     """Return length by width of a blob, and its area by that of the ellipse of its moments."""
-    y, x = np.nonzero(own)
+    y, x = np.asarray(own).nonzero()
     # Each pixel is a square, whose own second moment is 1/12.
     moments = np.cov(np.stack([x, y]), bias=True) + np.eye(2) / 12.0
     sizes = np.linalg.eigvalsh(moments)
@@ -171,7 +171,7 @@ def _centre(strength: Array, own: Any, other: Any) -> tuple[Array, Array, float]
     weight = np.where(other, 0.0, strength - background)
     # Below the noise there is no marker: its pixels would only pull towards the box's middle.
     weight = np.where(own | (weight > 3.0 * noise), weight, 0.0)
-    y, x = np.indices(strength.shape)
+    y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
     total = float(weight.sum())
     centre = np.array([(weight * x).sum(), (weight * y).sum()]) / total
     counted = weight != 0.0

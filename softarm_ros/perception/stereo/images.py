@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.requirements import SENSING
 
 Image = NDArray[np.uint8]  # (rows, columns) grey, or (rows, columns, 3) blue, green, red
 
@@ -26,9 +27,7 @@ def opencv() -> Any:
     try:
         import cv2
     except ImportError as error:
-        raise CameraError(
-            f"OpenCV is missing ({error}): pip install 'opencv-python-headless>=4.10,<6'"
-        ) from None
+        raise CameraError(f"OpenCV is missing ({error}): pip install '{SENSING['cv2']}'") from None
     return cv2
 
 

@@ -39,7 +39,7 @@ class Triangulated:
     misfit: Array
 
 
-def nearest_to_rays(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array]:
+def nearest_to_rays(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Mask]:
     """
     Return the points (n, 3) midway between rays (starts, unit vectors), and which lie ahead (n,).
 
@@ -136,7 +136,7 @@ def _inverted(matrices: Array) -> Array:
 
 
 def _regular(matrices: Array) -> Mask:
-    finite: Mask = np.isfinite(matrices).all(axis=(1, 2))
+    finite: Mask = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     good: Mask = finite.copy()
     good[finite] = np.linalg.cond(matrices[finite]) < 1e14
     return good
