@@ -21,6 +21,7 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_stereo import StereoFit, calibrate_stereo
+from softarm_ros.perception.stereo.camera import Mask
 from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.collect import matched_files
 from softarm_ros.perception.stereo.images import grey, opencv, read_image
@@ -41,7 +42,7 @@ class Track:
 
     distance_mm: Array
     misfit_px: Array
-    good: Array
+    good: Mask
 
 
 def corner_pairs(data: Path, window_px: int | None = None) -> list[tuple[BoardView, BoardView]]:

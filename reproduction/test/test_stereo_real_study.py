@@ -19,7 +19,7 @@ def test_the_distance_is_that_of_the_markers_and_a_row_of_others_is_left_out(tmp
         pose(np.eye(3), (-0.074, 0.0, 0.0)),
     )
     first = np.linspace((0.05, -0.02, 0.12), (0.03, 0.02, 0.13), 6)
-    second = first + (0.0, 0.022, 0.0)
+    second = first + np.array([0.0, 0.022, 0.0])
     rows = np.hstack([cameras.project(s, p) for s in ('left', 'right') for p in (first, second)])
     rows[4, 6:8] += (0.0, 25.0)
     file = tmp_path / 'track.csv'

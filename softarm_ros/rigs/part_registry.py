@@ -48,6 +48,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
     'sensors.natnet': 'softarm_ros.perception.natnet.part:PART',
     'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
+    'sensors.stereo_cameras': 'softarm_ros.perception.stereo.part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),
 }
 _OURS = 'softarm_ros'

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import StereoCameras
@@ -97,13 +96,6 @@ def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array)
     misses = points_L[order] - expected
     errors = {name: float(np.linalg.norm(miss)) for name, miss in zip(markers_B, misses)}
     return BaseFit(X_LB, errors, rms)
-
-
-def in_base(cameras: StereoCameras, points_L: Array, covariances: Array) -> tuple[Array, Array]:
-    """Return points (n, 3) and covariances (n, 3, 3) of the left camera's frame in the base's."""
-    X_BL = inverse_pose(cameras.base_pose())
-    R = X_BL[:3, :3]
-    return points_L @ R.T + X_BL[:3, 3], R @ covariances @ R.T
 
 
 def _rms(misses: Array) -> float:

@@ -19,6 +19,7 @@ Degrees = Annotated[float, Field(ge=0.0, le=360.0)]
 _RIM_PX = 2  # around a blob, where its edge fades and the background is read
 # How far the area of an ellipse is below what its second moments say: none. A digital one: some.
 _FULLEST = 1.15
+_BRIGHTER_SIDE = 85.0  # percentile of the grey levels around a blob
 
 
 class MarkerLooks(ConfigBlock):
@@ -159,15 +160,14 @@ def _centre(strength: Array, own: Any, other: Any) -> tuple[Array, Array, float]
     """
     Return centre (2,) of a blob by its grey levels, its covariance (2, 2), and its area [px].
 
-    Weights are the levels above the background, which is the median around the blob; neighbours
-    count as background. The covariance is what the noise of the background does to the centre.
+    Weights are the levels above the background, which is read around the blob; neighbours count as
+    background. Where it is brighter on one side, as at the edge of the arm, it is that of the
+    brighter side: else that side would pull. The covariance is what its noise does to the centre.
     """
     rim = ~own & ~other
     around = strength[rim & _outermost(own.shape)]
-    background = float(np.median(around)) if around.size else 0.0
-    noise = (
-        max(1.4826 * float(np.median(np.abs(around - background))), 0.5) if around.size else 1.0
-    )
+    background = float(np.percentile(around, _BRIGHTER_SIDE)) if around.size else 0.0
+    noise = _noise(around)
     weight = np.where(other, 0.0, strength - background)
     # Below the noise there is no marker: its pixels would only pull towards the box's middle.
     weight = np.where(own | (weight > 3.0 * noise), weight, 0.0)
@@ -178,6 +178,14 @@ def _centre(strength: Array, own: Any, other: Any) -> tuple[Array, Array, float]
     arm = np.stack([x[counted] - centre[0], y[counted] - centre[1]])
     peak = float(np.percentile(strength[own] - background, 90.0))
     return centre, noise**2 * (arm @ arm.T) / total**2, total / peak
+
+
+def _noise(around: Array) -> float:
+    """Return the standard deviation of grey levels, by those of neighbours: at least rounding."""
+    if around.size < 8:
+        return 1.0
+    steps = np.abs(np.diff(around)) / np.sqrt(2.0)
+    return max(1.4826 * float(np.median(steps)), 0.5)
 
 
 def _outermost(shape: tuple[int, ...]) -> Any:

@@ -83,10 +83,8 @@ def candidates(
         Of the diameter in the image, as a share.
 
     """
-    i, j = (
-        n.ravel()
-        for n in np.meshgrid(range(len(left.pixels)), range(len(right.pixels)), indexing='ij')
-    )
+    counts = len(left.pixels), len(right.pixels)
+    i, j = (each.ravel() for each in np.indices(counts))
     same = np.array([left.names[a] == right.names[b] for a, b in zip(i, j)], dtype=bool)
     i, j = i[same], j[same]
     found = triangulate(
