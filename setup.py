@@ -81,6 +81,7 @@ setup(
         ],
         # Sensors of poses; each is imported when it is used.
         'sensing': [
+            'opencv-python-headless>=4.10,<6',  # cameras: boards, markers, sources of images
             'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
             'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
         ],

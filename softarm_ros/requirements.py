@@ -27,6 +27,7 @@ DEVICES = {
 }
 # Each for one kind of sensor: named where it is missed.
 SENSING = {
+    'cv2': 'opencv-python-headless>=4.10,<6',
     'natnet': 'natnet>=0.3,<0.4',
     'qtm_rt': 'qtm-rt>=3.1,<4',
 }

@@ -21,5 +21,6 @@ SUMMARIES = {
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
     'identify': 'Identify an arm: with --data its gains, mount and rest shape from a recording.',
+    'calibrate': "Calibrate cameras with a board, find the arm's base and the window of a tank.",
     'demo': "Drive the two-section circle three ways and show the errors beside the paper's.",
 }

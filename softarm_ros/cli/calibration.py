@@ -1,0 +1,335 @@
+"""What `softarm calibrate` does: images in, calibration file and picture out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.perception.stereo.boards import Board
+from softarm_ros.perception.stereo.calibrate_base import base_from_board, base_from_markers
+from softarm_ros.perception.stereo.calibrate_camera import CameraFit, calibrate_camera
+from softarm_ros.perception.stereo.calibrate_stereo import StereoFit, calibrate_stereo
+from softarm_ros.perception.stereo.calibrate_window import calibrate_window
+from softarm_ros.perception.stereo.calibration_file import (
+    BaseBlock,
+    CalibrationFile,
+    CameraBlock,
+    PoseBlock,
+    StereoBlock,
+    WindowBlock,
+    board_block,
+    read_calibration,
+    write_calibration,
+)
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import SIDES, Side
+from softarm_ros.perception.stereo.collect import Collected, collect, from_files, worth_keeping
+from softarm_ros.perception.stereo.images import Image, opencv, read_image
+from softarm_ros.perception.stereo.pairing import PairByStamp
+from softarm_ros.perception.stereo.sources import FrameSource, is_live, open_source
+from softarm_ros.perception.stereo.window import FlatWindow
+
+_LIVE_SKEW_S = 0.02
+_LIVE_WAIT_S = 0.2
+
+
+@dataclass(frozen=True)
+class Images:
+    """Where the images of each camera come from; live ones until there are enough."""
+
+    left: str | None
+    right: str | None
+    count: int
+    wait_s: float
+
+    @property
+    def given(self) -> dict[Side, str]:
+        """The sources that were named."""
+        each = {'left': self.left, 'right': self.right}
+        return {side: text for side in SIDES if (text := each[side]) is not None}
+
+    def both(self) -> tuple[str, str]:
+        """Return both sources; UsageError if one is missing."""
+        if self.left is None or self.right is None:
+            raise UsageError('--left and --right are both needed')
+        return self.left, self.right
+
+    def collected(self, board: Board, places: Sequence[str]) -> Collected:
+        """Return the views of the board in these sources; CameraError where there are none."""
+        live = [is_live(place) for place in places]
+        if any(live) and not all(live):
+            raise UsageError(f'{" and ".join(places)}: expected both live, or both files')
+        shown = self._live(board, places) if live[0] else from_files(places)
+        found = collect(board, shown)
+        if not found.views:
+            raise CameraError(
+                f'{" and ".join(places)}: no board found: expected {board.columns} x {board.rows} '
+                + ('inner corners' if board.kind == 'chessboard' else 'squares')
+            )
+        return found
+
+    def _live(
+        self, board: Board, places: Sequence[str]
+    ) -> Iterator[tuple[str, tuple[Image, ...]]]:
+        sources = [open_source(place) for place in places]
+        for source in sources:
+            source.open()
+        try:
+            yield from worth_keeping(board, _live_images(sources, self.wait_s), self.count)
+        finally:
+            for source in sources:
+                source.close()
+
+
+def print_board(board: Board, path: Path) -> str:
+    """Write a picture of a board to print; return a line that says how large."""
+    if path.suffix != '.png':
+        raise UsageError(f'--output {path}: expected a name that ends in .png')
+    picture = board.draw(120)
+    good, data = opencv().imencode('.png', picture)
+    if not good:
+        raise CameraError(f'{path}: OpenCV cannot write PNG')
+    path.write_bytes(data.tobytes())
+    across, down = (1e3 * board.square_m * n / 120 for n in picture.shape[::-1])
+    return (
+        f'{path}: print it {across:.1f} x {down:.1f} mm, glue it to something flat and stiff, and '
+        'measure the squares'
+    )
+
+
+def camera(
+    board: Board, images: Images, output: Path, picture: Path, rational: bool, drop: bool
+) -> list[str]:
+    """Calibrate the camera whose images are given, each by itself; keep what the file has."""
+    from softarm_ros.cli.calibration_picture import draw_camera
+
+    if not images.given:
+        raise UsageError('--left or --right is needed')
+    known = read_calibration(output) if output.exists() else CalibrationFile()
+    blocks, lines = dict(known.cameras), []
+    for side, place in images.given.items():
+        found = images.collected(board, [place])
+        views = [view[0] for view in found.views]
+        fit = calibrate_camera(
+            board, views, found.sizes[0], side, rational=rational, drop_outliers=drop
+        )
+        blocks[side] = _camera_block(fit)
+        lines += _camera_lines(fit, found)
+        name = picture if len(images.given) == 1 else picture.with_stem(f'{picture.stem}_{side}')
+        lines.append(f'picture: {draw_camera(fit, name)}')
+    # The pair was calibrated with the lenses of before.
+    stale = known.stereo is not None
+    fresh = CalibrationFile(created=_now(), board=board_block(board), cameras=blocks)
+    write_calibration(output, fresh)
+    if stale:
+        lines.append('note: the pair of this file belonged to the lenses before, and is gone')
+    return [*lines, f'calibration: {output}']
+
+
+def stereo(
+    board: Board,
+    images: Images,
+    output: Path,
+    picture: Path,
+    rational: bool,
+    drop: bool,
+    lenses: Path | None,
+) -> list[str]:
+    """Calibrate both cameras from pairs of images; lenses of another file stay as they are."""
+    from softarm_ros.cli.calibration_picture import draw_stereo
+
+    found = images.collected(board, images.both())
+    known = None
+    if lenses is not None:
+        blocks = read_calibration(lenses).cameras
+        if {'left', 'right'} - blocks.keys():
+            raise CameraError(f'{lenses}: has no two cameras: run softarm calibrate camera first')
+        known = (blocks['left'].camera('left'), blocks['right'].camera('right'))
+        for camera, size in zip(known, found.sizes):
+            if camera.size != size:
+                raise CameraError(
+                    f'{lenses}: camera {camera.name} has images of {camera.size} px: these have '
+                    f'{size}'
+                )
+    fit = calibrate_stereo(
+        board,
+        [(left, right) for left, right in found.views],
+        (found.sizes[0], found.sizes[1]),
+        rational=rational,
+        drop_outliers=drop,
+        lenses=known,
+    )
+    write_calibration(output, _stereo_file(board, fit))
+    lines = [*_camera_lines(fit.left, found), *_camera_lines(fit.right, found)]
+    lines += [
+        f'stereo: {fit.rms_px:.3f} px rms, baseline {1e3 * fit.cameras.baseline_m:.2f} mm, '
+        f'corners in space {1e3 * np.sqrt((fit.flatness_m**2).mean()):.3f} mm rms off the board',
+        *(f'outlier: pair {name}' for name in fit.outliers),
+        *(f'dropped: pair {name}' for name in fit.dropped),
+        *(f'warning: {text}' for text in fit.warnings if text.startswith('pair ')),
+        f'picture: {draw_stereo(fit, picture)}',
+        f'calibration: {output}',
+    ]
+    return lines
+
+
+def base(
+    board: Board,
+    images: Images,
+    known: Path,
+    output: Path,
+    board_at: Sequence[float],
+    markers: Path | None,
+    threshold: int,
+) -> list[str]:
+    """Find the base by a board on it, or by markers on it, and add it to the file."""
+    calibration = read_calibration(known)
+    cameras = calibration.stereo_cameras()
+    if markers is None:
+        found = images.collected(board, images.both())
+        at = np.asarray(board_at)
+        X_BO = pose(exp_so3(np.radians(at[3:])), 1e-3 * at[:3])
+        fit = base_from_board(cameras, board, [(left, right) for left, right in found.views], X_BO)
+    else:
+        from softarm_ros.perception.stereo.base_markers import read_markers, seen_markers
+
+        left, right = (read_image(Path(place)) for place in images.both())
+        places = read_markers(markers)
+        points = seen_markers(cameras, left, right, threshold)
+        fit = base_from_markers(places, points)
+    block = BaseBlock(
+        base_in_left=PoseBlock.of(fit.X_LB),
+        source='board' if markers is None else 'markers',
+        rms_mm=round(1e3 * fit.rms_m, 4),
+        errors_mm={name: round(1e3 * error, 4) for name, error in fit.errors_m.items()},
+    )
+    write_calibration(output, calibration.model_copy(update={'base': block, 'created': _now()}))
+    x, y, z = 1e3 * fit.X_LB[:3, 3]
+    return [
+        *(f'{name}: {1e3 * error:.3f} mm' for name, error in fit.errors_m.items()),
+        f'base: {1e3 * fit.rms_m:.3f} mm rms, at {x:.1f}, {y:.1f}, {z:.1f} mm of the left camera',
+        f'calibration: {output}',
+    ]
+
+
+def window(
+    board: Board,
+    images: Images,
+    known: Path,
+    output: Path,
+    size_mm: Sequence[float],
+    indices: Sequence[float],
+) -> list[str]:
+    """Fit the window to images of a board in the water, and add it to the file."""
+    calibration = read_calibration(known)
+    cameras = calibration.model_copy(update={'window': None}).stereo_cameras()
+    found = images.collected(board, images.both())
+    guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 1e-3 * size_mm[0], 1e-3 * size_mm[1], *indices)
+    pairs = [(left, right) for left, right in found.views]
+    fit = calibrate_window(cameras, board, pairs, guess)
+    block = WindowBlock(
+        normal_in_left=tuple(fit.window.normal.tolist()),
+        distance_m=fit.window.distance_m,
+        thickness_m=fit.window.thickness_m,
+        air=fit.window.air,
+        glass=fit.window.glass,
+        water=fit.window.water,
+        rms_px=round(fit.rms_px, 4),
+    )
+    # A base that was found without the window is at another place.
+    update = {'window': block, 'base': None, 'created': _now()}
+    write_calibration(output, calibration.model_copy(update=update))
+    return [
+        f'window: {fit.rms_px:.3f} px rms, {fit.rms_start_px:.3f} px as guessed; distance '
+        f'{1e3 * fit.window.distance_m:.2f} +- {1e3 * fit.distance_sd_m:.2f} mm, normal '
+        f'{np.round(fit.window.normal, 4).tolist()} +- {np.degrees(fit.normal_sd_rad):.2f} deg',
+        f'calibration: {output}',
+    ]
+
+
+def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tuple[Image, ...]]:
+    """Yield images, or pairs of one time, for as long as may be waited."""
+    pairing: PairByStamp[Image] = PairByStamp(_LIVE_SKEW_S)
+    end = time.monotonic() + wait_s
+    while time.monotonic() < end:
+        if all(source.ended() for source in sources):
+            return
+        for side, source in zip(SIDES, sources):
+            frame = source.read(_LIVE_WAIT_S)
+            if frame is None:
+                continue
+            if len(sources) == 1:
+                yield (frame.image,)
+            elif (pair := pairing.push(side, frame.stamp_ns, frame.image)) is not None:
+                yield pair.left, pair.right
+    missing = [f'{source.name}: {why}' for source in sources if (why := source.problem())]
+    if missing:
+        raise CameraError('; '.join(missing))
+
+
+def _camera_block(fit: CameraFit) -> CameraBlock:
+    rows = [tuple(row) for row in fit.camera.matrix.tolist()]
+    return CameraBlock(
+        size_px=fit.camera.size,
+        matrix=(rows[0], rows[1], rows[2]),
+        distortion=fit.camera.distortion.tolist(),
+        rms_px=round(fit.rms_px, 4),
+        focal_sd_px=round(float(fit.focal_sd_px.max()), 4),
+        coverage_percent=round(100.0 * float(fit.coverage.mean()), 1),
+        largest_tilt_deg=round(max(fit.tilts_deg), 1),
+        image_errors_px={v.name: round(float(e), 4) for v, e in zip(fit.views, fit.errors_px)},
+        outliers=list(fit.outliers),
+        dropped=list(fit.dropped),
+    )
+
+
+def _stereo_file(board: Board, fit: StereoFit) -> CalibrationFile:
+    blocks: dict[Side, CameraBlock] = {}
+    for one, used in ((fit.left, fit.cameras.left), (fit.right, fit.cameras.right)):
+        rows = [tuple(row) for row in used.matrix.tolist()]
+        side: Side = 'left' if used.name == 'left' else 'right'
+        blocks[side] = _camera_block(one).model_copy(
+            update={
+                'matrix': (rows[0], rows[1], rows[2]),
+                'distortion': used.distortion.tolist(),
+            }
+        )
+    pair = StereoBlock(
+        left_in_right=PoseBlock.of(fit.cameras.X_RL),
+        baseline_mm=round(1e3 * fit.cameras.baseline_m, 4),
+        rms_px=round(fit.rms_px, 4),
+        board_misfit_mm=round(1e3 * float(np.sqrt((fit.flatness_m**2).mean())), 4),
+        pair_errors_px={n: round(float(e), 4) for n, e in zip(fit.names, fit.errors_px)},
+        outliers=list(fit.outliers),
+        dropped=list(fit.dropped),
+    )
+    return CalibrationFile(created=_now(), board=board_block(board), cameras=blocks, stereo=pair)
+
+
+def _camera_lines(fit: CameraFit, found: Collected) -> list[str]:
+    K = fit.camera.matrix
+    name = fit.camera.name
+    return [
+        f'{name}: {fit.rms_px:.3f} px rms alone, {len(fit.views)} images, focal lengths '
+        f'{K[0, 0]:.1f}, {K[1, 1]:.1f} +- {fit.focal_sd_px.max():.1f} px, centre {K[0, 2]:.1f}, '
+        f'{K[1, 2]:.1f} +- {fit.centre_sd_px.max():.1f} px',
+        f'{name}: worst image {fit.views[int(np.argmax(fit.errors_px))].name} '
+        f'{fit.errors_px.max():.3f} px, coverage {fit.coverage.mean():.0%}, tilt up to '
+        f'{max(fit.tilts_deg):.0f} deg',
+        *(f'{name}: no board in {image}' for image in found.without_board),
+        *(f'outlier: {name} {image}' for image in fit.outliers),
+        *(f'dropped: {name} {image}' for image in fit.dropped),
+        *(f'warning: {text}' for text in fit.warnings),
+    ]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).strftime('%Y-%m-%dT%H:%M:%SZ')

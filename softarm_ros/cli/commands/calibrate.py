@@ -1,0 +1,144 @@
+"""The command `softarm calibrate`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+class What(str, Enum):
+    """What is calibrated."""
+
+    camera = 'camera'
+    stereo = 'stereo'
+    base = 'base'
+    window = 'window'
+    board = 'board'
+
+
+class BoardKind(str, Enum):
+    """Of the board."""
+
+    chessboard = 'chessboard'
+    charuco = 'charuco'
+
+
+SOURCE = 'FOLDER|GLOB|SOURCE'
+
+
+@app.command(
+    epilog='Examples:  softarm calibrate board --columns 9 --rows 6 --square-mm 20 --output '
+    'board.png   |   softarm calibrate stereo --left "calib/left_*.png" --right '
+    '"calib/right_*.png" --columns 9 --rows 6 --square-mm 5.5 --output cameras.yaml   |   softarm '
+    'calibrate base --calibration cameras.yaml --left base_l.png --right base_r.png --columns 9 '
+    '--rows 6 --square-mm 5.5'
+)
+def calibrate(
+    what: Annotated[
+        What,
+        typer.Argument(
+            help='camera: lens; stereo: both cameras; base: pose of '
+            'the arm; window: of a tank; board: a picture to print.'
+        ),
+    ],
+    left: Annotated[
+        str | None,
+        typer.Option(
+            metavar=SOURCE,
+            help='Images of the left camera: files, or live from '
+            '/dev/video0, http://..., "... ! appsink".',
+        ),
+    ] = None,
+    right: Annotated[
+        str | None, typer.Option(metavar=SOURCE, help='Of the right camera, of the same numbers.')
+    ] = None,
+    board: Annotated[BoardKind, typer.Option(help='Kind of the board.')] = BoardKind.chessboard,
+    columns: Annotated[
+        int, typer.Option(help='Inner corners of a chessboard, squares of a ChArUco board.')
+    ] = 9,
+    rows: Annotated[int, typer.Option(help='The same, down.')] = 6,
+    square_mm: Annotated[float, typer.Option(help='Side of a square, as measured.')] = 20.0,
+    marker_mm: Annotated[float, typer.Option(help='Side of a marker (ChArUco).')] = 15.0,
+    dictionary: Annotated[str, typer.Option(help='Of the markers (ChArUco).')] = '4X4_250',
+    output: Annotated[
+        Path, typer.Option(metavar='FILE', help='Calibration file; picture of the board.')
+    ] = Path('cameras.yaml'),
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='FILE.yaml',
+            help='What is known already: of stereo the lenses, '
+            'which then stay; of base and window the cameras.',
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar='FILE.png', help='Beside the output, with its name.')
+    ] = None,
+    rational: Annotated[bool, typer.Option(help='Lens with k4 to k6, for wide views.')] = False,
+    drop_outliers: Annotated[
+        bool, typer.Option(help='Leave out images that stand out, and name them.')
+    ] = False,
+    count: Annotated[int, typer.Option(min=3, help='Live images to take.')] = 20,
+    wait_s: Annotated[float, typer.Option(min=1.0, help='Longest wait for live images.')] = 300.0,
+    board_at: Annotated[
+        str,
+        typer.Option(
+            metavar='X,Y,Z,RX,RY,RZ',
+            help='Of base: pose of the board in the base '
+            'frame, mm and rotation vector in degrees.',
+        ),
+    ] = '0,0,0,0,0,0',
+    markers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='FILE.yaml',
+            help='Of base: places of bright markers instead of a board, name: [x, y, z] in mm.',
+        ),
+    ] = None,
+    threshold: Annotated[
+        int, typer.Option(min=1, max=254, help='Of base: grey level of markers.')
+    ] = 128,
+    window: Annotated[
+        str | None,
+        typer.Option(metavar='DISTANCE,THICKNESS', help='Of window: measured roughly, mm.'),
+    ] = None,
+    indices: Annotated[
+        str, typer.Option(metavar='AIR,GLASS,WATER', help='Of window: refractive.')
+    ] = '1.0003,1.49,1.333',
+) -> None:
+    """Calibrate cameras with a board, find the arm's base and the window of a tank."""
+    from softarm_ros.cli import calibration as work
+    from softarm_ros.cli.cli_errors import UsageError, parse_numbers
+    from softarm_ros.perception.stereo.boards import Board
+
+    shown = Board(board.value, columns, rows, 1e-3 * square_mm, 1e-3 * marker_mm, dictionary)
+    if what is What.board:
+        typer.echo(work.print_board(shown, output))
+        return
+    if output.suffix not in ('.yaml', '.yml'):
+        raise UsageError(f'--output {output}: expected a name that ends in .yaml')
+    images = work.Images(left, right, count, wait_s)
+    drawn = picture or output.with_suffix('.png')
+    if what is What.camera:
+        lines = work.camera(shown, images, output, drawn, rational, drop_outliers)
+    elif what is What.stereo:
+        lines = work.stereo(shown, images, output, drawn, rational, drop_outliers, calibration)
+    elif what is What.base:
+        at = parse_numbers(board_at, '--board-at', 'expected x,y,z,rx,ry,rz', 6)
+        known = calibration or output
+        lines = work.base(shown, images, known, output, at, markers, threshold)
+    else:
+        if window is None:
+            raise UsageError('--window DISTANCE,THICKNESS is missing: measure them roughly, in mm')
+        size = parse_numbers(window, '--window', 'expected distance,thickness in mm', 2)
+        n = parse_numbers(indices, '--indices', 'expected air,glass,water', 3)
+        lines = work.window(shown, images, calibration or output, output, size, n)
+    for line in lines:
+        typer.echo(line)

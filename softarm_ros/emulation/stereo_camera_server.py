@@ -1,0 +1,314 @@
+"""Two network cameras that look at a plant: rendered images as JPEG over HTTP, and faults."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer, along_sections
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.perception.stereo.calibration_file import (
+    BaseBlock,
+    CalibrationFile,
+    CameraBlock,
+    PoseBlock,
+    StereoBlock,
+    write_calibration,
+)
+from softarm_ros.perception.stereo.camera import Camera
+from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.images import Image, opencv
+from softarm_ros.plant.mocap import PoseMeasurement
+
+LOCALHOST = '127.0.0.1'
+SIZE = (640, 480)
+LENS = (-0.18, 0.06, 4e-4, -3e-4, -0.008)
+BASELINE_M = 0.3
+FILLED = 0.75  # of the image's height by the arm's length, at rest
+MARKER_M = 0.008
+QUALITY = 95
+BOUNDARY = 'exposure'
+FAULTS = (
+    'unplug left',
+    'unplug right',
+    'drop',
+    'swap',
+    'dark',
+    'hide',
+    'late',
+    'mend',
+)
+_DROPPED = 0.5  # share of images that are lost, of each camera by itself
+_LATE_NS = 12_000_000
+_POINTS_PER_SECTION = 15
+
+
+class StereoCameraServer:
+    """
+    Draws what both cameras see and serves it on two ports; an `EmulatedSensor`.
+
+    Faults: `unplug left|right` (the port closes), `drop` (half of the images of each camera are
+    lost), `swap` (plugs exchanged), `dark` (lamps off), `hide` (something before the last marker),
+    `late` (the right camera exposes 12 ms later than the left one), `mend`.
+    """
+
+    def __init__(
+        self, config: StereoCamerasConfig, sections: Sequence[str], seed: int, length_m: float
+    ) -> None:
+        opencv()
+        self._config = config
+        self._places = config.places(tuple(sections))
+        self.cameras = cameras_around(length_m)
+        looks = ArmLooks(marker_diameter_m=config.marker_diameter_m or MARKER_M)
+        self._renderer = StereoRenderer(self.cameras, looks, seed)
+        self._random = np.random.default_rng([seed, 1])
+        self._streams: dict[Side, _Stream] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._fault = ''
+        self._drawn_s: list[float] = []
+
+    def start(self) -> dict[str, object]:
+        """See `EmulatedSensor`."""
+        self.close()
+        self._folder = tempfile.TemporaryDirectory(prefix='softarm_cameras_')
+        file = Path(self._folder.name) / 'cameras.yaml'
+        write_calibration(file, calibration_of(self.cameras))
+        self._streams = {side: _Stream() for side in SIDES}
+        for stream in self._streams.values():
+            stream.plug()
+        return {
+            'left': self._streams['left'].url,
+            'right': self._streams['right'].url,
+            'base_calibration': str(file),
+        }
+
+    def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
+        """See `EmulatedSensor`; images carry the wall time at which they were exposed."""
+        if not measured:
+            return
+        # Older exposures would be drawn only to be overtaken.
+        newest = measured[-1]
+        exposed_ns = time.time_ns() - round(1e9 * max(now_s - newest.stamp_s, 0.0))
+        begin_s = time.perf_counter()
+        images = self.draw(newest.section_tips)
+        self._drawn_s = [*self._drawn_s[-99:], time.perf_counter() - begin_s]
+        for side, image in images.items():
+            if self._fault == 'drop' and self._random.random() < _DROPPED:
+                continue
+            late_ns = _LATE_NS if self._fault == 'late' and side == 'right' else 0
+            self._streams[side].show(image, exposed_ns + late_ns)
+
+    def draw(self, section_tips: Array) -> dict[Side, Image]:
+        """Return both images of an arm whose sections end at poses (sections, 4, 4)."""
+        f = np.linspace(0.0, 1.0, _POINTS_PER_SECTION)
+        line = np.concatenate(
+            [
+                along_sections(section_tips, k, f)[min(k, 1) :, :3, 3]
+                for k in range(len(section_tips))
+            ]
+        )
+        markers = np.array([self._marker(section_tips, name) for name in self._places])
+        boxes = []
+        if self._fault == 'hide':
+            towards = inverse_pose(self.cameras.base_pose())[:3, 3] - markers[-1]
+            before = markers[-1] + 0.05 * towards / np.linalg.norm(towards)
+            x, z = np.eye(3)[0], np.eye(3)[2]
+            boxes.append(np.array([before + a * 0.04 * x + b * 0.04 * z for a, b in _SQUARE]))
+        left, right = self._renderer.draw(line, markers, boxes)
+        if self._fault == 'dark':
+            left, right = (np.asarray(image // 8, dtype=np.uint8) for image in (left, right))
+        if self._fault == 'swap':
+            left, right = right, left
+        return {'left': left, 'right': right}
+
+    def inject(self, fault: str) -> str:
+        """See `EmulatedSensor`."""
+        if fault not in FAULTS:
+            raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
+        self._fault = '' if fault == 'mend' else fault
+        for side, stream in self._streams.items():
+            if self._fault == f'unplug {side}':
+                stream.unplug()
+            else:
+                stream.plug()
+        return fault
+
+    def report(self) -> dict[str, str]:
+        """See `EmulatedSensor`."""
+        drawn = self._drawn_s
+        return {
+            'fault': self._fault or 'none',
+            'draw_ms': f'{1e3 * float(np.median(drawn)):.1f}' if drawn else 'none',
+            **{f'images {side}': str(s.shown) for side, s in self._streams.items()},
+        }
+
+    def close(self) -> None:
+        """See `EmulatedSensor`."""
+        for stream in self._streams.values():
+            stream.unplug()
+        self._streams = {}
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _marker(self, tips: Array, name: str) -> Array:
+        place = self._places[name]
+        if place.section < 0:
+            return place.offset[:3, 3]
+        where = along_sections(tips, place.section, np.array([place.fraction]))[0]
+        shown: Array = (where @ place.offset)[:3, 3]
+        return shown
+
+
+_SQUARE = ((1, 1), (1, -1), (-1, -1), (-1, 1))
+
+
+class _Stream:
+    """One camera on the network: its port, and the newest image."""
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._part = b''
+        self.shown = 0
+        self._port = 0
+        self._server: ThreadingHTTPServer | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f'http://{LOCALHOST}:{self._port}/stream'
+
+    def plug(self) -> None:
+        """Serve, at the port it had before; nothing if it does."""
+        if self._server is not None:
+            return
+        stream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                stream._serve(self, server)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: who reads is not of interest."""
+
+        try:
+            server = _Server((LOCALHOST, self._port), Handler)
+        except OSError as error:
+            raise EmulationError(f'camera: port {self._port}: {error}') from None
+        self._port = server.server_address[1]
+        self._server = server
+        self._thread = threading.Thread(
+            target=server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True
+        )
+        self._thread.start()
+
+    def unplug(self) -> None:
+        """Close the port and all connections; may be called twice."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.shutdown()
+        server.server_close()
+        with self._news:
+            self._news.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def show(self, image: Image, stamp_ns: int) -> None:
+        """Send an image to whoever listens."""
+        if self._server is None:
+            return
+        cv2 = opencv()
+        data = cv2.imencode('.jpg', image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1].tobytes()
+        head = (
+            f'--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n'
+            f'X-Timestamp: {stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}\r\n\r\n'
+        )
+        with self._news:
+            self._part = head.encode() + data + b'\r\n'
+            self.shown += 1
+            self._news.notify_all()
+
+    def _serve(self, request: BaseHTTPRequestHandler, server: ThreadingHTTPServer) -> None:
+        request.send_response(200)
+        request.send_header('Content-Type', f'multipart/x-mixed-replace;boundary={BOUNDARY}')
+        request.end_headers()
+        sent = self.shown
+        with contextlib.suppress(OSError):
+            while True:
+                with self._news:
+                    while self.shown == sent and self._server is server:
+                        self._news.wait()
+                    if self._server is not server:
+                        return
+                    sent, part = self.shown, self._part
+                request.wfile.write(part)
+
+
+class _Server(ThreadingHTTPServer):
+    """Lets its connections end by themselves, and takes back a port that it had."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+
+def cameras_around(length_m: float) -> StereoCameras:
+    """Return two cameras, 0.3 m apart, that see an arm of this length hang in the whole image."""
+    width, height = SIZE
+    focal_px = 1.1 * width
+    distance_m = max(length_m * focal_px / (FILLED * height), 0.3)
+    K = np.array([[focal_px, 0, 0.5 * width], [0, focal_px, 0.5 * height], [0, 0, 1]])
+    turn = np.arctan2(BASELINE_M, distance_m)
+    X_LR = pose(exp_so3(np.array([0.0, -turn, 0.0])), (BASELINE_M, 0.0, 0.0))
+    # The arm's z is down in the image; its y towards the cameras.
+    axes = np.column_stack([[1, 0, 0], [0, 0, -1.0], [0, 1, 0]])
+    left, right = (Camera(side, SIZE, K, np.array(LENS)) for side in SIDES)
+    X_LB = pose(axes, (0.0, -0.5 * length_m, distance_m))
+    return StereoCameras(left, right, inverse_pose(X_LR), X_LB)
+
+
+def calibration_of(cameras: StereoCameras) -> CalibrationFile:
+    """Return the file of cameras that are known exactly."""
+    blocks: dict[Side, CameraBlock] = {}
+    for side in SIDES:
+        camera = cameras.camera(side)
+        rows = [tuple(row) for row in camera.matrix.tolist()]
+        blocks[side] = CameraBlock(
+            size_px=camera.size,
+            matrix=(rows[0], rows[1], rows[2]),
+            distortion=camera.distortion.tolist(),
+            rms_px=0.0,
+            coverage_percent=100.0,
+        )
+    return CalibrationFile(
+        cameras=blocks,
+        stereo=StereoBlock(
+            left_in_right=PoseBlock.of(cameras.X_RL),
+            baseline_mm=1e3 * cameras.baseline_m,
+            rms_px=0.0,
+            board_misfit_mm=0.0,
+        ),
+        base=BaseBlock(base_in_left=PoseBlock.of(cameras.base_pose()), source='board', rms_mm=0.0),
+    )
+
+
+def build(config: StereoCamerasConfig, sections: Sequence[str], seed: int) -> StereoCameraServer:
+    """Return the emulated cameras, before an arm of the length that its markers say."""
+    reach = {point.section for point in config.points} - {'base'}
+    per_section = len([p for p in config.points if p.section in reach]) / max(len(reach), 1)
+    return StereoCameraServer(
+        config, sections, seed, config.spacing_m * max(per_section, 1.0) * len(sections)
+    )

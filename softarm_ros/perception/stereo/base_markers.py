@@ -1,0 +1,50 @@
+"""Markers on the arm's base: where they are said to be, and where both cameras see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from ruamel.yaml import YAML, YAMLError
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.detection import MarkerLooks, find_marks
+from softarm_ros.perception.stereo.images import Image
+from softarm_ros.perception.stereo.matching import candidates, unambiguous
+
+
+def read_markers(path: Path) -> dict[str, list[float]]:
+    """
+    Return places [m] in the base frame by name, from a file `name: [x, y, z]` in millimetres.
+
+    Raises
+    ------
+    CameraError
+        If it is no such file; names the marker.
+
+    """
+    try:
+        data = YAML(typ='safe').load(path.read_text(encoding='utf-8'))
+    except (OSError, YAMLError, UnicodeDecodeError) as error:
+        raise CameraError(f'{path}: {" ".join(str(error).split())}') from None
+    if not isinstance(data, dict) or not data:
+        raise CameraError(f'{path}: expected lines of name: [x, y, z] in mm')
+    places = {}
+    for name, place in data.items():
+        try:
+            row = np.array(place, dtype=np.float64)
+        except (TypeError, ValueError):
+            row = np.empty(0)
+        if row.shape != (3,) or not np.isfinite(row).all():
+            raise CameraError(f'{path}: {name} = {place!r}: expected three numbers [mm]')
+        places[str(name)] = (1e-3 * row).tolist()
+    return places
+
+
+def seen_markers(cameras: StereoCameras, left: Image, right: Image, threshold: int) -> Array:
+    """Return the bright markers (n, 3) that both cameras see and that can be told apart."""
+    looks = MarkerLooks(kind='bright', threshold=threshold)
+    found = candidates(cameras, find_marks(left, looks), find_marks(right, looks))
+    return unambiguous(found).points

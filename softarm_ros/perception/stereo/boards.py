@@ -1,0 +1,220 @@
+"""Calibration boards: where their corners are on the board, and in an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.images import Image, grey, opencv
+
+Ids = NDArray[np.int64]
+
+# A corner's neighbourhood must show its own four squares and nothing of the next corner: a window
+# that reaches beyond is drawn towards that one, by pixels where the board is far or tilted.
+_WINDOW_OF_SPACING = 0.45
+_LARGEST_WINDOW_PX = 11
+_FEWEST_CORNERS = 6
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """
+    The corners of a board in one image.
+
+    Attributes
+    ----------
+    name : str
+        Of the image.
+    ids : (n,)
+        Of the corners, ascending.
+    pixels : (n, 2)
+        Where they are; the centre of the first pixel is (0, 0).
+
+    """
+
+    name: str
+    ids: Ids
+    pixels: Array
+
+
+@dataclass(frozen=True)
+class Board:
+    """
+    A flat board; its frame has the first corner as origin, x along a row, y along a column.
+
+    Attributes
+    ----------
+    kind : str
+        'chessboard': `columns` by `rows` *inner corners*, all of which must be seen.
+        'charuco': `columns` by `rows` *squares* with ArUco markers in the white ones; any part
+        of it will do, which makes it the better board near edges and behind obstacles.
+    square_m : float
+        Side of a square.
+    marker_m : float
+        Side of a marker; of 'charuco' only.
+    dictionary : str
+        Of its markers, as OpenCV names it without DICT_.
+
+    Raises
+    ------
+    CameraError
+        If they make no board.
+
+    """
+
+    kind: Literal['chessboard', 'charuco']
+    columns: int
+    rows: int
+    square_m: float
+    marker_m: float = 0.0
+    dictionary: str = '4X4_250'
+
+    def __post_init__(self) -> None:
+        if self.kind not in ('chessboard', 'charuco'):
+            raise CameraError(f'board: kind = {self.kind!r}: expected chessboard or charuco')
+        if min(self.columns, self.rows) < 3:
+            raise CameraError(
+                f'board: {self.columns} x {self.rows}: expected at least 3 columns and rows'
+            )
+        if not (np.isfinite(self.square_m) and self.square_m > 0.0):
+            raise CameraError(f'board: square = {1e3 * self.square_m:g} mm: expected more than 0')
+        if self.kind == 'charuco' and not 0.0 < self.marker_m < self.square_m:
+            raise CameraError(
+                f'board: marker = {1e3 * self.marker_m:g} mm: expected more than 0 and less than '
+                f'the square, {1e3 * self.square_m:g} mm'
+            )
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the board looks different when it is turned by half a turn."""
+        return self.kind == 'charuco' or (self.columns + self.rows) % 2 == 1
+
+    @property
+    def _across(self) -> int:
+        return self.columns if self.kind == 'chessboard' else self.columns - 1
+
+    @property
+    def _down(self) -> int:
+        return self.rows if self.kind == 'chessboard' else self.rows - 1
+
+    @property
+    def corners(self) -> int:
+        """How many corners it has."""
+        return self._across * self._down
+
+    def points(self, ids: Ids | None = None) -> Array:
+        """Return the corners (n, 3) of these numbers, or all of them, in the board's frame [m]."""
+        which = np.arange(self.corners) if ids is None else np.asarray(ids)
+        grid = np.column_stack([which % self._across, which // self._across, 0 * which])
+        return self.square_m * grid.astype(np.float64)
+
+    def find(self, image: Image, name: str) -> BoardView | None:
+        """Return the corners in an image, to a fraction of a pixel; None if it shows no board."""
+        flat = grey(image)
+        if self.kind == 'chessboard':
+            return self._find_chessboard(flat, name)
+        return self._find_charuco(flat, name)
+
+    def draw(self, pixels_per_square: int) -> Image:
+        """Return a picture of the board to print, with a white margin of one square."""
+        side = pixels_per_square
+        if self.kind == 'charuco':
+            size = ((self.columns + 2) * side, (self.rows + 2) * side)
+            picture: Image = self._charuco().generateImage(size, marginSize=side)
+            return picture
+        squares = np.indices((self.rows + 1, self.columns + 1)).sum(axis=0) % 2
+        return np.pad(
+            np.kron(255 * squares, np.ones((side, side))).astype(np.uint8),
+            side,
+            constant_values=255,
+        )
+
+    def _find_chessboard(self, image: Image, name: str) -> BoardView | None:
+        cv2 = opencv()
+        shape = (self.columns, self.rows)
+        flags = cv2.CALIB_CB_ADAPTIVE_THRESH | cv2.CALIB_CB_NORMALIZE_IMAGE
+        found, corners = cv2.findChessboardCorners(image, shape, flags=flags)
+        if not found:  # slower, and better in blur and noise
+            found, corners = cv2.findChessboardCornersSB(image, shape)
+        if not found:
+            return None
+        pixels = _refined(image, corners.reshape(-1, 2).astype(np.float64), self._spacing(corners))
+        if self.told_apart and self._is_turned(image, pixels):
+            pixels = pixels[::-1].copy()
+        return BoardView(name, np.arange(self.corners), pixels)
+
+    def _spacing(self, corners: Any) -> float:
+        grid = corners.reshape(self.rows, self.columns, 2)
+        return float(
+            min(
+                np.linalg.norm(np.diff(grid, axis=0), axis=2).min(),
+                np.linalg.norm(np.diff(grid, axis=1), axis=2).min(),
+            )
+        )
+
+    def _is_turned(self, image: Image, pixels: Array) -> bool:
+        """Return whether the first square between corners is the bright one, not the last."""
+        grid = pixels.reshape(self.rows, self.columns, 2)
+        centres = [grid[:2, :2].reshape(-1, 2).mean(0), grid[-2:, -2:].reshape(-1, 2).mean(0)]
+        first, last = (_brightness(image, c, 0.2 * self._spacing(pixels)) for c in centres)
+        return first > last
+
+    def _charuco(self) -> Any:
+        cv2 = opencv()
+        number = getattr(cv2.aruco, f'DICT_{self.dictionary}', None)
+        if number is None:
+            raise CameraError(
+                f'board: dictionary = {self.dictionary!r}: OpenCV has none of this name; '
+                'expected 4X4_50 to 7X7_1000, ARUCO_ORIGINAL or APRILTAG_36h11'
+            )
+        return cv2.aruco.CharucoBoard(
+            (self.columns, self.rows),
+            self.square_m,
+            self.marker_m,
+            cv2.aruco.getPredefinedDictionary(number),
+        )
+
+    def _find_charuco(self, image: Image, name: str) -> BoardView | None:
+        cv2 = opencv()
+        detector = cv2.aruco.CharucoDetector(self._charuco())
+        corners, ids, _, _ = detector.detectBoard(image)
+        if ids is None or len(ids) < _FEWEST_CORNERS:
+            return None
+        numbers = np.ravel(ids).astype(np.int64)
+        rank = np.argsort(numbers)
+        numbers, pixels = numbers[rank], corners.reshape(-1, 2).astype(np.float64)[rank]
+        grid = np.column_stack([numbers % self._across, numbers // self._across])
+        if len({*grid[:, 0]}) < 2 or len({*grid[:, 1]}) < 2:
+            return None  # on one line: no pose follows from them
+        # The least distance of corners that are neighbours on the board.
+        next_to = np.abs(grid[:, None] - grid[None]).sum(axis=2) == 1
+        if not next_to.any():
+            return None
+        spacing = float(np.linalg.norm(pixels[:, None] - pixels[None], axis=2)[next_to].min())
+        # The corners of markers, in the white squares, are nearer than the next corners.
+        margin = 0.5 * (1.0 - self.marker_m / self.square_m) / _WINDOW_OF_SPACING
+        return BoardView(name, numbers, _refined(image, pixels, min(margin, 1.0) * spacing))
+
+
+def _refined(image: Image, corners: Array, spacing_px: float) -> Array:
+    """Return corners (n, 2) where the gradients around each say it is."""
+    cv2 = opencv()
+    half = int(np.clip(round(_WINDOW_OF_SPACING * spacing_px), 2, _LARGEST_WINDOW_PX))
+    stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-4)
+    start = corners.astype(np.float32).reshape(-1, 1, 2).copy()
+    refined = cv2.cornerSubPix(image, start, (half, half), (-1, -1), stop)
+    pixels: Array = refined.reshape(-1, 2).astype(np.float64)
+    return pixels
+
+
+def _brightness(image: Image, centre: Array, reach_px: float) -> float:
+    reach = max(int(reach_px), 1)
+    x, y = np.rint(centre).astype(int)
+    return float(
+        image[max(y - reach, 0) : y + reach + 1, max(x - reach, 0) : x + reach + 1].mean()
+    )

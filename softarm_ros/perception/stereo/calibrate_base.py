@@ -1,0 +1,102 @@
+"""Where the arm's base is: by a board that lies on it, or by markers that are fixed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.boards import Board, BoardView
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
+from softarm_ros.perception.stereo.triangulation import triangulate
+
+
+@dataclass(frozen=True)
+class BaseFit:
+    """
+    The base in the left camera's frame.
+
+    Attributes
+    ----------
+    X_LB : (4, 4)
+        Least squares over all points of all pairs.
+    errors_m : mapping
+        Root-mean-square miss of the points, by name of the pair or marker.
+    rms_m : float
+        Over all.
+
+    """
+
+    X_LB: Array
+    errors_m: Mapping[str, float]
+    rms_m: float
+
+
+def base_from_board(
+    cameras: StereoCameras,
+    board: Board,
+    pairs: Sequence[tuple[BoardView, BoardView]],
+    X_BO: Array,
+) -> BaseFit:
+    """
+    Return where the base is, by pairs of images of a board that lies still on it.
+
+    `X_BO` (4, 4) is the pose of the board in the base frame. Corners are triangulated, through
+    the window if there is one.
+
+    Raises
+    ------
+    CameraError
+        If no pair shows three common corners.
+
+    """
+    known, measured, names = [], [], []
+    for left, right in pairs:
+        ids = np.intersect1d(left.ids, right.ids)
+        if len(ids) < 3:
+            continue
+        pixels = [v.pixels[np.searchsorted(v.ids, ids)] for v in (left, right)]
+        known.append(board.points(ids) @ X_BO[:3, :3].T + X_BO[:3, 3])
+        measured.append(triangulate(cameras, *pixels).points)
+        names.append(left.name)
+    if not known:
+        raise CameraError('no pair of images shows the board on the base to both cameras')
+    X_LB, misses = rigid_fit(np.concatenate(known), np.concatenate(measured))
+    ends = np.cumsum([len(points) for points in known])[:-1]
+    errors = {name: _rms(part) for name, part in zip(names, np.split(misses, ends))}
+    return BaseFit(X_LB, errors, _rms(misses))
+
+
+def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array) -> BaseFit:
+    """
+    Return where the base is, by markers whose places (3,) in the base frame are known [m].
+
+    Parameters
+    ----------
+    markers_B
+        Name -> place.
+    points_L : (n, 3)
+        The same markers as triangulated, in any order.
+
+    Raises
+    ------
+    CameraError
+        If their numbers differ, or their order cannot be told from their distances.
+
+    """
+    known = np.array([markers_B[name] for name in markers_B], dtype=np.float64)
+    if known.shape[0] < 3:
+        raise CameraError(f'{len(known)} base markers: expected at least 3')
+    X_LB, order, rms = unordered_fit(known, points_L)
+    expected = known @ X_LB[:3, :3].T + X_LB[:3, 3]
+    misses = points_L[order] - expected
+    errors = {name: float(np.linalg.norm(miss)) for name, miss in zip(markers_B, misses)}
+    return BaseFit(X_LB, errors, rms)
+
+
+def _rms(misses: Array) -> float:
+    return float(np.sqrt(np.nanmean((misses**2).sum(axis=1))))

@@ -1,0 +1,246 @@
+"""Where two cameras are to one another, from pairs of images of one board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.perception.stereo import fit_quality
+from softarm_ros.perception.stereo.boards import Board, BoardView, Ids
+from softarm_ros.perception.stereo.calibrate_camera import CameraFit, calibrate_camera
+from softarm_ros.perception.stereo.camera import Camera, CameraError, Mask
+from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
+from softarm_ros.perception.stereo.images import opencv
+from softarm_ros.perception.stereo.rigid_fit import rigid_fit
+from softarm_ros.perception.stereo.triangulation import triangulate
+
+FEWEST = 3
+FEWEST_SHARED = 6  # corners seen by both cameras
+# Poses of single cameras are less exact than a fit of all: a pair is none beyond both of these.
+_NO_PAIR_OF_MEDIAN = 5.0
+_NO_PAIR_PX = 3.0
+
+Pair = tuple[BoardView, BoardView]
+
+
+@dataclass(frozen=True)
+class StereoFit:
+    """
+    A calibrated pair of cameras and how well it fits.
+
+    Attributes
+    ----------
+    cameras : StereoCameras
+        Least squares over all corners of both images, lenses included.
+    left, right : CameraFit
+        Each camera by itself, from the same images.
+    names : tuple of str
+        Of the pairs.
+    residuals : tuple of (2, corners, 2)
+        Of the left and right image of a pair, seen less expected [px].
+    flatness_m : (n,)
+        Root-mean-square distance of the triangulated corners from those of the board, at its best
+        pose, a pair each: what the errors amount to in space.
+    outliers, dropped : tuple of str
+        Pairs that stand out, and those left out for it.
+
+    """
+
+    cameras: StereoCameras
+    left: CameraFit
+    right: CameraFit
+    names: tuple[str, ...]
+    residuals: tuple[Array, ...]
+    flatness_m: Array
+    outliers: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def errors_px(self) -> Array:
+        """Root-mean-square distance of corners from where they should be, a pair each (n,)."""
+        return np.array([np.sqrt((r**2).sum(axis=-1).mean()) for r in self.residuals])
+
+    @property
+    def rms_px(self) -> float:
+        """The same over all pairs and both images, as OpenCV reports it."""
+        each = np.concatenate([r.reshape(-1, 2) for r in self.residuals])
+        return float(np.sqrt((each**2).sum(axis=1).mean()))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is poor about the images; and pairs that are none, each with the likely cause."""
+        found = [*self.left.warnings, *self.right.warnings]
+        alone = {
+            view.name: max(a, b)
+            for view, a, b in zip(self.left.views, self.left.errors_px, self.right.errors_px)
+        }
+        for name, error in zip(self.names, self.errors_px):
+            if name in self.outliers and error > 2.0 * alone.get(name, np.inf):
+                found.append(
+                    f'pair {name}: {error:.2f} px together, {alone[name]:.2f} px in each image '
+                    'alone: the board moved between the two exposures, or they are not one pair'
+                )
+        return found
+
+
+def calibrate_stereo(
+    board: Board,
+    pairs: Sequence[Pair],
+    sizes: tuple[tuple[int, int], tuple[int, int]],
+    *,
+    rational: bool = False,
+    drop_outliers: bool = False,
+    lenses: tuple[Camera, Camera] | None = None,
+) -> StereoFit:
+    """
+    Fit both cameras to pairs of images of one board, each pair taken at one time.
+
+    Parameters
+    ----------
+    board : Board
+        In both images of every pair.
+    pairs
+        Left and right view of a pair, of one name.
+    sizes : ((int, int), (int, int))
+        Width and height of the left and the right images [px].
+    rational, drop_outliers : bool
+        As for one camera.
+    lenses : (Camera, Camera), optional
+        Known from images that filled each view: they stay as they are.
+
+    Raises
+    ------
+    CameraError
+        If there are fewer than three pairs, or the board looks the same turned by half a turn,
+        so that its corners cannot be told apart in the two images.
+
+    """
+    if not board.told_apart:
+        raise CameraError(
+            f'board: {board.columns} x {board.rows} inner corners look the same upside down, so '
+            'the two images cannot be matched: expected one odd and one even number, or charuco'
+        )
+    kept = [shared for pair in pairs if (shared := _shared(pair)) is not None]
+    dropped: list[str] = []
+    while True:
+        fit = _fitted(board, kept, sizes, rational, lenses)
+        bad = set(fit.outliers)
+        if not (drop_outliers and bad) or len(kept) - len(bad) < FEWEST:
+            break
+        dropped += fit.outliers
+        kept = [pair for pair in kept if pair[0].name not in bad]
+    return StereoFit(
+        fit.cameras,
+        fit.left,
+        fit.right,
+        fit.names,
+        fit.residuals,
+        fit.flatness_m,
+        fit.outliers,
+        tuple(dropped),
+    )
+
+
+def _shared(pair: Pair) -> Pair | None:
+    """Return both views with the corners that both have; None if those are too few."""
+    ids: Ids = np.intersect1d(pair[0].ids, pair[1].ids)
+    if len(ids) < FEWEST_SHARED:
+        return None
+    left, right = (
+        BoardView(view.name, ids, view.pixels[np.searchsorted(view.ids, ids)]) for view in pair
+    )
+    return left, right
+
+
+def _fitted(
+    board: Board,
+    pairs: Sequence[Pair],
+    sizes: tuple[tuple[int, int], tuple[int, int]],
+    rational: bool,
+    lenses: tuple[Camera, Camera] | None,
+) -> StereoFit:
+    cv2 = opencv()
+    if len(pairs) < FEWEST:
+        raise CameraError(
+            f'both cameras found the board in {len(pairs)} pairs: expected at least {FEWEST}'
+        )
+    views = [[pair[index] for pair in pairs] for index in range(2)]
+    fits = [
+        calibrate_camera(board, each, size, side, rational=rational)
+        for each, size, side in zip(views, sizes, SIDES)
+    ]
+    first = [fit.camera for fit in fits] if lenses is None else list(lenses)
+    model = cv2.CALIB_RATIONAL_MODEL if any(c.distortion.size == 8 for c in first) else 0
+    flags = model | (cv2.CALIB_USE_INTRINSIC_GUESS if lenses is None else cv2.CALIB_FIX_INTRINSIC)
+    solved = cv2.stereoCalibrateExtended(
+        [board.points(pair[0].ids).astype(np.float32) for pair in pairs],
+        *([v.pixels.astype(np.float32).reshape(-1, 1, 2) for v in each] for each in views),
+        *(part.copy() for c in first for part in (c.matrix, c.distortion)),
+        sizes[0],
+        np.eye(3),
+        np.zeros((3, 1)),
+        flags=flags,
+    )
+    _, K_l, lens_l, K_r, lens_r, R, T, _, _, turns, places, _ = solved
+    cameras = StereoCameras(
+        Camera('left', sizes[0], np.array(K_l), np.ravel(lens_l)[: first[0].distortion.size]),
+        Camera('right', sizes[1], np.array(K_r), np.ravel(lens_r)[: first[1].distortion.size]),
+        pose(R, np.ravel(T)),
+    )
+    residuals, flatness = [], []
+    for pair, turn, place in zip(pairs, turns, places):
+        X_LO = pose(cv2.Rodrigues(turn)[0], np.ravel(place))
+        corners = board.points(pair[0].ids) @ X_LO[:3, :3].T + X_LO[:3, 3]
+        residuals.append(
+            np.array([v.pixels - cameras.project(s, corners) for v, s in zip(pair, SIDES)])
+        )
+        flatness.append(board_misfit(cameras, board, pair)[1])
+    errors = np.array([np.sqrt((r**2).sum(axis=-1).mean()) for r in residuals])
+    # One wrong pair spoils a fit so far that right ones stand out: those that disagree come first.
+    apart = _no_pairs(board, pairs, fits)
+    worst = apart if apart.any() else fit_quality.outliers(errors)
+    return StereoFit(
+        cameras,
+        fits[0],
+        fits[1],
+        tuple(pair[0].name for pair in pairs),
+        tuple(residuals),
+        np.array(flatness),
+        tuple(pair[0].name for pair, bad in zip(pairs, worst) if bad),
+    )
+
+
+def _no_pairs(board: Board, pairs: Sequence[Pair], fits: Sequence[CameraFit]) -> Mask:
+    """
+    Return which pairs (n,) contradict the others, whatever a fit of all makes of them.
+
+    Each camera alone gives the board's pose, so each pair where the cameras are to one another.
+    The one that the median of all pairs agrees with best is the measure.
+    """
+    left, right = fits
+    corners = [
+        board.points(pair[0].ids) @ X[:3, :3].T + X[:3, 3] for pair, X in zip(pairs, left.poses)
+    ]
+
+    def errors(X_RL: Array) -> Array:
+        each = []
+        for points, pair in zip(corners, pairs):
+            shown = right.camera.project(points @ X_RL[:3, :3].T + X_RL[:3, 3])
+            miss = np.linalg.norm(shown - pair[1].pixels, axis=1)
+            each.append(np.sqrt(np.nanmean(miss**2)) if np.isfinite(miss).any() else np.inf)
+        return np.array(each)
+
+    tried = [errors(X_R @ inverse_pose(X_L)) for X_L, X_R in zip(left.poses, right.poses)]
+    best = min(tried, key=lambda e: float(np.median(e)))
+    return np.asarray(best > max(_NO_PAIR_OF_MEDIAN * float(np.median(best)), _NO_PAIR_PX))
+
+
+def board_misfit(cameras: StereoCameras, board: Board, pair: Pair) -> tuple[Array, float]:
+    """Return the board's pose (4, 4) in the left frame from both images, and its misfit [m]."""
+    found = triangulate(cameras, pair[0].pixels, pair[1].pixels)
+    X_LO, misses = rigid_fit(board.points(pair[0].ids), found.points)
+    return X_LO, float(np.sqrt((misses**2).sum(axis=1).mean()))

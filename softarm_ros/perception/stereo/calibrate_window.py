@@ -1,0 +1,117 @@
+"""A window's pose from pairs of images of a board behind it; cameras calibrated in air."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.perception.stereo.boards import Board, BoardView
+from softarm_ros.perception.stereo.calibrate_stereo import board_misfit
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
+from softarm_ros.perception.stereo.window import FlatWindow
+
+FEWEST = 3
+_OUT_OF_SIGHT_PX = 1e3
+
+
+@dataclass(frozen=True)
+class WindowFit:
+    """
+    The window, and how well it explains the images.
+
+    Attributes
+    ----------
+    window : FlatWindow
+        Normal and distance fitted; thickness and indices as given.
+    rms_px : float
+        Of corners with the window.
+    rms_start_px : float
+        Of corners with the window as guessed.
+    distance_sd_m, normal_sd_rad : float
+        Standard deviations, as the residuals give them.
+
+    """
+
+    window: FlatWindow
+    rms_px: float
+    rms_start_px: float
+    distance_sd_m: float
+    normal_sd_rad: float
+
+
+def calibrate_window(
+    cameras: StereoCameras,
+    board: Board,
+    pairs: Sequence[tuple[BoardView, BoardView]],
+    guess: FlatWindow,
+) -> WindowFit:
+    """
+    Fit normal and distance of the window to images of a board in the water.
+
+    The poses of the board are fitted with it. Thickness and indices are better measured and
+    looked up: images tell them from the distance badly.
+
+    Raises
+    ------
+    CameraError
+        If fewer than three pairs show the board to both cameras, or the fit does not converge.
+
+    """
+    shared = []
+    for left, right in pairs:
+        ids = np.intersect1d(left.ids, right.ids)
+        if len(ids) >= 6:
+            views = [
+                BoardView(v.name, ids, v.pixels[np.searchsorted(v.ids, ids)])
+                for v in (left, right)
+            ]
+            shared.append((views[0], views[1]))
+    if len(shared) < FEWEST:
+        raise CameraError(
+            f'both cameras found the board in {len(shared)} pairs: expected at least {FEWEST}'
+        )
+    across = np.linalg.svd(guess.normal[None])[2][1:]  # two directions along the window
+
+    def window_of(x: Array) -> FlatWindow:
+        normal = guess.normal + x[0] * across[0] + x[1] * across[1]
+        return replace(guess, normal=normal / np.linalg.norm(normal), distance_m=max(x[2], 0.0))
+
+    def misses(x: Array) -> Array:
+        seen_through = replace(cameras, window=window_of(x))
+        found = []
+        for (left, right), row in zip(shared, x[3:].reshape(-1, 6)):
+            points = board.points(left.ids) @ exp_so3(row[3:]).T + row[:3]
+            for view, side in zip((left, right), SIDES):
+                found.append(seen_through.project(side, points) - view.pixels)
+        each = np.concatenate(found).ravel()
+        return np.where(np.isfinite(each), each, _OUT_OF_SIGHT_PX)
+
+    through = replace(cameras, window=guess)
+    rows = []
+    for pair in shared:
+        X_LO = board_misfit(through, board, pair)[0]
+        rows.append(np.concatenate([X_LO[:3, 3], log_so3(X_LO[:3, :3])]))
+    start = np.concatenate([[0.0, 0.0, guess.distance_m], *rows])
+    # The guess at its best: only the boards' poses move.
+    still = least_squares(
+        lambda y: misses(np.concatenate([start[:3], y])), start[3:], x_scale='jac'
+    )
+    solved = least_squares(misses, np.concatenate([start[:3], still.x]), x_scale='jac')
+    if not solved.success:
+        raise CameraError(f'the window cannot be fitted: {solved.message}')
+    degrees = solved.fun.size - solved.x.size
+    spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / degrees
+    sds = np.sqrt(np.diag(spread)[:3])
+    return WindowFit(
+        window_of(solved.x),
+        float(np.sqrt(2.0 * (solved.fun**2).mean())),
+        float(np.sqrt(2.0 * (still.fun**2).mean())),
+        float(sds[2]),
+        float(max(sds[:2])),
+    )

@@ -1,0 +1,198 @@
+"""
+The calibration file: what is known about a pair of cameras, and how well.
+
+YAML, one format with a version; written by `softarm calibrate`, read by the driver. Every part but
+`format` and `version` may be missing until it is calibrated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+from ruamel.yaml import YAML, YAMLError
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
+from softarm_ros.perception.stereo.boards import Board
+from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.window import FlatWindow
+
+FORMAT: Literal['softarm_ros cameras'] = 'softarm_ros cameras'
+VERSION: Literal[1] = 1
+
+Vector = tuple[Finite, Finite, Finite]
+Pixels = tuple[int, int]
+
+
+class PoseBlock(ConfigBlock):
+    """A pose."""
+
+    position_m: Vector
+    quaternion_xyzw: tuple[Finite, Finite, Finite, Finite]
+
+    @classmethod
+    def of(cls, transform: Array) -> PoseBlock:
+        """Return the block of a transform (4, 4)."""
+        row = rows_from_transforms(transform[None])[0].tolist()
+        return cls(position_m=tuple(row[:3]), quaternion_xyzw=tuple(row[3:]))
+
+    def transform(self) -> Array:
+        """Return the transform (4, 4)."""
+        return transforms_from_rows([[*self.position_m, *self.quaternion_xyzw]])[0]
+
+
+class BoardBlock(ConfigBlock):
+    """The board that was used."""
+
+    kind: Literal['chessboard', 'charuco']
+    columns: int = Field(ge=3)
+    rows: int = Field(ge=3)
+    square_m: Positive
+    marker_m: NonNegative = 0.0
+    dictionary: str = ''
+
+
+class CameraBlock(ConfigBlock):
+    """A camera and the images it was fitted to."""
+
+    size_px: Pixels = Field(description='width, height')
+    matrix: tuple[Vector, Vector, Vector] = Field(description='fx, skew, cx; 0, fy, cy; 0, 0, 1')
+    distortion: list[Finite] = Field(description='k1 k2 p1 p2 k3 (k4 k5 k6), as in OpenCV')
+    rms_px: NonNegative = Field(description='of this camera by itself')
+    focal_sd_px: NonNegative = 0.0
+    coverage_percent: NonNegative = Field(description='cells of the image that saw a corner')
+    largest_tilt_deg: NonNegative = 0.0
+    image_errors_px: dict[str, NonNegative] = Field(default_factory=dict)
+    outliers: list[str] = Field(default_factory=list)
+    dropped: list[str] = Field(default_factory=list)
+
+    def camera(self, name: str) -> Camera:
+        """Return the camera."""
+        return Camera(name, self.size_px, np.array(self.matrix), np.array(self.distortion))
+
+
+class StereoBlock(ConfigBlock):
+    """How the cameras stand to one another."""
+
+    left_in_right: PoseBlock
+    baseline_mm: Positive
+    rms_px: NonNegative
+    board_misfit_mm: NonNegative = Field(description='of triangulated corners, rms')
+    pair_errors_px: dict[str, NonNegative] = Field(default_factory=dict)
+    outliers: list[str] = Field(default_factory=list)
+    dropped: list[str] = Field(default_factory=list)
+
+
+class BaseBlock(ConfigBlock):
+    """Where the arm's base is."""
+
+    base_in_left: PoseBlock
+    source: Literal['board', 'markers']
+    rms_mm: NonNegative
+    errors_mm: dict[str, NonNegative] = Field(default_factory=dict)
+
+
+class WindowBlock(ConfigBlock):
+    """A flat window between both cameras and the arm."""
+
+    normal_in_left: Vector = Field(description='unit vector from the air into the water')
+    distance_m: NonNegative = Field(description="of the dry face from the left camera's centre")
+    thickness_m: NonNegative
+    air: float = 1.0003
+    glass: float = 1.49
+    water: float = 1.333
+    rms_px: NonNegative | None = Field(default=None, description='where it was calibrated')
+
+
+class CalibrationFile(ConfigBlock):
+    """All that is known."""
+
+    format: Literal['softarm_ros cameras'] = FORMAT
+    version: Literal[1] = VERSION
+    created: str = ''
+    board: BoardBlock | None = None
+    cameras: dict[Literal['left', 'right'], CameraBlock] = Field(default_factory=dict)
+    stereo: StereoBlock | None = None
+    base: BaseBlock | None = None
+    window: WindowBlock | None = None
+
+    def stereo_cameras(self) -> StereoCameras:
+        """
+        Return the calibrated pair.
+
+        Raises
+        ------
+        CameraError
+            If the cameras were not calibrated as a pair yet.
+
+        """
+        if self.stereo is None or {'left', 'right'} - self.cameras.keys():
+            raise CameraError(
+                'the calibration file has no pair of cameras: run softarm calibrate stereo'
+            )
+        window = None
+        if self.window is not None:
+            fields = self.window.model_dump(exclude={'normal_in_left', 'rms_px'})
+            window = FlatWindow(np.array(self.window.normal_in_left), **fields)
+        return StereoCameras(
+            self.cameras['left'].camera('left'),
+            self.cameras['right'].camera('right'),
+            self.stereo.left_in_right.transform(),
+            None if self.base is None else self.base.base_in_left.transform(),
+            window,
+        )
+
+
+def board_block(board: Board) -> BoardBlock:
+    """Return how a file names a board."""
+    marked = board.kind == 'charuco'
+    return BoardBlock(
+        kind=board.kind,
+        columns=board.columns,
+        rows=board.rows,
+        square_m=board.square_m,
+        marker_m=board.marker_m if marked else 0.0,
+        dictionary=board.dictionary if marked else '',
+    )
+
+
+def read_calibration(path: Path) -> CalibrationFile:
+    """
+    Return what a calibration file says.
+
+    Raises
+    ------
+    CameraError
+        With the file, field, and what was expected there.
+
+    """
+    try:
+        data = YAML(typ='safe').load(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise CameraError(f'{path}: {error.strerror}: run softarm calibrate stereo') from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise CameraError(f'{path}: not YAML: {" ".join(str(error).split())}') from None
+    if not isinstance(data, dict) or data.get('format') != FORMAT:
+        raise CameraError(f'{path}: not a calibration file: expected format: {FORMAT}')
+    try:
+        return CalibrationFile.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = '.'.join(str(part) for part in first['loc'])
+        raise CameraError(f'{path}: {where} = {first.get("input")!r}: {first["msg"]}') from None
+
+
+def write_calibration(path: Path, calibration: CalibrationFile) -> None:
+    """Write a calibration file; the old one stays whole until the new one is."""
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 99
+    beside = path.with_name(path.name + '.part')
+    with beside.open('w', encoding='utf-8') as file:
+        yaml.dump(calibration.model_dump(mode='json', exclude_none=True), file)
+    beside.replace(path)

@@ -1,0 +1,104 @@
+"""Two cameras on one arm: where a point appears in each, and along which ray each pixel looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose
+from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.window import FlatWindow
+
+Side = Literal['left', 'right']
+SIDES: tuple[Side, Side] = ('left', 'right')
+
+
+@dataclass(frozen=True)
+class StereoCameras:
+    """
+    A calibrated pair; points are in the frame of the left camera unless said otherwise.
+
+    Attributes
+    ----------
+    left, right : Camera
+        Their frames have z along the view.
+    X_RL : (4, 4)
+        The left camera in the right one's frame: p_R = X_RL p_L [m].
+    X_LB : (4, 4), optional
+        The base of the arm in the left camera's frame.
+    window : FlatWindow, optional
+        Between both cameras and the arm.
+
+    """
+
+    left: Camera
+    right: Camera
+    X_RL: Array
+    X_LB: Array | None = None
+    window: FlatWindow | None = None
+
+    @property
+    def baseline_m(self) -> float:
+        """Distance of the cameras' centres."""
+        return float(np.linalg.norm(self.X_RL[:3, 3]))
+
+    def camera(self, side: Side) -> Camera:
+        """Return one of the two."""
+        return self.left if side == 'left' else self.right
+
+    def pose(self, side: Side) -> Array:
+        """Return the pose (4, 4) of a camera in the left one's frame."""
+        return np.eye(4) if side == 'left' else inverse_pose(self.X_RL)
+
+    def project(self, side: Side, points_L: ArrayLike) -> Array:
+        """Return where points (n, 3) appear in an image (n, 2) [px]; nan where they do not."""
+        points = np.asarray(points_L, dtype=np.float64).reshape(-1, 3)
+        X_LC = self.pose(side)
+        if self.window is None:
+            towards = points - X_LC[:3, 3]
+        else:
+            towards = self.window.directions_to(X_LC[:3, 3], points)
+        return self.camera(side).project(towards @ X_LC[:3, :3])
+
+    def rays(self, side: Side, pixels: ArrayLike) -> tuple[Array, Array]:
+        """Return start and direction (n, 3) of the rays, in the medium of the arm, of pixels."""
+        X_LC = self.pose(side)
+        directions = self.camera(side).directions(pixels) @ X_LC[:3, :3].T
+        if self.window is None:
+            return np.broadcast_to(X_LC[:3, 3], directions.shape).copy(), directions
+        return self.window.rays_in_water(X_LC[:3, 3], directions)
+
+    def base_pose(self) -> Array:
+        """Return the pose (4, 4) of the arm's base in the left camera's frame."""
+        if self.X_LB is None:
+            raise CameraError(
+                "the calibration has no pose of the arm's base: run softarm calibrate base"
+            )
+        return self.X_LB
+
+    def swapped(self) -> StereoCameras:
+        """Return the same pair with the images exchanged, as after a plug in the wrong socket."""
+        return StereoCameras(
+            Camera(self.left.name, self.right.size, self.right.matrix, self.right.distortion),
+            Camera(self.right.name, self.left.size, self.left.matrix, self.left.distortion),
+            inverse_pose(self.X_RL),
+            None if self.X_LB is None else self.X_RL @ self.X_LB,
+            None if self.window is None else _seen_from(self.window, self.X_RL),
+        )
+
+
+def _seen_from(window: FlatWindow, X_RL: Array) -> FlatWindow:
+    """Return the window in the right camera's frame."""
+    normal = X_RL[:3, :3] @ window.normal
+    return FlatWindow(
+        normal,
+        window.distance_m + float(normal @ X_RL[:3, 3]),
+        window.thickness_m,
+        window.air,
+        window.glass,
+        window.water,
+    )

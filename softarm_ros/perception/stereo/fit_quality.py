@@ -1,0 +1,59 @@
+"""What a set of board images is good for: coverage, tilt, outliers; and what to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.boards import BoardView
+from softarm_ros.perception.stereo.camera import Mask
+
+GRID = (8, 6)  # cells of the image, across and down
+FEWEST_IMAGES = 10
+LEAST_COVERAGE = 0.6
+LEAST_TILT_DEG = 20.0
+# An image stands out that is this much worse than the median, and worse than good corners are.
+OUTLIER_OF_MEDIAN = 3.0
+OUTLIER_PX = 0.3
+
+
+def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> Mask:
+    """Return which cells (6, 8) of the image have seen a corner, in any of the images."""
+    seen = np.zeros(GRID[::-1], dtype=bool)
+    for view in views:
+        cell = np.floor((view.pixels + 0.5) / size * GRID).astype(int)
+        inside = ((cell >= 0) & (cell < GRID)).all(axis=1)
+        seen[cell[inside, 1], cell[inside, 0]] = True
+    return seen
+
+
+def tilt_deg(rotation: Array) -> float:
+    """Return the angle between a board's normal, of its pose's rotation (3, 3), and the view."""
+    return float(np.degrees(np.arccos(np.clip(abs(rotation[2, 2]), 0.0, 1.0))))
+
+
+def outliers(errors_px: Array) -> Mask:
+    """Return which images (n,) stand out by their root-mean-square error (n,)."""
+    limit = max(OUTLIER_OF_MEDIAN * float(np.median(errors_px)), OUTLIER_PX)
+    return np.asarray(errors_px > limit)
+
+
+def warnings(camera: str, images: int, seen: Mask, tilts_deg: Sequence[float]) -> list[str]:
+    """Return what is poor about the images of a camera, each with what to do."""
+    found = []
+    if images < FEWEST_IMAGES:
+        found.append(f'{camera}: {images} images: expected at least {FEWEST_IMAGES}; take more')
+    if seen.mean() < LEAST_COVERAGE:
+        cells = f'{int(seen.sum())} of {seen.size}'
+        found.append(
+            f'{camera}: corners in {cells} cells of the image: expected {LEAST_COVERAGE:.0%}; '
+            'move the board into edges and corners, else the lens is guessed there'
+        )
+    if max(tilts_deg) < LEAST_TILT_DEG:
+        found.append(
+            f'{camera}: largest tilt {max(tilts_deg):.0f} deg: expected {LEAST_TILT_DEG:.0f}; '
+            'tilt the board, else focal length and distance cannot be told apart'
+        )
+    return found

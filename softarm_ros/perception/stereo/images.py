@@ -1,0 +1,61 @@
+"""Images, and the library that reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.requirements import SENSING
+
+Image = NDArray[np.uint8]  # (rows, columns) grey, or (rows, columns, 3) blue, green, red
+
+
+def opencv() -> Any:
+    """
+    Return OpenCV's module.
+
+    Raises
+    ------
+    CameraError
+        If it is not installed; says what to type.
+
+    """
+    try:
+        import cv2
+    except ImportError as error:
+        raise CameraError(f"OpenCV is missing ({error}): pip install '{SENSING['cv2']}'") from None
+    return cv2
+
+
+def read_image(path: Path) -> Image:
+    """Return an image (rows, columns[, 3]) as it is in the file; CameraError if it is none."""
+    cv2 = opencv()
+    data = np.frombuffer(path.read_bytes(), np.uint8) if path.is_file() else np.empty(0, np.uint8)
+    image = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if data.size else None
+    if image is None:
+        raise CameraError(f'{path}: not an image that OpenCV reads')
+    return as_8_bit(image, str(path))
+
+
+def as_8_bit(image: NDArray[Any], what: str) -> Image:
+    """Return a picture of 8 or 16 bits with 8, without an alpha channel; CameraError if other."""
+    if image.dtype == np.uint16:
+        image = image >> 8
+    if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):
+        raise CameraError(f'{what}: {image.dtype} of shape {image.shape} is no 8 or 16 bit image')
+    if image.ndim == 3:
+        image = image[..., 0] if image.shape[2] == 1 else image[..., :3]
+    return np.ascontiguousarray(image, dtype=np.uint8)
+
+
+def grey(image: Image) -> Image:
+    """Return the brightness (rows, columns) of an image."""
+    if image.ndim == 2:
+        return image
+    cv2 = opencv()
+    flat: Image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    return flat

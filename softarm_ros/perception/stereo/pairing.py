@@ -1,0 +1,75 @@
+"""Images of two cameras that were exposed at one time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, NamedTuple, TypeVar
+
+from softarm_ros.perception.stereo.cameras import SIDES, Side
+
+T = TypeVar('T')
+_KEPT = 8
+_CLOCK_SET_NS = 1_000_000_000
+
+
+class Pair(NamedTuple, Generic[T]):
+    """What the two cameras saw, and the mean of both times [ns]."""
+
+    stamp_ns: int
+    left: T
+    right: T
+    skew_ns: int
+
+
+class PairByStamp(Generic[T]):
+    """
+    Pairs the images of two cameras, nearest in time first; each image is used once.
+
+    Attributes
+    ----------
+    unpaired : dict
+        How many images of a camera found no partner.
+
+    """
+
+    def __init__(self, max_skew_s: float) -> None:
+        self._max_skew_ns = round(1e9 * max_skew_s)
+        self._waiting: dict[Side, deque[tuple[int, T]]] = {s: deque() for s in SIDES}
+        self._newest: dict[Side, int] = {}
+        self.unpaired: dict[Side, int] = dict.fromkeys(SIDES, 0)
+
+    def push(self, side: Side, stamp_ns: int, image: T) -> Pair[T] | None:
+        """
+        Take an image; return the pair that it completes, if it does.
+
+        An image whose stamp is not after its camera's last one is refused: it was seen already.
+        Stamps that go back by more than a second are those of a clock that was set: all begins
+        anew.
+        """
+        newest = self._newest.get(side, -1)
+        if stamp_ns < newest - _CLOCK_SET_NS:
+            self._newest.clear()
+            for each in SIDES:
+                self.unpaired[each] += len(self._waiting[each])
+                self._waiting[each].clear()
+        elif stamp_ns <= newest:
+            return None
+        self._newest[side] = stamp_ns
+        other: Side = 'right' if side == 'left' else 'left'
+        candidates = self._waiting[other]
+        best = min(candidates, key=lambda c: abs(c[0] - stamp_ns), default=None)
+        if best is None or abs(best[0] - stamp_ns) > self._max_skew_ns:
+            mine = self._waiting[side]
+            mine.append((stamp_ns, image))
+            if len(mine) > _KEPT:
+                mine.popleft()
+                self.unpaired[side] += 1
+            return None
+        while candidates.popleft() is not best:
+            self.unpaired[other] += 1
+        # Older ones of this camera cannot be paired in order any more.
+        self.unpaired[side] += len(self._waiting[side])
+        self._waiting[side].clear()
+        left, right = (image, best[1]) if side == 'left' else (best[1], image)
+        skew = stamp_ns - best[0] if side == 'right' else best[0] - stamp_ns
+        return Pair((stamp_ns + best[0]) // 2, left, right, skew)

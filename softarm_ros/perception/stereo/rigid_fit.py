@@ -1,0 +1,86 @@
+"""The pose that takes known points to measured ones."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import pose
+from softarm_ros.perception.stereo.camera import CameraError
+
+_LARGEST_SET = 8  # markers; all their permutations are tried
+_AMBIGUOUS = 3.0  # the second best order must be so much worse than the best
+
+
+def rigid_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array]:
+    """
+    Return the pose (4, 4) of least squares that takes known points to measured ones.
+
+    By the singular value decomposition of their covariance (Kabsch; Umeyama 1991).
+
+    Returns
+    -------
+    X : (4, 4)
+    misses : (n, 3)
+        Measured less expected [m].
+
+    Raises
+    ------
+    CameraError
+        If fewer than three points are finite in both, or they lie on a line.
+
+    """
+    source, target = (np.asarray(p, dtype=np.float64).reshape(-1, 3) for p in (known, measured))
+    usable = np.isfinite(source).all(axis=1) & np.isfinite(target).all(axis=1)
+    if usable.sum() < 3:
+        raise CameraError(f'{int(usable.sum())} points are known and measured: expected 3')
+    middle, centre = source[usable].mean(axis=0), target[usable].mean(axis=0)
+    U, sizes, Vt = np.linalg.svd((target[usable] - centre).T @ (source[usable] - middle))
+    if sizes[1] < 1e-6 * sizes[0]:
+        raise CameraError('the points lie on a line: expected three that do not')
+    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
+    rotation = U @ flip @ Vt
+    X = pose(rotation, centre - rotation @ middle)
+    return X, target - (source @ rotation.T + X[:3, 3])
+
+
+def unordered_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array, float]:
+    """
+    Return the pose that takes known points to as many measured ones in unknown order.
+
+    Returns
+    -------
+    X : (4, 4)
+    order : (n,)
+        Which measured point is which known one.
+    rms : float
+        Of the misses [m].
+
+    Raises
+    ------
+    CameraError
+        If their numbers differ, there are more than eight, or two orders fit about as well.
+
+    """
+    source, target = (np.asarray(p, dtype=np.float64).reshape(-1, 3) for p in (known, measured))
+    if len(source) != len(target):
+        raise CameraError(
+            f'{len(target)} markers are seen by both cameras, {len(source)} are listed: '
+            'hide what else is bright, or what reflects'
+        )
+    if len(source) > _LARGEST_SET:
+        raise CameraError(f'{len(source)} base markers: expected {_LARGEST_SET} at most')
+    tried = []
+    for order in permutations(range(len(target))):
+        X, misses = rigid_fit(source, target[list(order)])
+        tried.append((float(np.sqrt((misses**2).sum(axis=1).mean())), order, X))
+    tried.sort(key=lambda found: found[0])
+    if len(tried) > 1 and tried[1][0] < _AMBIGUOUS * tried[0][0]:
+        raise CameraError(
+            f'two orders of the markers fit about as well: {1e3 * tried[0][0]:.2f} and '
+            f'{1e3 * tried[1][0]:.2f} mm: place them less symmetrically'
+        )
+    return tried[0][2], np.array(tried[0][1]), tried[0][0]

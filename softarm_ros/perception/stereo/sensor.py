@@ -1,0 +1,268 @@
+"""A pair of cameras as a sensor of poses."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.problem_log import ProblemLog
+from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProblem
+from softarm_ros.perception.stereo.calibration_file import read_calibration
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.images import Image
+from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
+from softarm_ros.perception.stereo.sources import FrameSource, open_source
+from softarm_ros.perception.stereo.tracking import MarkerTracker, Seen
+
+_TURN_S = 0.01  # how long one camera is waited for before the other is looked at
+_SWAPPED_AFTER = 5  # exposures in a row that fit with the cameras exchanged, and not as they are
+_RATE_OVER_NS = 1_000_000_000
+
+
+class StereoCameraSensor:
+    """
+    Reads two cameras and reports the markers that both see; a `PoseSensor`.
+
+    Positions are in the base frame of the calibration file. What is hidden, or could be one of
+    two markers, is not reported.
+
+    Parameters
+    ----------
+    config : StereoCamerasConfig
+    frame_id : str
+        Name of the base frame.
+    clock : Clock
+        By which a camera counts as gone.
+    sources : mapping, optional
+        Other sources than those of the config: images that arrive as ROS messages.
+
+    """
+
+    def __init__(
+        self,
+        config: StereoCamerasConfig,
+        frame_id: str,
+        clock: Clock = MONOTONIC,
+        sources: Mapping[Side, FrameSource] | None = None,
+    ) -> None:
+        self.config = config
+        self._frame_id = frame_id
+        self._clock = clock
+        self._given = sources
+        self._sources: dict[Side, FrameSource] = {}
+        self._tracker: MarkerTracker | None = None
+        self._cameras: StereoCameras | None = None
+        self._pairing: PairByStamp[Image] = PairByStamp(config.max_skew_s)
+        self._problems = ProblemLog()
+        self._lock = threading.Lock()
+        self._begin()
+
+    def open(self) -> None:
+        """See `PoseSensor`."""
+        self.close()
+        try:
+            calibration = read_calibration(Path(self.config.base_calibration).expanduser())
+            self._cameras = calibration.stereo_cameras()
+            self._tracker = MarkerTracker(self.config, self._cameras)
+            colour = self.config.markers.kind == 'colour'
+            named = {'left': self.config.left, 'right': self.config.right}
+            for side in SIDES:
+                source = (
+                    self._given[side]
+                    if self._given is not None
+                    else open_source(named[side], self.config.rate_hz, colour=colour)
+                )
+                source.open()
+                self._sources[side] = source
+        except CameraError as error:
+            self.close()
+            raise SensorError(str(error)) from None
+        self._pairing = PairByStamp(self.config.max_skew_s)
+        self._begin()
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        sources, self._sources = self._sources, {}
+        for source in sources.values():
+            source.close()
+
+    def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
+        """Take the model's prediction of where markers (3,) are at a time, in the base frame."""
+        if self._tracker is not None:
+            self._tracker.expect(stamp_ns, positions_B)
+
+    def read(self, timeout_s: float) -> list[Sighting]:
+        """See `PoseSensor`."""
+        end_s = self._clock.now_s() + timeout_s
+        seen: list[Sighting] = []
+        while self._sources and not seen:
+            left_s = end_s - self._clock.now_s()
+            for side, source in self._sources.items():
+                frame = source.read(min(max(left_s, 0.0), _TURN_S))
+                if frame is None:
+                    continue
+                self._arrived(side)
+                if self._wrong_size(side, frame.image):
+                    continue
+                pair = self._pairing.push(side, frame.stamp_ns, frame.image)
+                if pair is not None:
+                    seen.append(self._sighting(pair))
+            if left_s <= 0.0 or all(source.ended() for source in self._sources.values()):
+                break
+        return seen
+
+    def health(self) -> SensorHealth:
+        """See `PoseSensor`."""
+        now_s = self._clock.now_s()
+        with self._lock:
+            arrived, stamps = dict(self._arrival_s), list(self._stamps)
+            names, values = self._names, dict(self._values)
+            paired_s, opened_s = self._paired_s, self._opened_s
+        gone = [
+            self._gone(side, now_s - arrived[side])
+            for side in SIDES
+            if now_s - arrived[side] > self.config.timeout_s
+        ]
+        if not gone and now_s - max(paired_s, opened_s) > self.config.timeout_s:
+            gone = [self._never_together(now_s - max(paired_s, opened_s))]
+        newest = stamps[-1] if stamps else None
+        recent = [s for s in stamps if newest is not None and newest - s < _RATE_OVER_NS]
+        for side in SIDES:
+            values[f'unpaired {side}'] = str(self._pairing.unpaired[side])
+        values |= self._problems.counts()
+        return SensorHealth(
+            connected=not gone,
+            rate_hz=0.0 if gone else float(len(recent)),
+            last_exposure_ns=newest,
+            seen=names,
+            problems=(*gone, *self._problems.now(now_s)),
+            values=values,
+        )
+
+    # -- images
+
+    def _begin(self) -> None:
+        now_s = self._clock.now_s()
+        with self._lock:
+            self._arrival_s: dict[Side, float] = dict.fromkeys(SIDES, now_s)
+            self._opened_s = now_s
+            self._paired_s = -float('inf')
+            self._stamps: deque[int] = deque(maxlen=512)
+            self._names: tuple[str, ...] = ()
+            self._values: dict[str, str] = {}
+            self._swapped = 0
+
+    def _arrived(self, side: Side) -> None:
+        with self._lock:
+            self._arrival_s[side] = self._clock.now_s()
+
+    def _wrong_size(self, side: Side, image: Image) -> bool:
+        assert self._cameras is not None
+        size = (image.shape[1], image.shape[0])
+        wanted = self._cameras.camera(side).size
+        if size == wanted:
+            return False
+        self._problems.report(
+            self._clock.now_s(),
+            3,
+            SensorProblem(
+                'wrong-size',
+                f'{side} camera',
+                f'images of {size[0]} x {size[1]} px: calibrated with {wanted[0]} x {wanted[1]}',
+                'set the size that the camera was calibrated with, or calibrate it anew',
+            ),
+        )
+        return True
+
+    def _sighting(self, pair: Pair[Image]) -> Sighting:
+        assert self._tracker is not None
+        seen = self._tracker.see(pair.stamp_ns, pair.left, pair.right)
+        self._judge(seen)
+        names = tuple(point.name for point in seen.points)
+        with self._lock:
+            self._paired_s = self._clock.now_s()
+            self._stamps.append(pair.stamp_ns)
+            self._names = names
+            self._values = {
+                'marks left, right': f'{len(seen.marks[0].pixels)}, {len(seen.marks[1].pixels)}',
+                'pairs of marks': str(seen.pairs),
+                'skew_ms': f'{1e-6 * pair.skew_ns:.2f}',
+                'rejected': '; '.join((*seen.marks[0].rejected, *seen.marks[1].rejected)[:6]),
+            }
+        return Sighting(pair.stamp_ns, self._frame_id, points=seen.points)
+
+    def _judge(self, seen: Seen) -> None:
+        """Report what is wrong with an exposure."""
+        assert self._tracker is not None
+        now_s = self._clock.now_s()
+        names = {point.name for point in seen.points}
+        enough = min(len(marks.pixels) for marks in seen.marks) >= 2
+        misfits = enough and len(names) == 0 and self._tracker.fits_swapped(seen.marks)
+        self._swapped = self._swapped + 1 if misfits else 0
+        if self._swapped >= _SWAPPED_AFTER:
+            self._problems.report(
+                now_s,
+                4,
+                SensorProblem(
+                    'swapped',
+                    'cameras',
+                    'the images fit the calibration with left and right exchanged',
+                    'exchange left and right in the rig file, or their plugs',
+                ),
+            )
+            return
+        for side, marks in zip(SIDES, seen.marks):
+            if len(marks.pixels) == 0:
+                self._problems.report(
+                    now_s,
+                    2,
+                    SensorProblem(
+                        'no-marker',
+                        f'{side} camera',
+                        'shows no marker: '
+                        + ('; '.join(marks.rejected[:2]) or 'nothing stands out'),
+                        'look at light, exposure, lens cap, and markers.threshold',
+                    ),
+                )
+        for name in (point.name for point in self.config.points):
+            if name not in names:
+                self._problems.report(
+                    now_s,
+                    1,
+                    SensorProblem(
+                        'marker-missing',
+                        name,
+                        'is not seen by both cameras, or not told from another',
+                        'look whether something hides it, and at the calibration if it lasts',
+                    ),
+                )
+
+    # -- problems
+
+    def _gone(self, side: Side, silent_s: float) -> SensorProblem:
+        source = self._sources.get(side)
+        why = source.problem() if source is not None else 'not open'
+        where = {'left': self.config.left, 'right': self.config.right}[side]
+        return SensorProblem(
+            'no-camera',
+            f'{side} camera',
+            f'no image for {silent_s:.1f} s from {where}' + (f': {why}' if why else ''),
+            'look at its plug, power and network, and whether another program uses it',
+        )
+
+    def _never_together(self, silent_s: float) -> SensorProblem:
+        return SensorProblem(
+            'not-together',
+            'cameras',
+            f'both send images, and none of {silent_s:.1f} s were exposed within '
+            f'{1e3 * self.config.max_skew_s:.1f} ms of one another',
+            'trigger both by one signal, set their computers to one clock (chrony), or raise '
+            'max_skew_s as far as the arm is slow',
+        )

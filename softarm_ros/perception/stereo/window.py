@@ -1,0 +1,137 @@
+"""
+A flat window between cameras in air and an arm in water: Snell's law at its two faces.
+
+Rays are traced from the camera (to triangulate), and found towards a point (to project), by two
+computations that share nothing but the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.perception.stereo.camera import CameraError
+
+_NEWTON_STEPS = 50
+
+
+@dataclass(frozen=True)
+class FlatWindow:
+    """
+    A plane-parallel window, in the frame of the left camera.
+
+    Attributes
+    ----------
+    normal : (3,)
+        Unit vector from the air into the water.
+    distance_m : float
+        Of its dry face from the frame's origin, along the normal.
+    thickness_m : float
+        Of the glass.
+    air, glass, water : float
+        Refractive indices; water at 20 C and 589 nm 1.333, acrylic 1.491, soda-lime glass 1.52.
+
+    Raises
+    ------
+    CameraError
+        If one of them is out of range.
+
+    """
+
+    normal: Array
+    distance_m: float
+    thickness_m: float
+    air: float = 1.0003
+    glass: float = 1.49
+    water: float = 1.333
+
+    def __post_init__(self) -> None:
+        normal = finite_array(self.normal, (3,), 'normal of the window')
+        length = float(np.linalg.norm(normal))
+        if not 0.999 < length < 1.001:
+            raise CameraError(f'window: normal has length {length:.4g}: expected 1')
+        object.__setattr__(self, 'normal', normal / length)
+        for name in ('distance_m', 'thickness_m'):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0.0):
+                raise CameraError(f'window: {name} = {value}: expected 0 or more')
+        for name in ('air', 'glass', 'water'):
+            value = getattr(self, name)
+            if not 1.0 <= value < 3.0:
+                raise CameraError(f'window: index of {name} = {value}: expected 1 to 3')
+
+    def rays_in_water(self, origin: ArrayLike, directions: ArrayLike) -> tuple[Array, Array]:
+        """
+        Trace rays from a point in air through the window.
+
+        Parameters
+        ----------
+        origin : (3,)
+            Before the dry face.
+        directions : (n, 3)
+            Unit vectors.
+
+        Returns
+        -------
+        starts, directions : (n, 3)
+            Where they leave the wet face, and along which unit vectors; nan where a ray does not
+            reach the window or is totally reflected.
+
+        """
+        start = np.asarray(origin, dtype=np.float64)
+        rays = np.asarray(directions, dtype=np.float64).reshape(-1, 3)
+        gap = self.distance_m - float(self.normal @ start)
+        with np.errstate(all='ignore'):
+            towards = rays @ self.normal
+            dry = start + rays * (gap / np.where(towards > 0.0, towards, np.nan))[:, None]
+            in_glass = self._refracted(rays, self.air / self.glass)
+            wet = dry + in_glass * (self.thickness_m / (in_glass @ self.normal))[:, None]
+            return wet, self._refracted(in_glass, self.glass / self.water)
+
+    def directions_to(self, origin: ArrayLike, points: ArrayLike) -> Array:
+        """
+        Return the directions (n, 3) in air, along which a camera at a point sees points in water.
+
+        Solves for the slope of the ray in air: what it travels sideways in air, glass and water
+        must add up. That sum is increasing and concave in the slope, so Newton's method from the
+        straight line, which lies below, cannot overshoot. Nan for points not behind the window.
+        """
+        start = np.asarray(origin, dtype=np.float64)
+        targets = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+        to = targets - start
+        along = to @ self.normal
+        sideways = to - along[:, None] * self.normal
+        reach = np.linalg.norm(sideways, axis=1)
+        gap = self.distance_m - float(self.normal @ start)
+        depth = along - gap - self.thickness_m
+        with np.errstate(all='ignore'):
+            depth = np.where(depth >= 0.0, depth, np.nan)
+            slope = reach / (gap + self.thickness_m + depth)
+            for _ in range(_NEWTON_STEPS):
+                glass, glass_rate = self._slope_behind(slope, self.glass / self.air)
+                water, water_rate = self._slope_behind(slope, self.water / self.air)
+                miss = gap * slope + self.thickness_m * glass + depth * water - reach
+                step = miss / (gap + self.thickness_m * glass_rate + depth * water_rate)
+                slope = slope - step
+                if not np.any(np.abs(step) > 1e-15 * (1.0 + slope)):
+                    break
+            side = sideways / np.where(reach > 0.0, reach, 1.0)[:, None]
+            rays = self.normal + slope[:, None] * side
+        return rays / np.linalg.norm(rays, axis=1, keepdims=True)
+
+    @staticmethod
+    def _slope_behind(slope: Array, ratio: float) -> tuple[Array, Array]:
+        """Return the tangent of the refracted angle for that of the incident one, and its rate."""
+        square = ratio * ratio + (ratio * ratio - 1.0) * slope * slope
+        root = np.sqrt(square)
+        return slope / root, ratio * ratio / (square * root)
+
+    def _refracted(self, rays: Array, ratio: float) -> Array:
+        """Return unit vectors behind a face; ratio of the indices before and behind it."""
+        cosine = rays @ self.normal
+        behind = 1.0 - ratio * ratio * (1.0 - cosine * cosine)
+        bent = np.sqrt(np.where(behind > 0.0, behind, np.nan)) - ratio * cosine
+        return ratio * rays + bent[:, None] * self.normal

@@ -1,0 +1,125 @@
+"""`softarm calibrate` from files to files."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
+sys.path.insert(0, str(Path(__file__).parents[1] / 'perception' / 'stereo'))
+
+from board_cases import CHESSBOARD, board_pose, pairs_of_images, rays
+
+from softarm_ros.cli.main import app
+from softarm_ros.emulation.board_images import board_image
+from softarm_ros.perception.stereo.calibration_file import read_calibration
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import SIDES
+
+BOARD = ('--columns', 9, '--rows', 6, '--square-mm', 16)
+
+
+def softarm(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Images of a board before both cameras, and of one that lies on the base."""
+    place = tmp_path_factory.mktemp('images')
+    for n, pair in enumerate(pairs_of_images(8)):
+        for side, image in zip(SIDES, pair):
+            cv2.imwrite(str(place / f'{side}_{n:02d}.png'), image)
+    rng = np.random.default_rng(4)
+    X_LO = board_pose((0.08, 0.0, 0.5), (0.1, -0.2, 0.3))
+    for side in SIDES:
+        cv2.imwrite(
+            str(place / f'base_{side}.png'), board_image(rays(side), CHESSBOARD, X_LO, rng)
+        )
+    return place
+
+
+def stereo(folder, output, *more):
+    sides = [part for s in SIDES for part in (f'--{s}', folder / f'{s}_*.png')]
+    return softarm('calibrate', 'stereo', *sides, *BOARD, '--output', output, *more)
+
+
+def test_a_pair_and_then_the_base(folder, tmp_path):
+    file = tmp_path / 'cameras.yaml'
+    code, out, err = stereo(folder, file)
+    assert code == 0, err
+    assert (tmp_path / 'cameras.png').read_bytes()[:4] == b'\x89PNG'
+    known = read_calibration(file)
+    assert known.stereo.baseline_mm == pytest.approx(150.0, abs=1.0)
+    assert list(known.stereo.pair_errors_px) == [f'{n:03d}' for n in range(8)]
+    assert 'warning: left: 8 images: expected at least 10' in out
+    sides = [part for s in SIDES for part in (f'--{s}', folder / f'base_{s}.png')]
+    code, out, err = softarm('calibrate', 'base', *sides, *BOARD, '--output', file)
+    assert code == 0, err
+    true = board_pose((0.08, 0.0, 0.5), (0.1, -0.2, 0.3))
+    found = read_calibration(file).stereo_cameras().base_pose()
+    assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 3e-3  # 8 small images
+    assert float(re.search(r'base: ([\d.]+) mm rms', out)[1]) < 1.0
+    assert read_calibration(file).stereo == known.stereo
+
+
+def test_one_camera_and_then_the_pair_with_its_lens(folder, tmp_path):
+    lenses, file = tmp_path / 'lenses.yaml', tmp_path / 'cameras.yaml'
+    sides = [part for s in SIDES for part in (f'--{s}', folder / f'{s}_*.png')]
+    code, _, err = softarm('calibrate', 'camera', *sides, *BOARD, '--output', lenses)
+    assert code == 0, err
+    assert (tmp_path / 'lenses_left.png').exists()
+    with pytest.raises(CameraError, match='no pair of cameras'):
+        read_calibration(lenses).stereo_cameras()
+    code, _, err = stereo(folder, file, '--calibration', lenses)
+    assert code == 0, err
+    kept, used = (read_calibration(f).cameras['left'].matrix for f in (lenses, file))
+    assert np.abs(np.subtract(kept, used)).max() < 1e-9
+
+
+def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
+    code, out, _ = softarm('calibrate', 'board', *BOARD, '--output', tmp_path / 'board.png')
+    assert code == 0
+    assert 'print it 192.0 x 144.0 mm' in out
+    picture = cv2.imread(str(tmp_path / 'board.png'), cv2.IMREAD_GRAYSCALE)
+    assert CHESSBOARD.find(cv2.resize(picture, None, fx=0.4, fy=0.4), 'print') is not None
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'says'),
+    [
+        (('stereo', '--left', 'x'), '--left and --right are both needed'),
+        (('camera',), '--left or --right is needed'),
+        (('camera', '--left', 'nowhere'), 'nowhere: no image files'),
+        (('camera', '--left', 'nowhere', '--square-mm', '-1'), 'square = -1 mm'),
+        (('window', '--left', 'x', '--right', 'y'), '--window DISTANCE,THICKNESS is missing'),
+        (('base', '--left', 'x', '--right', 'y', '--output', 'none.yaml'), 'none.yaml'),
+        (('board', '--output', 'board.pdf'), 'ends in .png'),
+    ],
+)
+def test_what_is_wrong_is_named(arguments, says):
+    code, _, err = softarm('calibrate', *arguments)
+    assert code == 2
+    assert says in err
+
+
+@pytest.mark.parametrize(
+    ('text', 'says'),
+    [
+        ('format: other', 'expected format: softarm_ros cameras'),
+        ('format: softarm_ros cameras\nversion: 2', 'version = 2'),
+        ('format: softarm_ros cameras\nversion: 1\nlens: 3', 'lens = 3'),
+        ('[', 'not YAML'),
+    ],
+)
+def test_a_file_that_is_no_calibration_is_named_with_the_field(text, says, tmp_path):
+    path = tmp_path / 'cameras.yaml'
+    path.write_text(text)
+    with pytest.raises(CameraError, match=re.escape(says)):
+        read_calibration(path)

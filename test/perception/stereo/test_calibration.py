@@ -1,0 +1,223 @@
+"""Rendered images of a board: is what comes out what they were rendered with?"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
+
+from board_cases import (
+    CHARUCO,
+    CHESSBOARD,
+    SMALL,
+    WINDOW,
+    board_pose,
+    held,
+    pairs_of_images,
+    rays,
+    small_pair,
+)
+
+from softarm_ros.emulation.board_images import board_image
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.perception.stereo.boards import Board, BoardView
+from softarm_ros.perception.stereo.calibrate_base import base_from_board, base_from_markers
+from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
+from softarm_ros.perception.stereo.calibrate_stereo import board_misfit, calibrate_stereo
+from softarm_ros.perception.stereo.calibrate_window import calibrate_window
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.cameras import SIDES
+from softarm_ros.perception.stereo.collect import collect, worth_keeping
+from softarm_ros.perception.stereo.window import FlatWindow
+
+COUNT = 14
+
+
+def views_of(count=COUNT, board=CHESSBOARD, **case):
+    images = pairs_of_images(count, board, **case)
+    return collect(board, ((f'{n:02d}', pair) for n, pair in enumerate(images)))
+
+
+@pytest.fixture(scope='module')
+def views():
+    return views_of()
+
+
+@pytest.fixture(scope='module')
+def stereo(views):
+    return calibrate_stereo(CHESSBOARD, views.views, (SMALL, SMALL))
+
+
+def exact_pairs(count, noise_px, seed=5, window=False):
+    """Views without images: corners where they appear, with noise."""
+    rng = np.random.default_rng(seed)
+    cameras, ids = small_pair(window), np.arange(CHESSBOARD.corners)
+    for n, X in enumerate(held(count, seed)):
+        corners = CHESSBOARD.points() @ X[:3, :3].T + X[:3, 3]
+        yield tuple(
+            BoardView(f'{n:02d}', ids, p + rng.normal(0.0, noise_px, p.shape))
+            for p in (cameras.project(side, corners) for side in SIDES)
+        )
+
+
+@pytest.mark.parametrize('board', [CHESSBOARD, CHARUCO])
+def test_corners_are_found_to_a_fraction_of_a_pixel(board):
+    cameras, misses = small_pair(), []
+    for X, shown in zip(held(4), pairs_of_images(4, board)):
+        for side, image in zip(SIDES, shown):
+            view = board.find(image, 'one')
+            assert view is not None
+            corners = board.points(view.ids) @ X[:3, :3].T + X[:3, 3]
+            misses.append(view.pixels - cameras.project(side, corners))
+    misses = np.concatenate(misses)
+    assert np.sqrt((misses**2).mean()) < (0.08 if board is CHESSBOARD else 0.2)
+
+
+def test_corners_keep_their_numbers_when_the_board_is_upside_down():
+    rng = np.random.default_rng(0)
+    turned = board_pose((0.075, 0.0, 0.5), (0.0, 0.0, np.pi - 0.1))
+    view = CHESSBOARD.find(board_image(rays('left'), CHESSBOARD, turned, rng), 'turned')
+    corners = CHESSBOARD.points() @ turned[:3, :3].T + turned[:3, 3]
+    assert np.abs(view.pixels - small_pair().project('left', corners)).max() < 0.5
+
+
+def test_a_camera_is_what_its_images_were_rendered_with(views):
+    fit = calibrate_camera(CHESSBOARD, [v[0] for v in views.views], SMALL, 'left')
+    true = small_pair().left
+    assert fit.rms_px < 0.12
+    focal = np.diag(fit.camera.matrix)[:2] - np.diag(true.matrix)[:2]
+    assert np.abs(focal).max() < 4.0 * fit.focal_sd_px.max()
+    assert (
+        np.abs(fit.camera.matrix[:2, 2] - true.matrix[:2, 2]).max() < 4.0 * fit.centre_sd_px.max()
+    )
+    assert fit.focal_sd_px.max() < 2.0
+    assert not fit.outliers
+
+
+def test_a_pair_is_what_its_images_were_rendered_with(stereo):
+    true = small_pair()
+    assert stereo.rms_px < 0.17  # of both coordinates
+    assert stereo.cameras.baseline_m == pytest.approx(true.baseline_m, rel=2e-3)
+    turn = stereo.cameras.X_RL[:3, :3] @ true.X_RL[:3, :3].T
+    assert np.degrees(np.linalg.norm(log_so3(turn))) < 0.2
+    assert stereo.flatness_m.max() < 3e-4
+
+
+def test_images_that_are_no_pair_are_named_with_the_cause_and_dropped_on_request():
+    pairs = list(exact_pairs(COUNT, 0.05))
+    pairs[4] = (pairs[4][0], BoardView('04', pairs[4][1].ids, pairs[7][1].pixels))
+    fit = calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL))
+    assert '04' in fit.outliers
+    assert any('pair 04' in text and 'moved between' in text for text in fit.warnings)
+    kept = calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL), drop_outliers=True)
+    assert '04' in kept.dropped
+    assert kept.rms_px < 0.1
+    assert not kept.outliers
+
+
+def test_few_flat_images_in_the_middle_are_warned_of():
+    X = [
+        board_pose((0.075, 0.0, z), (0.02, 0.03, 0.1 * n)) for n, z in enumerate((0.5, 0.55, 0.6))
+    ]
+    ids, cameras = np.arange(CHESSBOARD.corners), small_pair()
+    rng = np.random.default_rng(0)
+    views = [
+        BoardView(
+            str(n),
+            ids,
+            cameras.project('left', CHESSBOARD.points() @ each[:3, :3].T + each[:3, 3])
+            + rng.normal(0.0, 0.05, (54, 2)),
+        )
+        for n, each in enumerate(X)
+    ]
+    found = '\n'.join(calibrate_camera(CHESSBOARD, views, SMALL, 'left').warnings)
+    assert 'left: 3 images: expected at least 10' in found
+    assert 'cells of the image' in found
+    assert 'tilt' in found
+
+
+def test_a_board_that_looks_the_same_upside_down_serves_no_pair():
+    with pytest.raises(CameraError, match='upside down'):
+        calibrate_stereo(Board('chessboard', 9, 7, 0.02), [], (SMALL, SMALL))
+
+
+def test_two_images_are_too_few(views):
+    with pytest.raises(CameraError, match='2 images: expected at least 3'):
+        calibrate_camera(CHESSBOARD, [v[0] for v in views.views[:2]], SMALL, 'left')
+
+
+def test_the_base_is_found_by_a_board_on_it(stereo):
+    X_LO = board_pose((0.08, 0.01, 0.52), (0.2, -0.3, 0.1))
+    X_BO = pose(exp_so3(np.array([0.0, 0.1, 0.4])), (0.02, 0.03, -0.004))
+    rng = np.random.default_rng(9)
+    shown = [tuple(board_image(rays(side), CHESSBOARD, X_LO, rng) for side in SIDES)]
+    found = collect(CHESSBOARD, [('base', shown[0])])
+    fit = base_from_board(small_pair(), CHESSBOARD, found.views, X_BO)
+    true = X_LO @ np.linalg.inv(X_BO)
+    assert np.linalg.norm(fit.X_LB[:3, 3] - true[:3, 3]) < 3e-4
+    assert fit.rms_m < 3e-4
+
+
+MARKERS = {
+    'a': (0.0, 0.0, 0.0),
+    'b': (0.05, 0.0, 0.0),
+    'c': (0.0, 0.08, 0.01),
+    'd': (0.03, 0.03, 0.04),
+}
+
+
+def test_the_base_is_found_by_markers_in_any_order():
+    X = board_pose((0.0, 0.0, 0.5), (0.3, 0.2, 0.1))
+    points = np.array(list(MARKERS.values())) @ X[:3, :3].T + X[:3, 3]
+    noisy = points + np.random.default_rng(1).normal(0.0, 1e-4, points.shape)
+    fit = base_from_markers(MARKERS, noisy[[2, 0, 3, 1]])
+    assert np.linalg.norm(fit.X_LB[:3, 3] - X[:3, 3]) < 5e-4
+    assert set(fit.errors_m) == set(MARKERS)
+
+
+def test_markers_that_cannot_be_told_apart_are_refused():
+    square = dict(zip('abcd', ((0, 0, 0), (0.05, 0, 0), (0.05, 0.05, 0), (0, 0.05, 0))))
+    points = np.array(list(square.values())) + np.random.default_rng(1).normal(0.0, 1e-4, (4, 3))
+    with pytest.raises(CameraError, match='less symmetrically'):
+        base_from_markers(square, points)
+    with pytest.raises(CameraError, match='3 markers are seen by both cameras, 4 are listed'):
+        base_from_markers(MARKERS, points[:3])
+
+
+def test_a_window_is_found_from_a_board_in_the_water():
+    pairs = list(exact_pairs(10, 0.05, window=True))
+    guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.10, WINDOW.thickness_m)
+    fit = calibrate_window(small_pair(), CHESSBOARD, pairs, guess)
+    assert fit.rms_px == pytest.approx(0.05 * np.sqrt(2.0), rel=0.15)
+    assert fit.rms_start_px > 3.0 * fit.rms_px
+    assert abs(fit.window.distance_m - WINDOW.distance_m) < 4.0 * fit.distance_sd_m
+    assert np.arccos(fit.window.normal @ WINDOW.normal) < 6.0 * fit.normal_sd_rad
+    assert fit.distance_sd_m < 5e-3
+
+
+def test_corners_through_the_window_are_flat_with_it_and_bent_without():
+    found = views_of(3, window=True)
+    for pair in found.views:
+        with_it, without = (
+            board_misfit(small_pair(w), CHESSBOARD, pair)[1] for w in (True, False)
+        )
+        assert with_it < 3e-4
+        assert without > 3.0 * with_it
+
+
+def test_live_images_are_taken_when_the_board_is_held_still_elsewhere():
+    images = pairs_of_images(4)
+    stream = [
+        images[0],
+        images[1],
+        images[1],
+        images[1],
+        images[2],
+        images[3],
+        images[3],
+        images[1],
+    ]
+    kept = list(worth_keeping(CHESSBOARD, stream, 5))
+    assert [name for name, _ in kept] == ['live_001', 'live_002']
+    assert kept[0][1][0] is images[1][0]
+    assert kept[1][1][0] is images[3][0]
