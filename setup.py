@@ -79,7 +79,10 @@ setup(
             'pymodbus>=3.16,<4',  # servo drives on Modbus TCP, and the emulated ones
             'nidaqmx[grpc]~=1.7',  # NI DAQ, local or remote; its stubs carry the emulated one
         ],
-        'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'bag': [
+            'rosbags>=0.10',  # rosbag2 MCAP files
+            'mcap>=1.2',  # files without an index, after a kill
+        ],
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

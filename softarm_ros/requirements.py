@@ -25,7 +25,7 @@ DEVICES = {
     'pymodbus': 'pymodbus>=3.16,<4',
     'nidaqmx': 'nidaqmx[grpc]~=1.7',
 }
-BAG = {'rosbags': 'rosbags>=0.10'}
+BAG = {'rosbags': 'rosbags>=0.10', 'mcap': 'mcap>=1.2'}
 
 
 def install_line() -> str:

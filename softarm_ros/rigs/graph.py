@@ -217,7 +217,19 @@ def graph_plan(
     if exit_on_done:
         plan.append(node('outcome'))
     if bag is not None:
-        plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
+        run = {
+            'backend': backend,
+            'trajectory': '' if task is not None else str(located),
+            'task': task or '',
+            'model': model_name,
+            'open_loop': str(open_loop).lower(),
+            'laps': '' if laps is None else str(laps),
+            'rate': f'{rate:g}',
+            'seed': str(seed),
+            'processes': processes,
+        }
+        folder = str(Path(bag).expanduser().resolve())
+        plan.insert(0, node('recorder', required=False, bag=folder, about=json.dumps(run)))
     return plan
 
 

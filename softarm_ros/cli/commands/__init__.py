@@ -16,6 +16,7 @@ SUMMARIES = {
     'workspace': 'Show where the tip of an arm can be within its limits.',
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
+    'record': 'Record all topics of a running arm into a rosbag2 bag, or repair one.',
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
