@@ -89,6 +89,7 @@ setup(
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'import-linter>=2.0',
+            'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into
         ],
         'lint': ['ruff>=0.6', 'mypy>=1.10'],

@@ -219,11 +219,15 @@ def graph_plan(
     if bag is not None:
         run = {
             'backend': backend,
-            'trajectory': '' if task is not None else str(located),
+            'trajectory': str(located),
+            'trajectory_file': located.read_text(encoding='utf-8')
+            if isinstance(located, Path)
+            else '',
             'task': task or '',
+            'task_file': '' if task is None else locate_task(task).read_text(encoding='utf-8'),
             'model': model_name,
             'open_loop': str(open_loop).lower(),
-            'laps': '' if laps is None else str(laps),
+            'laps': str(config.laps if laps is None else laps),
             'rate': f'{rate:g}',
             'seed': str(seed),
             'processes': processes,

@@ -17,6 +17,8 @@ SUMMARIES = {
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
     'record': 'Record all topics of a running arm into a rosbag2 bag, or repair one.',
+    'replay': 'Play a recorded run over topics, with /clock; or run its tracker again.',
+    'score': 'Feed recorded commands to models: predicted against measured, and baselines.',
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
