@@ -85,7 +85,10 @@ setup(
             'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
             'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
         ],
-        'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files
+        'bag': [
+            'rosbags>=0.10',  # rosbag2 MCAP files
+            'mcap>=1.2',  # files without an index, after a kill
+        ],
         'view': ['viser>=1.1'],  # the arm in a browser
         'test': [
             'pytest>=7.4',
@@ -93,6 +96,7 @@ setup(
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'import-linter>=2.0',
+            'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into
         ],
         'browser': ['selenium>=4.20'],  # presses the viewer's buttons in a test

@@ -31,7 +31,7 @@ SENSING = {
     'natnet': 'natnet>=0.3,<0.4',
     'qtm_rt': 'qtm-rt>=3.1,<4',
 }
-BAG = {'rosbags': 'rosbags>=0.10'}
+BAG = {'rosbags': 'rosbags>=0.10', 'mcap': 'mcap>=1.2'}
 
 
 def install_line() -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identified_rig import known_parameters, updated_text
 from softarm_ros.cli.recording_file import (
     Recording,
@@ -34,6 +35,7 @@ from softarm_ros.rigs.loader import find_rig, load_rig_of
 from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
+HOLD_OUT = ('blocks', 'later')
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,12 @@ def errors_of(parameters: PairParameters, measured: PairRecording, rows: Rows) -
     return TipErrors.of(predict(parameters, measured, rows), measured.tips[rows])
 
 
-def identify_rig(rig: Rig, path: Path) -> DataIdentification:
+def identify_rig(rig: Rig, path: Path, hold_out: str = 'blocks') -> DataIdentification:
     """
     Identify what `recording.identify` names.
+
+    `hold_out` says which half of a moving arm is predicted: every second block of 2.5 s, or all of
+    what is `later`. The second is the harder: an arm does not stay as it was.
 
     Raises
     ------
@@ -105,7 +110,7 @@ def identify_rig(rig: Rig, path: Path) -> DataIdentification:
     recording = read_recording(rig, path)
     measured = recording.measured
     known = known_parameters(rig, config)
-    train, test = split_rows(measured)
+    train, test = split_rows(measured, *_block_s(measured, hold_out))
     free = [group for group in config.identify if group != 'delay' or measured.time_s is not None]
     found = identify(known, measured, train, free)
     return DataIdentification(
@@ -119,6 +124,16 @@ def identify_rig(rig: Rig, path: Path) -> DataIdentification:
         errors_of(found, measured, train),
         errors_of(found, measured, test),
     )
+
+
+def _block_s(measured: PairRecording, hold_out: str) -> tuple[float, ...]:
+    if hold_out not in HOLD_OUT:
+        raise UsageError(f'--hold-out {hold_out!r}: expected {" or ".join(HOLD_OUT)}')
+    if hold_out == 'blocks':
+        return ()
+    if measured.time_s is None:
+        raise UsageError("--hold-out 'later': rows are poses at rest, of no time")
+    return (0.5 * float(measured.time_s[-1] - measured.time_s[0]) + 1e-9,)
 
 
 def describe(rig: Rig, result: DataIdentification) -> Iterator[str]:
@@ -181,7 +196,7 @@ def _parameters(rig: Rig, result: DataIdentification) -> Iterator[str]:
     yield f'delay: {1e3 * found.delay_s:.0f} ms (was {1e3 * known.delay_s:.0f})'
 
 
-def run(rig_name: str, data: Path, output: Path | None) -> Iterator[str]:
+def run(rig_name: str, data: Path, output: Path | None, hold_out: str = 'blocks') -> Iterator[str]:
     """
     Identify a rig from a recording, yield the lines of the report, and write the new rig file.
 
@@ -194,7 +209,7 @@ def run(rig_name: str, data: Path, output: Path | None) -> Iterator[str]:
 
     """
     rig = load_rig_of(CableArm, rig_name)
-    result = identify_rig(rig, data)
+    result = identify_rig(rig, data, hold_out)
     yield from describe(rig, result)
     if output is None:
         return

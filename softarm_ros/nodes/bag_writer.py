@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import struct
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+_METADATA = 0x0C  # opcode of an MCAP metadata record
+ABOUT = 'softarm_ros'  # its name
 
 
 class BagError(ValueError):
@@ -43,10 +49,19 @@ class BagWriter:
     """
     Writes serialised messages to a new bag.
 
-    The bag is complete after `close` only; `close` may be called more than once.
+    What has been flushed can be read whatever happens to this process (`bag_repair`); only `close`
+    completes the bag with its index. `close` may be called more than once.
+
+    Parameters
+    ----------
+    folder : Path
+        New or empty.
+    about : mapping of str to str
+        What the bag is of: in `custom_data` of its metadata, and at the beginning of the file.
+
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, str] | None = None) -> None:
         try:
             from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
             from rosbags.typesys import Stores, get_typestore
@@ -62,32 +77,94 @@ class BagWriter:
         self._writer: Any = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
         # Chunks, not the file or single messages: it stays seekable, and `ros2 bag` reads it.
         self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+        for key, value in (about or {}).items():
+            self._writer.set_custom_data(key, value)
         self._writer.open()
         self._open = True
         self._connections: dict[str, Any] = {}
         self.messages = 0
+        self.flushed = 0  # of them
+        self._storage: Any = self._writer.storage
+        self._whole = 0  # bytes of the file that can be read
+        self._guarded(self._begin, about or {})
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What has been announced."""
+        return frozenset(self._connections)
 
     def add_topic(self, topic: str, type_name: str, qos: Any = None) -> bool:
         """Announce a topic with its type and rclpy profile; return False for an unknown type."""
+        return self.copy_topic(topic, type_name, [] if qos is None else [_profile(qos)])
+
+    def copy_topic(self, topic: str, type_name: str, profiles: Sequence[Any]) -> bool:
+        """Announce a topic with its profiles as rosbags has them; False for an unknown type."""
         if type_name not in self._store.types:
             return False
-        profiles = [] if qos is None else [_profile(qos)]
         self._connections[topic] = self._writer.add_connection(
             topic, type_name, typestore=self._store, offered_qos_profiles=profiles
         )
         return True
 
     def write(self, topic: str, nanoseconds: int, data: bytes) -> None:
-        """Append one serialised message with the time it was received."""
+        """
+        Append one serialised message with the time it was received.
+
+        Raises
+        ------
+        OSError
+            If the file cannot grow. The bag ends with what has been flushed before.
+
+        """
         if self._open:
-            self._writer.write(self._connections[topic], nanoseconds, data)
+            self._guarded(self._writer.write, self._connections[topic], nanoseconds, data)
             self.messages += 1
 
-    def close(self) -> None:
-        """Write index and metadata."""
+    def flush(self) -> None:
+        """Make all so far readable without the rest; may raise as `write`."""
         if self._open:
+            self._guarded(self._flush)
+
+    def close(self) -> None:
+        """Write index and metadata; may raise as `write`."""
+        if self._open:
+            self._guarded(self._close)
+
+    def _begin(self, about: Mapping[str, str]) -> None:
+        """State at once what the bag is of: metadata of rosbag2 comes with the end only."""
+        if about:
+            values = b''.join(_text(key) + _text(value) for key, value in about.items())
+            record = _text(ABOUT) + struct.pack('<I', len(values)) + values
+            self._storage.bio.write(struct.pack('<BQ', _METADATA, len(record)) + record)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._storage.chunk.msgs:
+            self._storage.close_chunk()
+        self._storage.bio.flush()
+        self._whole, self.flushed = self._storage.bio.tell(), self.messages
+
+    def _close(self) -> None:
+        self._flush()
+        self._writer.close()
+        self._open = False
+
+    def _guarded(self, write: Any, *arguments: Any) -> None:
+        """Write; where that fails, leave a file that ends with a whole chunk."""
+        try:
+            write(*arguments)
+        except OSError:
             self._open = False
-            self._writer.close()
+            with contextlib.suppress(OSError):
+                self._writer.abort()  # it cannot write what it still holds either
+            os.truncate(self._storage.path, self._whole)
+            raise
+
+
+def _text(text: str) -> bytes:
+    """Return a string as MCAP has it: length, UTF-8."""
+    data = text.encode()
+    return struct.pack('<I', len(data)) + data
 
 
 def _profile(qos: Any) -> Any:

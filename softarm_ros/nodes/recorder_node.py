@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
+from softarm_ros.nodes.bag_about import about_run
 from softarm_ros.nodes.bag_writer import BagWriter
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -23,10 +26,11 @@ from softarm_ros.nodes.node_base import (
     run_node,
     steady_clock,
 )
-from softarm_ros.nodes.qos import listening
+from softarm_ros.nodes.qos import listening, prefer_deep_sockets
 
 QUEUE = 1000
 LOOK_S = 0.2
+FLUSH_S = 0.5  # what a kill may cost
 OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 
@@ -35,7 +39,8 @@ class RecorderNode(Node):
     Subscribes to every topic of its namespace, to those outside that belong to a run and to the
     rig's pose topic, as they appear.
 
-    Messages are stored as they came off the wire, with the time they were received.
+    Messages are stored as they came off the wire, with the time they were received. The node ends
+    when the bag cannot be written any more, with all that was flushed before in it.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -46,19 +51,29 @@ class RecorderNode(Node):
         folder = declare(self, 'bag', '', 'folder of the bag; new or empty')
         if not folder:
             raise RefusedError('parameter bag is empty; expected a folder')
+        about = declare(self, 'about', '{}', 'JSON: what the metadata of the bag state of the run')
+        duration_s = declare(
+            self, 'duration_s', 0.0, 'how long to record [s]; 0: until stopped', low=0.0, high=1e6
+        )
         self._outside = {*OUTSIDE_TOPICS, rig.feedback.pose_topic}
-        self._bag = BagWriter(Path(folder))
+        self._bag = BagWriter(Path(folder), about_run(rig, json.loads(about)))
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
         self._heard: set[str] = set()
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._heartbeat.ok(f'recording to {folder}')
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
+        self.create_timer(FLUSH_S, self._flush, clock=steady_clock())
+        if duration_s > 0.0:
+            self.create_timer(duration_s, _end, clock=steady_clock())
         self._look()
 
     def close(self) -> None:
         """Complete the bag."""
-        self._bag.close()
+        try:
+            self._bag.close()
+        except OSError as error:
+            self.get_logger().error(self._failed(error))
 
     def _look(self) -> None:
         prefix = self.get_namespace().rstrip('/') + '/'
@@ -91,7 +106,21 @@ class RecorderNode(Node):
         try:
             self._bag.write(topic, self.get_clock().now().nanoseconds, data)
         except OSError as error:
-            raise NodeFailedError(f'bag cannot be written: {error}') from error
+            raise NodeFailedError(self._failed(error)) from error
+
+    def _flush(self) -> None:
+        try:
+            self._bag.flush()
+        except OSError as error:
+            raise NodeFailedError(self._failed(error)) from error
+
+    def _failed(self, error: OSError) -> str:
+        what = (
+            f'bag cannot be written: {error.strerror}; it ends here, after {self._bag.flushed} '
+            'messages, without an index: softarm record --repair BAG'
+        )
+        self._heartbeat.error(what)
+        return what
 
     def _values(self) -> dict[str, str]:
         return {
@@ -100,6 +129,11 @@ class RecorderNode(Node):
             'heard': ' '.join(sorted(self._heard)),
             'skipped': ' '.join(sorted(self._skipped)),
         }
+
+
+def _end() -> None:
+    """End this process in order, as Ctrl-C does."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def _load_type(type_name: str) -> Any:
@@ -112,6 +146,7 @@ def _load_type(type_name: str) -> Any:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node."""
+    prefer_deep_sockets()
     return run_node(RecorderNode, 'recorder', args)
 
 

@@ -12,7 +12,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import FluidPressure, JointState
+from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
@@ -41,6 +41,7 @@ from softarm_ros.nodes.wire import (
     read_joints,
     read_pose,
     read_poses,
+    time_reference_bytes,
 )
 from softarm_ros.runtime.assembly import (
     build_loop,
@@ -49,6 +50,7 @@ from softarm_ros.runtime.assembly import (
     permit_timeout_s,
 )
 from softarm_ros.runtime.cycle_count import CycleCount
+from softarm_ros.runtime.cycle_source import cycle_source, load_code
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
@@ -124,9 +126,7 @@ class TrackerNode(Node):
             open_loop=open_loop,
             laps=laps or None,
         )
-        # The first step loads compiled code; take that time now, not in the first cycle.
-        loop.tracker.step(np.zeros(3), np.zeros(3), loop.period_s)
-        loop.tracker.reset(loop.model.rest_configuration)
+        load_code(loop)  # now, not in the first cycle
         return loop
 
     def _connect(self) -> None:
@@ -143,6 +143,8 @@ class TrackerNode(Node):
             else None
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
+        # When each cycle ran and what it knew: a replay cannot tell from the commands.
+        self._cycle_time = self.create_publisher(TimeReference, 'tracker/cycle', VISUAL)
         self._path.publish(
             conversions.path_message(
                 self.loop.path(PATH_POINTS), self.get_clock().now().to_msg(), self.rig.base_frame
@@ -254,6 +256,9 @@ class TrackerNode(Node):
         self._command.publish(
             joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
+        if self._cycle_time.get_subscription_count() > 0:
+            knew = cycle_source(self._motion.allowed, pose)
+            self._cycle_time.publish(time_reference_bytes(answers_ns, now, knew))
         if self._gripper is not None and output.gripper_pressure_Pa is not None:
             answers = conversions.time_message(answers_ns)
             self._gripper.publish(

@@ -163,6 +163,16 @@ def joint_bytes(
     return _front(stamp_ns) + body
 
 
+def time_reference_bytes(stamp_ns: int, time_ns: int, source: str) -> bytes:
+    """Return a serialised TimeReference."""
+    return (
+        _front(stamp_ns)
+        + _padded(_written(''), 4)
+        + struct.pack('<iI', time_ns // _S, time_ns % _S)
+        + _written(source)
+    )
+
+
 def _front(stamp_ns: int) -> bytes:
     return b'\x00\x01\x00\x00' + struct.pack('<iI', stamp_ns // _S, stamp_ns % _S)
 

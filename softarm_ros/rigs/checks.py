@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
+from softarm_ros.rigs.recording import names_of_sections, recording_problems
 
 # Nodes say at this rate that they live, the supervisor at the second whether motion is allowed.
 HEARTBEAT_RATE_HZ = 10.0
@@ -372,4 +373,12 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
 
 
 # Of every rig, whatever the arm.
+@check('recording', 'actuators')
+def _recording(rig: Any) -> Iterator[Problem]:
+    sections = names_of_sections(rig)
+    if sections is not None:
+        names = [actuator.name for actuator in rig.actuators]
+        yield from recording_problems(rig.recording, names, sections)
+
+
 CHECKS = checks_in(globals())

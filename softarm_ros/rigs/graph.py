@@ -229,7 +229,23 @@ def graph_plan(
     if exit_on_done:
         plan.append(node('outcome'))
     if bag is not None:
-        plan.insert(0, node('recorder', required=False, bag=str(Path(bag).expanduser().resolve())))
+        run = {
+            'backend': backend,
+            'trajectory': str(located),
+            'trajectory_file': located.read_text(encoding='utf-8')
+            if isinstance(located, Path)
+            else '',
+            'task': task or '',
+            'task_file': '' if task is None else locate_task(task).read_text(encoding='utf-8'),
+            'model': model_name,
+            'open_loop': str(open_loop).lower(),
+            'laps': str(config.laps if laps is None else laps),
+            'rate': f'{rate:g}',
+            'seed': str(seed),
+            'processes': processes,
+        }
+        folder = str(Path(bag).expanduser().resolve())
+        plan.insert(0, node('recorder', required=False, bag=folder, about=json.dumps(run)))
     return plan
 
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
 from softarm_ros.models.config import GROUPS, Group
+from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
+# SI values of the units of commands, by the unit of the actuators they are for; motor angles
+# become lengths by the radius of their pulley.
+COMMAND_UNITS = {
+    'm': {'m': 1.0, 'mm': 1e-3},
+    'N': {'N': 1.0},
+    'Pa': {'Pa': 1.0, 'kPa': 1e3, 'bar': 1e5, 'psi': 6894.757},
+}
+LENGTH_UNITS = {'m': 1.0, 'mm': 1e-3}
+
+Columns3 = tuple[str, str, str]
+Columns4 = tuple[str, str, str, str]
 Vector = tuple[Finite, Finite, Finite]
 _SHORTEST = 1e-6
 
@@ -41,18 +54,48 @@ class MountConfig(ConfigBlock):
         return self
 
 
+class MarkerConfig(ConfigBlock):
+    """A point that is measured and moves with the tip of a section."""
+
+    columns: Columns3 = Field(description='of x, y, z')
+    section: str = Field(description='name of the section')
+    offset_m: Vector = Field(
+        default=(0.0, 0.0, 0.0), description="in the frame of the section's tip, z ahead"
+    )
+
+
 class RecordingConfig(ConfigBlock):
-    """Columns of a CSV file with commands and measured section tips, one row a time."""
+    """Columns of a CSV file with commands and what was measured, one row a time."""
 
     time: str | None = Field(
         default=None, description='column of the time, s; without it rows are poses at rest'
     )
     commands: dict[str, str] = Field(min_length=1, description='actuator: column')
-    command_unit: Literal['m', 'deg', 'rad'] = Field(
-        default='m', description='contraction, or angle of the motor on its pulley'
+    command_unit: Literal['m', 'mm', 'deg', 'rad', 'N', 'Pa', 'kPa', 'bar', 'psi'] = Field(
+        default='m', description='of the commands; deg, rad: of the motor on its pulley'
     )
-    section_tips: dict[str, tuple[str, str, str]] = Field(
-        min_length=1, description='section: columns of x, y, z of its tip, m'
+    command_zero: Literal['as_recorded', 'first_row'] = Field(
+        default='as_recorded', description='first_row: its commands are taken off all others'
+    )
+    section_tips: dict[str, Columns3] = Field(
+        default={}, description='section: columns of x, y, z of its tip'
+    )
+    markers: dict[str, MarkerConfig] = Field(
+        default={}, description='other measured points, by any name'
+    )
+    section_turns: dict[str, Columns4] = Field(
+        default={}, description='section: columns of the quaternion x, y, z, w of its tip'
+    )
+    origin: Columns3 | None = Field(
+        default=None, description='columns of a measured point that others are taken from'
+    )
+    length_unit: Literal['m', 'mm'] = Field(default='m', description='of measured points')
+    settled_s: NonNegative = Field(
+        default=0.0,
+        description='for models of arms at rest: rows count once commands have stood for so long',
+    )
+    settled_within: NonNegative = Field(
+        default=0.0, description='by how much a command that stands may change, in its unit'
     )
     mount: MountConfig
     delay_s: NonNegative = Field(default=0.0, description='from a command to the motion')
@@ -61,3 +104,37 @@ class RecordingConfig(ConfigBlock):
         min_length=1,
         description='what `softarm identify --data` may change',
     )
+
+    @model_validator(mode='after')
+    def _measures_something(self) -> RecordingConfig:
+        if not (self.section_tips or self.markers or self.section_turns):
+            raise ValueError('nothing measured: expected section_tips, markers or section_turns')
+        if self.settled_s > 0.0 and self.time is None:
+            raise ValueError(f'settled_s = {self.settled_s:g} needs the column `time`')
+        return self
+
+
+def recording_problems(
+    recording: RecordingConfig, actuators: Sequence[str], sections: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield what a recording names that the arm does not have, and commands it lacks."""
+    tips, turns, markers = recording.section_tips, recording.section_turns, recording.markers
+    named = [
+        *((('commands', name), name, actuators, 'actuator') for name in recording.commands),
+        *((('section_tips', name), name, sections, 'section') for name in tips),
+        *((('section_turns', name), name, sections, 'section') for name in turns),
+        *((('markers', n, 'section'), m.section, sections, 'section') for n, m in markers.items()),
+    ]
+    for path, name, known, what in named:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield Problem(('recording', *path), f'no such {what}{hint}; known: {listed(known)}')
+    missing = [name for name in actuators if name not in recording.commands]
+    if missing:
+        yield Problem(('recording', 'commands'), f'missing: {", ".join(missing)}')
+
+
+def names_of_sections(rig: Any) -> list[str] | None:
+    """Return the names of what an arm's shape is given at, None where its fields are not known."""
+    blocks = getattr(rig, 'sections', None) or getattr(rig, 'segments', None)
+    return None if blocks is None else [block.name for block in blocks]

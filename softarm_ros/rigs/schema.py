@@ -28,6 +28,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_registry import find_part, kinds_of
+from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.rig_parts import (
     DEFAULT_ARM,
     SIMULATED,
@@ -104,6 +105,9 @@ class Rig(ConfigBlock):
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str
     gripper: GripperConfig | None = Field(default=None, description='none without it')
+    recording: RecordingConfig | None = Field(
+        default=None, description='how `softarm score` and `identify --data` read measurements'
+    )
     devices: SerializeAsAny[Devices] | None = Field(
         default=None, description='for the backends hardware and emulated; none without it'
     )

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from softarm_ros.nodes.bag_writer import BagError, BagWriter, check_bag_folder
@@ -50,3 +54,155 @@ def test_written_messages_come_back(tmp_path):
             for connection, time, raw in reader.messages()
         ]
     assert said == [(1000, 'word 0'), (1001, 'word 1'), (1002, 'word 2')]
+
+
+def test_every_reader_decodes_it_and_knows_what_it_is_of(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    decoder = pytest.importorskip('mcap_ros2.decoder', reason='needs mcap-ros2-support')
+    from mcap.reader import make_reader
+    from ruamel.yaml import YAML
+
+    from softarm_ros.nodes.bag_repair import about_of
+
+    written(tmp_path / 'bag', 5)
+    with (tmp_path / 'bag' / 'bag.mcap').open('rb') as file:
+        reader = make_reader(file, decoder_factories=[decoder.DecoderFactory()])
+        said = [message.data for _, _, _, message in reader.iter_decoded_messages()]
+    assert said == [f'word {i}' for i in range(5)]
+    stated = YAML(typ='safe').load(tmp_path / 'bag' / 'metadata.yaml')
+    assert stated['rosbag2_bagfile_information']['custom_data'] == ABOUT
+    assert about_of(tmp_path / 'bag') == ABOUT
+
+
+def test_a_killed_writer_leaves_all_that_was_flushed(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import about_of, repair
+
+    process = subprocess.Popen(
+        [sys.executable, '-c', KILLED, str(tmp_path / 'bag')], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == 'flushed\n'
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    with pytest.raises(Exception, match='metadata'):
+        words(tmp_path / 'bag')
+    assert about_of(tmp_path / 'bag') == ABOUT
+    saved = repair(tmp_path / 'bag', tmp_path / 'again')
+    assert (saved.messages, saved.left_out) == (1000, ())
+    assert words(tmp_path / 'again') == [(1000 + i, f'word {i}') for i in range(1000)]
+    assert about_of(tmp_path / 'again') == ABOUT
+
+
+@pytest.mark.parametrize('share', [0.2, 0.5, 0.8, 0.999])
+def test_a_file_cut_off_anywhere_gives_its_whole_chunks(tmp_path, share):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import repair
+
+    written(tmp_path / 'bag', 1000, flush_every=100)
+    path = tmp_path / 'bag' / 'bag.mcap'
+    os.truncate(path, int(share * path.stat().st_size))
+    saved = repair(path, tmp_path / 'again')
+    assert saved.messages % 100 == 0
+    assert 100 <= saved.messages <= 1000
+    found = words(tmp_path / 'again')
+    assert found == [(1000 + i, f'word {i}') for i in range(saved.messages)]
+
+
+def test_what_is_no_bag_is_refused(tmp_path):
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import repair
+
+    with pytest.raises(BagError, match='0 MCAP files; expected a bag folder with one'):
+        repair(tmp_path, tmp_path / 'again')
+    (tmp_path / 'some.mcap').write_bytes(b'not a bag at all')
+    with pytest.raises(BagError, match='not an MCAP file'):
+        repair(tmp_path, tmp_path / 'again')
+
+
+def test_on_a_full_disk_the_bag_ends_with_what_was_flushed(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import repair
+
+    done = subprocess.run(
+        [sys.executable, '-c', FULL, str(tmp_path / 'bag')],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    flushed, reason = done.stdout.split('\n')[:2]
+    assert reason == 'File too large'
+    assert int(flushed) >= 100
+    assert repair(tmp_path / 'bag', tmp_path / 'again').messages == int(flushed)
+
+
+ABOUT = {'rig': 'cable_arm', 'seed': '3', 'rig_file': 'name: cable_arm\n# \u00b5\n'}
+BEGIN = f"""
+import sys
+from pathlib import Path
+from rosbags.typesys import Stores, get_typestore
+from softarm_ros.nodes.bag_writer import BagWriter
+store = get_typestore(Stores.LATEST)
+kind = store.types['std_msgs/msg/String']
+bag = BagWriter(Path(sys.argv[1]), {ABOUT!r})
+bag.add_topic('/said', 'std_msgs/msg/String')
+def say(i, text):
+    data = store.serialize_cdr(kind(data=text), 'std_msgs/msg/String')
+    bag.write('/said', 1000 + i, bytes(data))
+"""
+KILLED = f"""{BEGIN}
+for i in range(1000):
+    say(i, f'word {{i}}')
+    if i % 100 == 99:
+        bag.flush()
+for i in range(1000, 1050):
+    say(i, f'word {{i}}')
+print('flushed', flush=True)
+sys.stdin.read()
+import signal
+signal.pause()
+"""
+FULL = f"""{BEGIN}
+import random, resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    for i in range(100_000):
+        say(i, str(random.random()))
+        if i % 100 == 99:
+            bag.flush()
+except OSError as error:
+    print(bag.flushed)
+    print(error.strerror)
+bag.flush()
+bag.close()
+"""
+
+
+def written(folder, count, flush_every=None):
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    kind = store.types['std_msgs/msg/String']
+    bag = BagWriter(folder, ABOUT)
+    bag.add_topic('/said', 'std_msgs/msg/String')
+    for i in range(count):
+        data = store.serialize_cdr(kind(data=f'word {i}'), 'std_msgs/msg/String')
+        bag.write('/said', 1000 + i, bytes(data))
+        if flush_every is not None and i % flush_every == flush_every - 1:
+            bag.flush()
+    bag.close()
+
+
+def words(folder):
+    from rosbags.highlevel import AnyReader
+
+    with AnyReader([folder]) as reader:
+        return [
+            (time, reader.deserialize(raw, connection.msgtype).data)
+            for connection, time, raw in reader.messages()
+        ]

@@ -19,7 +19,7 @@ from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.config import BendConfig, SectionConfig
 from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
 from softarm_ros.rigs.arms.cable_driven import ActuatorConfig, CableArm
-from softarm_ros.rigs.recording import MountConfig, RecordingConfig
+from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
 from softarm_ros.rigs.schema import FeedbackConfig, Rig
 
 TEXT = (Path(__file__).parents[2] / 'docs' / 'rigs.md').read_text(encoding='utf-8')
@@ -42,6 +42,7 @@ BLOCKS = {
     'plant.stepper': StepperConfig,
     'plant.mocap': MocapConfig,
     'recording': RecordingConfig,
+    'recording.markers': MarkerConfig,
     'recording.mount': MountConfig,
 }
 SHAPES = {

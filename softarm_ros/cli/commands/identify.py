@@ -24,6 +24,9 @@ def identify(
         Path | None,
         typer.Option(metavar='FILE.csv', help='Recorded commands and section tips of the arm.'),
     ] = None,
+    hold_out: Annotated[
+        str, typer.Option(help='Predicted, of --data: blocks (every second) or later (a half).')
+    ] = 'blocks',
     output: Annotated[
         Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write (with --data).')
     ] = None,
@@ -41,7 +44,7 @@ def identify(
     if data is not None:
         from softarm_ros.cli import identify_from_data
 
-        for line in identify_from_data.run(rig, data, output):
+        for line in identify_from_data.run(rig, data, output, hold_out):
             typer.echo(line)
         return
     if output is not None:

@@ -1,0 +1,48 @@
+"""The arms of other laboratories by the rig files here, on rows that identified nothing."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from softarm_reproduction.score_table import CASES, RIGS, rows_of, run_case
+from softarm_ros.cli.score import MEAN, STRAIGHT
+from softarm_ros.rigs.loader import load_rig
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = [REPOSITORY.parent / 'shared' / 'data', Path(os.environ.get('SOFTARM_DATA', '/none'))]
+DATA = next((folder for folder in FOLDERS if folder.is_dir()), None)
+needs_data = pytest.mark.skipif(DATA is None, reason='no ../shared/data and no SOFTARM_DATA')
+
+# RMS seen with these files, mm; a tenth more fails.
+SEEN = {
+    ('tendon_tentacle', 'static_means'): (3.54, 10.21, 8.84, 23.20),
+    ('asl_trunk', 'servo_controlled_1_0g'): (2.25, 5.44, 11.65),
+    ('asl_trunk', 'servo_controlled_1_100g'): (2.36, 6.63, 14.86),
+    ('stiffflop_pneumatic', 'noload'): (0.49,),
+    ('stiffflop_pneumatic', 'load1'): (8.03,),
+}
+
+
+@pytest.mark.parametrize('path', sorted(RIGS.glob('*.yaml')), ids=lambda path: path.stem)
+def test_every_rig_says_how_its_measurements_are_read(path):
+    rig = load_rig(path)
+    assert rig.name == path.stem
+    assert rig.recording is not None
+    assert any(case.rig == rig.name for case in CASES)
+
+
+@needs_data
+@pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case.rig}-{Path(case.file).stem}')
+def test_scores_are_those_stated_and_better_than_no_model(case):
+    if not (DATA / case.file).is_file():
+        pytest.skip(f'no {case.file}')
+    scores = run_case(case, DATA)
+    assert [s.by for s in scores[:2]] == [STRAIGHT, MEAN]
+    assert len(rows_of(case, scores)) == sum(len(s.errors) for s in scores)
+    found = [e.rms for e in scores[2].errors]
+    seen = SEEN.get((case.rig, Path(case.file).stem))
+    if seen is None:
+        return  # asu: statics explain little of it (docs/recording.md)
+    assert found == pytest.approx(seen, rel=0.1)
+    assert all(e.rms < b.rms for e, b in zip(scores[2].errors, scores[1].errors))

@@ -1,0 +1,47 @@
+"""The command `softarm replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm replay monday   |   softarm replay monday --rate 4   |   '
+    'softarm replay monday --nodes tracker,markers   |   softarm replay monday --direct'
+)
+def replay(
+    bag: Annotated[Path, typer.Argument(metavar='BAG', help='A bag of `softarm run --bag`.')],
+    rate: Annotated[float, typer.Option(min=0.01, max=100.0, help='Speed.')] = 1.0,
+    nodes: Annotated[
+        str,
+        typer.Option(
+            metavar='NAME,...',
+            help='That run on what sensors said then: tracker, inverse_kinematics, supervisor, '
+            'markers.',
+        ),
+    ] = '',
+    direct: Annotated[
+        bool,
+        typer.Option(
+            '--direct', help="The tracker's cycles in this process, beside the recorded commands."
+        ),
+    ] = False,
+) -> None:
+    """Play a recorded run over topics, with /clock; or run its tracker again."""
+    if direct:
+        from softarm_ros.cli import replay_direct
+
+        for line in replay_direct.describe(replay_direct.replay_direct(bag)):
+            typer.echo(line)
+        return
+    from softarm_ros.cli import replay_command
+
+    live = [name.strip() for name in nodes.split(',') if name.strip()]
+    raise typer.Exit(replay_command.replay(bag, rate, live))

@@ -1,0 +1,65 @@
+"""The command `softarm score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm score cable_arm bag1   |   '
+    'softarm score my_arm.yaml monday.csv --model cosserat --model constant_curvature   |   '
+    'softarm score trunk run.csv --rows 30s: --report scores'
+)
+def score(
+    rig: RigArgument,
+    data: Annotated[list[Path], typer.Argument(metavar='BAG|CSV...', help='What was recorded.')],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar='NAME', help='Repeatable; the default without.'),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(metavar='FROM:TO', help='Of each file: 3000: or 30s:60s or 0,2,4:8.'),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help='Only every Nth of them.')] = 1,
+    report: Annotated[
+        Path | None, typer.Option(metavar='DIR', help='Write figures (PNG) into this folder.')
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option('--json', metavar='FILE', help='Write the scores to this file.')
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """Feed recorded commands to models: predicted against measured, and baselines."""
+    from softarm_ros.cli import score as scoring
+    from softarm_ros.cli.measured_run import read_run
+    from softarm_ros.rigs.arguments import settings_of
+    from softarm_ros.rigs.loader import load_rig
+
+    arm = load_rig(rig, settings_of(settings or ()))
+    models = scoring.check_models(arm, model or ())
+    scores = []
+    for path in data:
+        whole = read_run(arm, path)
+        run = scoring.chosen_rows(whole, rows, every)
+        predictions = scoring.predictions(arm, models, run)
+        found = [scoring.score(prediction, run) for prediction in predictions]
+        scores += found
+        for line in scoring.table(arm, found):
+            typer.echo(line)
+        for note in run.notes:
+            typer.echo(f'  {note}')
+        if report is not None:
+            from softarm_ros.cli import score_figures
+
+            for figure in score_figures.draw(report, run, predictions):
+                typer.echo(f'  {figure}')
+    if json_file is not None:
+        scoring.save_json(json_file, arm, scores)

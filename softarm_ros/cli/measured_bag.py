@@ -1,0 +1,85 @@
+"""Commands and poses of a recorded run, from its bag."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.nodes.bag_messages import messages_of, pose_row, stamp_ns
+from softarm_ros.nodes.bag_repair import about_of
+from softarm_ros.rigs.recording import MarkerConfig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_pretension
+
+Array = NDArray[np.float64]
+_TURN = slice(3, 7)
+
+
+def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
+    """
+    Return what was commanded and measured in a bag of this rig.
+
+    Commands are those on `actuators/command`, each in effect until the next; measurements the
+    poses of the sections, or the tip alone where there are none. Times are those of the
+    measurements, from the first on.
+
+    Raises
+    ------
+    MeasurementError
+        If commands or poses are missing.
+
+    """
+    commands: list[tuple[int, Array]] = []
+    poses: dict[int, Array] = {}
+    tips: dict[int, Array] = {}
+    names = rig.actuator_names
+    prefix = f'/{rig.name}/'
+    seen: dict[str, int] = defaultdict(int)
+    for message in messages_of(bag):
+        topic = message.topic.removeprefix(prefix)
+        seen[topic] += 1
+        if topic == 'actuators/command':
+            values = message.decoded()
+            index = {name: i for i, name in enumerate(values.name)}
+            if set(names) <= set(index):
+                order = [index[name] for name in names]
+                commands.append((message.received_ns, np.asarray(values.position)[order]))
+        elif topic == 'sections/poses':
+            found = message.decoded()
+            poses[stamp_ns(found)] = np.array([pose_row(pose) for pose in found.poses])
+        elif topic == rig.feedback.pose_topic.removeprefix(prefix):
+            found = message.decoded()
+            tips[stamp_ns(found)] = np.array([pose_row(found.pose)])
+    sections = rig.section_names
+    whole = {stamp: rows for stamp, rows in poses.items() if len(rows) == len(sections)}
+    if not whole:
+        sections, whole = sections[-1:], tips
+    if not commands or not whole:
+        missing = f'{prefix}actuators/command' if not commands else f'{prefix}sections/poses'
+        raise MeasurementError(
+            f'{bag}: nothing on {missing}; there are {", ".join(sorted(seen)) or "no messages"}'
+        )
+    given = np.array([at for at, _ in commands])
+    stamps = np.array(sorted(stamp for stamp in whole if stamp >= given[0]), dtype=np.int64)
+    if not len(stamps):
+        raise MeasurementError(f'{bag}: no pose was measured after the first command')
+    rows = np.array([whole[stamp] for stamp in stamps])  # (n, sections, 7)
+    in_effect = np.searchsorted(given, stamps, side='right') - 1
+    # No model knows the pretension, by which antagonists are pulled against each other.
+    pretension = build_pretension(rig, open_loop=about_of(bag).get('open_loop') == 'true').amount
+    return MeasuredRun(
+        bag.name,
+        1e-9 * (stamps - stamps[0]).astype(float),
+        np.array([command for _, command in commands])[in_effect] - pretension,
+        {name: rows[:, k, :3] for k, name in enumerate(sections)},
+        {name: MarkerConfig(columns=('', '', ''), section=name) for name in sections},
+        {name: z_axes(rows[:, k, _TURN]) for k, name in enumerate(sections)},
+        Mount(np.zeros(3), np.eye(3)),
+        (f'pretension taken off the commands: {np.max(pretension):g}',)
+        if np.any(pretension)
+        else (),
+    )

@@ -1,0 +1,310 @@
+"""What an arm was commanded and where it was seen, from a CSV file or a bag, in SI units."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.rigs.recording import COMMAND_UNITS, LENGTH_UNITS, MarkerConfig, RecordingConfig
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+FLIP_RAD = np.deg2rad(60.0)
+_ROUNDING_S = 1e-6
+
+
+class MeasurementError(UsageError):
+    """Measurements cannot be read; the message names file, column or topic, and what is wrong."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Where the base frame lies in that of the measurements: `position` (3,) [m], `rotation`."""
+
+    position: Array
+    rotation: Array
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """
+    One file.
+
+    Attributes
+    ----------
+    source : str
+        Its name.
+    time_s : (n,), optional
+        Without it, rows are poses at rest.
+    commands : (n, m)
+        In effect at each row, SI units of the actuators, delay taken into account.
+    points : dict of (n, 3)
+        Measured positions [m] by name.
+    places : dict of MarkerConfig
+        Where on the arm they are.
+    axes : dict of (n, 3)
+        Measured z axes of section tips, unit vectors; NaN where markers were mistaken.
+    mount : Mount
+        Of the arm in the frame of all of these.
+    notes : tuple of str
+        Rows left out, and why.
+
+    """
+
+    source: str
+    time_s: Array | None
+    commands: Array
+    points: dict[str, Array]
+    places: dict[str, MarkerConfig]
+    axes: dict[str, Array]
+    mount: Mount
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.commands)
+
+    def rows(self, chosen: Rows, *notes: str) -> MeasuredRun:
+        """Return some rows of it."""
+        return replace(
+            self,
+            time_s=None if self.time_s is None else self.time_s[chosen],
+            commands=self.commands[chosen],
+            points={name: values[chosen] for name, values in self.points.items()},
+            axes={name: values[chosen] for name, values in self.axes.items()},
+            notes=(*self.notes, *notes),
+        )
+
+
+def read_run(rig: Rig, path: Path) -> MeasuredRun:
+    """
+    Return the measurements of a CSV file as the rig's `recording` maps it, or of a bag.
+
+    Raises
+    ------
+    MeasurementError
+        If it cannot be read, lacks what is needed, or has no complete row.
+
+    """
+    if path.suffix == '.mcap' or path.is_dir():
+        from softarm_ros.cli.measured_bag import read_bag_run
+
+        return read_bag_run(rig, path)
+    return read_csv_run(rig, path)
+
+
+def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
+    """Return the measurements of a CSV file; see `read_run`."""
+    config = rig.recording
+    if config is None:
+        raise MeasurementError(
+            f'rig {rig.name!r} has no block `recording` that says how {path.name} is read '
+            '(docs/recording.md)'
+        )
+    table = _Table(path)
+    commands = table.columns([config.commands[name] for name in rig.actuator_names])
+    time = None if config.time is None else table.columns([config.time])[:, 0]
+    scale = LENGTH_UNITS[config.length_unit]
+    origin = 0.0 if config.origin is None else table.columns(config.origin)
+    places = {
+        **{
+            name: MarkerConfig(columns=columns, section=name)
+            for name, columns in config.section_tips.items()
+        },
+        **config.markers,
+    }
+    points = {
+        name: scale * (table.columns(place.columns) - origin) for name, place in places.items()
+    }
+    turns = {name: table.columns(columns) for name, columns in config.section_turns.items()}
+    run = MeasuredRun(
+        path.name,
+        time,
+        commands,
+        points,
+        places,
+        {name: z_axes(quaternions) for name, quaternions in turns.items()},
+        mount_of(config),
+    )
+    run = _without_flips(_complete(run))
+    run = replace(run, commands=_si_commands(rig, config, run.commands, path))
+    settled = _settled(rig, config, run, path)
+    return _delayed(run, config.delay_s).rows(
+        settled,
+        *([f'left out: {len(run) - len(settled)} rows not settled'] if config.settled_s else []),
+    )
+
+
+def mount_of(config: RecordingConfig) -> Mount:
+    """Return the mount of the arm in the frame of its recordings."""
+    z = np.asarray(config.mount.z_axis, dtype=float)
+    z = z / np.linalg.norm(z)
+    x = np.asarray(config.mount.x_axis, dtype=float)
+    x = x - (x @ z) * z
+    x = x / np.linalg.norm(x)
+    rotation = np.stack([x, np.cross(z, x), z], axis=1)
+    return Mount(np.asarray(config.mount.position_m, dtype=float), rotation)
+
+
+class _Table:
+    """A CSV file with a heading; cells that are empty or `nan` are missing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            with path.open(newline='', encoding='utf-8-sig') as file:
+                rows = list(csv.reader(file))
+        except (OSError, UnicodeDecodeError) as error:
+            raise MeasurementError(f'{path}: cannot be read ({error})') from None
+        if len(rows) < 2:
+            raise MeasurementError(f'{path}: expected a heading and rows of numbers')
+        self._heading = [name.strip() for name in rows[0]]
+        self._rows = rows[1:]
+
+    def columns(self, names: Sequence[str]) -> Array:
+        """Return columns (n, k) by their names."""
+        missing = [name for name in names if name not in self._heading]
+        if missing:
+            raise MeasurementError(
+                f'{self._path}: no column {", ".join(missing)}; there are '
+                f'{", ".join(self._heading)}'
+            )
+        return np.array([self._column(name) for name in names]).T
+
+    def _column(self, name: str) -> list[float]:
+        index = self._heading.index(name)
+        values = []
+        for i, row in enumerate(self._rows):
+            text = row[index].strip() if index < len(row) else ''
+            try:
+                values.append(float(text) if text else float('nan'))
+            except ValueError:
+                raise MeasurementError(
+                    f'{self._path}:{i + 2}: {name} = {text!r}: expected a number'
+                ) from None
+        return values
+
+
+def _complete(run: MeasuredRun) -> MeasuredRun:
+    """Return the rows with all values, times increasing."""
+    parts = [run.commands, *run.points.values(), *run.axes.values()]
+    whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
+    if run.time_s is not None:
+        whole &= np.isfinite(run.time_s)
+    if not np.any(whole):
+        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
+    gone = int(np.sum(~whole))
+    found = run.rows(
+        np.flatnonzero(whole), *([f'left out: {gone} incomplete rows'] if gone else [])
+    )
+    if found.time_s is not None and np.any(np.diff(found.time_s) <= 0.0):
+        row = int(np.flatnonzero(np.diff(found.time_s) <= 0.0)[0]) + 1
+        raise MeasurementError(f'{run.source}: time does not increase at {found.time_s[row]:g} s')
+    return found
+
+
+def _without_flips(run: MeasuredRun) -> MeasuredRun:
+    """Return the run without axes that a moving body cannot have: markers taken for others."""
+    if run.time_s is None:
+        return run
+    axes, notes = {}, []
+    for name, measured in run.axes.items():
+        kept = measured.copy()
+        last = measured[_usual(measured)]
+        for i, axis in enumerate(measured):
+            if axis @ last < np.cos(FLIP_RAD):
+                kept[i] = np.nan
+            else:
+                last = axis
+        axes[name] = kept
+        flipped = int(np.isnan(kept[:, 0]).sum())
+        if flipped:
+            notes.append(
+                f'left out: {flipped} axes of {name}, turned by more than '
+                f'{np.rad2deg(FLIP_RAD):.0f} deg at once'
+            )
+    return replace(run, axes=axes, notes=(*run.notes, *notes))
+
+
+def _usual(axes: Array) -> int:
+    """Return the first of the axes (n, 3) that is not far from most of them."""
+    middle = np.median(axes, axis=0)
+    return int(np.flatnonzero(axes @ middle > 0.0)[0])
+
+
+def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path) -> Array:
+    """Return commands (n, m) in the unit of the actuators."""
+    unit = rig.actuator_limits().unit
+    if config.command_unit in ('deg', 'rad'):
+        radii = [getattr(actuator, 'pulley_radius_m', None) for actuator in rig.actuators]
+        if None in radii:
+            raise MeasurementError(
+                f'{path.name}: recording.command_unit = {config.command_unit!r} needs a '
+                'pulley_radius_m of every actuator'
+            )
+        factor = np.array(radii, dtype=float)
+        factor = np.deg2rad(factor) if config.command_unit == 'deg' else factor
+    else:
+        known = COMMAND_UNITS.get(unit, {unit: 1.0})
+        if config.command_unit not in known:
+            raise MeasurementError(
+                f'recording.command_unit = {config.command_unit!r}: expected one of '
+                f'{", ".join(known)} for actuators in {unit}'
+            )
+        factor = np.full(commands.shape[1], known[config.command_unit])
+    zero = commands[0] if config.command_zero == 'first_row' else 0.0
+    return np.asarray((commands - zero) * factor)
+
+
+def _delayed(run: MeasuredRun, delay_s: float) -> MeasuredRun:
+    """Return the run with the commands that were in effect `delay_s` before each row."""
+    if run.time_s is None or delay_s == 0.0:
+        return run
+    at = run.time_s - delay_s
+    columns = [np.interp(at, run.time_s, column) for column in run.commands.T]
+    return replace(run, commands=np.stack(columns, axis=1))
+
+
+def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) -> Rows:
+    """Return the rows before which the commands stood still for `settled_s`."""
+    if config.settled_s == 0.0 or run.time_s is None:
+        return np.arange(len(run))
+    within = _si_commands(
+        rig,
+        config.model_copy(update={'command_zero': 'as_recorded'}),
+        np.full((1, run.commands.shape[1]), config.settled_within),
+        path,
+    )[0]
+    first = np.searchsorted(run.time_s, run.time_s - config.settled_s - _ROUNDING_S)
+    stands = [
+        bool(np.all(np.abs(run.commands[i] - run.commands[start : i + 1]) <= within))
+        for i, start in enumerate(first)
+    ]
+    found = np.flatnonzero(
+        np.array(stands) & (run.time_s - run.time_s[0] >= config.settled_s - _ROUNDING_S)
+    )
+    if not len(found):
+        raise MeasurementError(
+            f'{path.name}: the commands stand within recording.settled_within = '
+            f'{config.settled_within:g} {config.command_unit} for recording.settled_s = '
+            f'{config.settled_s:g} s nowhere'
+        )
+    return found
+
+
+def z_axes(quaternions: Array) -> Array:
+    """Return the z axes (n, 3) of rotations by quaternions (n, 4), x, y, z, w."""
+    norm = np.linalg.norm(quaternions, axis=1, keepdims=True)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        x, y, z, w = (quaternions / norm).T
+    return np.stack(
+        [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)], axis=1
+    )

@@ -1,0 +1,71 @@
+"""`softarm record`: a recorder beside a running arm, and the repair of bags."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.rigs.arguments import settings_of
+from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
+from softarm_ros.rigs.loader import load_rig
+
+
+def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequence[str]) -> int:
+    """
+    Record until Ctrl-C or for `duration_s`; return the exit status.
+
+    Raises
+    ------
+    RigError
+        If the rig file is wrong.
+    BagError
+        If the bag cannot be created.
+
+    """
+    rig = load_rig(rig_name, settings_of(settings))
+    folder = bag or Path(f'{rig.name}_{datetime.now():%Y%m%d_%H%M%S}')
+    folder = folder.expanduser().resolve()
+    check_bag_folder(folder)
+    spec = NodeSpec(
+        'recorder_node',
+        'softarm_ros.nodes.recorder_node',
+        'recorder',
+        f'/{rig.name}',
+        {
+            'rig': str(rig.source),
+            'settings': '; '.join(rig.settings),
+            'bag': str(folder),
+            'duration_s': duration_s,
+            'about': json.dumps({}),
+        },
+    )
+    from softarm_ros.nodes import recorder_node  # needs ROS
+
+    print(f'recording /{rig.name} into {folder}', flush=True)
+    with tempfile.TemporaryDirectory(prefix='softarm-') as temporary:
+        parameters = Path(temporary) / 'recorder.yaml'
+        parameters.write_text(parameter_file([spec]), encoding='utf-8')
+        return recorder_node.main(process_command([spec], parameters)[1:])
+
+
+def repair(bag: Path, folder: Path | None) -> Iterator[str]:
+    """
+    Write a bag with an index beside one without, and yield what is reported.
+
+    Raises
+    ------
+    BagError
+        If `bag` cannot be read, or the new one, `folder`, not be written.
+
+    """
+    from softarm_ros.nodes import bag_repair
+
+    old = bag.parent if bag.is_file() else bag
+    saved = bag_repair.repair(bag, folder or old.with_name(f'{old.name}_repaired'))
+    yield f'{saved.messages} messages: {saved.folder}'
+    if saved.left_out:
+        yield f'left out, type unknown: {", ".join(saved.left_out)}'

@@ -1,0 +1,73 @@
+"""`softarm replay`: a recorded day again, over topics or in this process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.node_processes import NodeProcesses
+from softarm_ros.cli.replay_direct import recorded_run
+from softarm_ros.nodes.bag_repair import about_of
+from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
+
+LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
+
+
+def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
+    """
+    Play a bag until its end or Ctrl-C; return the exit status.
+
+    `live` are nodes that run beside it, on its /clock, instead of what they said then.
+
+    Raises
+    ------
+    BagError, UsageError
+        If the bag cannot be read or lacks what is needed, or a node cannot run beside it.
+
+    """
+    for name in live:
+        if name not in LIVE:
+            raise UsageError(f'--nodes {name!r}: expected some of {", ".join(LIVE)}')
+    with tempfile.TemporaryDirectory(prefix='softarm-') as temporary:
+        folder = Path(temporary)
+        rig, arguments = recorded_run(about_of(bag), folder)
+        plan = [
+            replace(
+                spec,
+                process=spec.name,
+                parameters={
+                    **spec.parameters,
+                    'use_sim_time': True,
+                    'time_scale': rate,
+                    **(
+                        {'real_time_priority': 0}
+                        if 'real_time_priority' in spec.parameters
+                        else {}
+                    ),
+                },
+            )
+            for spec in graph_plan(rig, 'sim' if rig.plant else 'hardware', **arguments)
+            if spec.name in live
+        ]
+        player = NodeSpec(
+            'player_node',
+            'softarm_ros.nodes.player_node',
+            'player',
+            f'/{rig.name}',
+            {
+                'rig': str(rig.source),
+                'settings': '; '.join(rig.settings),
+                'bag': str(bag.resolve()),
+                'rate': rate,
+                'live': list(live) or [''],
+            },
+        )
+        from softarm_ros.nodes import player_node  # needs ROS
+
+        parameters = folder / 'player.yaml'
+        parameters.write_text(parameter_file([player]), encoding='utf-8')
+        with NodeProcesses(plan):
+            return player_node.main(process_command([player], parameters)[1:])

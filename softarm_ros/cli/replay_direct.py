@@ -1,0 +1,214 @@
+"""The tracker's cycles of a recorded run again, in this process: the same commands, or not."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.poses import transforms_from_rows
+from softarm_ros.nodes.bag_messages import messages_of, nanoseconds, pose_row, stamp_ns
+from softarm_ros.nodes.bag_repair import about_of
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_loop
+from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code
+from softarm_ros.runtime.loop import Loop, PoseSample
+from softarm_ros.runtime.permitted_loop import PermittedLoop
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One cycle of the tracker: its time [s], when its word came [ns], what it knew."""
+
+    now_s: float
+    stamp_ns: int
+    received_ns: int
+    knew: frozenset[str]
+
+
+@dataclass(frozen=True)
+class RecordedDay:
+    """What a bag holds of the tracker's inputs and outputs, arrays by time stamp [ns]."""
+
+    cycles: tuple[Cycle, ...]
+    tips: dict[int, Array]
+    sections: dict[int, Array]
+    actuators: tuple[tuple[int, Array], ...]
+    commands: dict[int, Array]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """
+    How a replay compares with what was recorded.
+
+    `difference` (dof,) is the largest of each coordinate of the configuration over all cycles,
+    `first_s` when it first exceeds `TOLERANCE` (since the first cycle; None: never).
+    """
+
+    cycles: int
+    compared: int
+    moving: int
+    names: tuple[str, ...]
+    difference: Array
+    scale: Array
+    first_s: float | None
+
+    @property
+    def largest(self) -> float:
+        """Largest difference as a share of a coordinate's scale."""
+        return float(np.max(self.difference / self.scale))
+
+
+TOLERANCE = 1e-9  # of a coordinate's scale
+
+
+def replay_direct(bag: Path) -> Replayed:
+    """
+    Run the cycles of a bag again and compare their commands.
+
+    Raises
+    ------
+    BagError, UsageError
+        If the bag cannot be read, or misses what a replay needs.
+
+    """
+    about = about_of(bag)
+    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+        rig, arguments = recorded_run(about, Path(folder))
+        loop = build_loop(rig, **arguments)
+    load_code(loop)
+    day = read_day(bag, rig, loop)
+    if ALLOWED in day.cycles[0].knew:
+        raise UsageError(
+            f'{bag}: the recording begins in mid-motion; what the tracker had come to by then is '
+            'not in it'
+        )
+    return compare(loop, day)
+
+
+def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, Any]]:
+    """Return the rig of a bag and the arguments of its loop; its files are put into `folder`."""
+    if 'rig_file' not in about or 'trajectory' not in about:
+        raise UsageError(
+            'the bag does not state its rig and trajectory: it was not recorded by '
+            '`softarm run --bag` or `bag:=`'
+        )
+    path = folder / f'{about["rig"]}.yaml'
+    path.write_text(about['rig_file'], encoding='utf-8')
+    settings = [text for text in about.get('settings', '').split('; ') if text]
+    files: dict[str, str | None] = {}
+    for name in ('trajectory', 'task'):
+        files[name] = about.get(name) or None
+        if about.get(f'{name}_file'):
+            file = folder / f'{name}_of_run.yaml'
+            file.write_text(about[f'{name}_file'], encoding='utf-8')
+            files[name] = str(file)
+    return load_rig(path, settings), {
+        'trajectory': files['trajectory'],
+        'task': files['task'],
+        'model': about.get('model') or None,
+        'open_loop': about.get('open_loop') == 'true',
+        'laps': int(about['laps']) if about.get('laps') else None,
+    }
+
+
+def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
+    """Return what a bag holds of the tracker; raises UsageError without its cycles."""
+    prefix = f'/{rig.name}/'
+    pose_topic = rig.feedback.pose_topic.removeprefix(prefix)
+    cycles: list[Cycle] = []
+    tips: dict[int, Array] = {}
+    sections: dict[int, Array] = {}
+    actuators: list[tuple[int, Array]] = []
+    commands: dict[int, Array] = {}
+    for message in messages_of(bag):
+        topic = message.topic.removeprefix(prefix)
+        if topic == 'tracker/cycle':
+            found = message.decoded()
+            words = frozenset(found.source.split())
+            now_s = 1e-9 * nanoseconds(found.time_ref)
+            cycles.append(Cycle(now_s, stamp_ns(found), message.received_ns, words))
+        elif topic == pose_topic:
+            found = message.decoded()
+            tips[stamp_ns(found)] = np.array(pose_row(found.pose))[:3]
+        elif topic == 'sections/poses':
+            found = message.decoded()
+            rows = np.array([pose_row(pose) for pose in found.poses])
+            sections[stamp_ns(found)] = transforms_from_rows(rows)
+        elif topic == 'actuators/state':
+            found = message.decoded()
+            values = dict(zip(found.name, found.position))
+            if set(loop.limits.names) <= set(values):
+                position = np.array([values[name] for name in loop.limits.names])
+                actuators.append((message.received_ns, position))
+        elif topic == 'configuration/command':
+            found = message.decoded()
+            commands[stamp_ns(found)] = np.asarray(found.position, dtype=float)
+    if not cycles or not commands:
+        raise UsageError(
+            f'{bag}: nothing on {prefix}tracker/cycle or {prefix}configuration/command'
+        )
+    return RecordedDay(tuple(cycles), tips, sections, tuple(actuators), commands)
+
+
+def compare(loop: Loop, day: RecordedDay) -> Replayed:
+    """Run the loop through the cycles of a day beside the commands that were recorded."""
+    motion = PermittedLoop(loop)
+    states = iter(day.actuators)
+    state = next(states, None)
+    difference = np.zeros(len(loop.model.configuration_names))
+    scale = loop.model.configuration_scale
+    compared, moving, first_s = 0, 0, None
+    for cycle in day.cycles:
+        while state is not None and state[0] <= cycle.received_ns:
+            motion.on_actuators(state[1])
+            state = next(states, None)
+        allowed = ALLOWED in cycle.knew
+        if allowed != motion.allowed:
+            motion.follow(allowed, cycle.now_s)
+        output = loop.cycle(cycle.now_s, _sample(loop, day, cycle))
+        recorded = day.commands.get(cycle.stamp_ns)
+        if recorded is None:
+            continue
+        compared += 1
+        moving += output.phase.drives
+        off = np.abs(output.configuration - recorded)
+        difference = np.maximum(difference, off)
+        if first_s is None and np.any(off > TOLERANCE * scale):
+            first_s = cycle.now_s - day.cycles[0].now_s
+    names = loop.model.configuration_names
+    return Replayed(len(day.cycles), compared, moving, names, difference, scale, first_s)
+
+
+def describe(replayed: Replayed) -> Iterator[str]:
+    """Yield what is printed."""
+    yield (
+        f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
+        f'{replayed.moving} in motion'
+    )
+    worst = int(np.argmax(replayed.difference / replayed.scale))
+    yield (
+        f'largest difference of a command: {replayed.difference[worst]:.3g} of '
+        f'{replayed.names[worst]}, {replayed.largest:.3g} of its scale'
+        + ('' if replayed.first_s is None else f'; from {replayed.first_s:.2f} s on')
+    )
+
+
+def _sample(loop: Loop, day: RecordedDay, cycle: Cycle) -> PoseSample | None:
+    """Return the pose that a cycle had, None if it had none or it is not in the bag."""
+    if POSE not in cycle.knew or cycle.stamp_ns not in day.tips:
+        return None
+    seen = None
+    if SECTIONS in cycle.knew and cycle.stamp_ns in day.sections:
+        seen = loop.model.observed_configuration(day.sections[cycle.stamp_ns])
+    return PoseSample(1e-9 * cycle.stamp_ns, day.tips[cycle.stamp_ns], seen)

@@ -1,0 +1,269 @@
+"""`softarm score`: recorded commands into models; predicted against measured, in mm and deg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+# Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.
+BEYOND = 0.01
+STRAIGHT, MEAN = 'arm at rest', 'mean of the measured'
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """
+    What one way to predict says of a run: `points` and `axes` as in `MeasuredRun`, NaN where none.
+
+    `notes` tell of rows without a prediction.
+    """
+
+    name: str
+    points: dict[str, Array]
+    axes: dict[str, Array]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of one measured thing: RMS, median and 90th percentile, in `unit`, over `rows` rows."""
+
+    what: str
+    unit: str
+    rms: float
+    median: float
+    p90: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One run by one way to predict."""
+
+    run: str
+    by: str
+    rows: int
+    errors: tuple[Errors, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it with distances in m and angles in degrees, as the names say."""
+        return {
+            'run': self.run,
+            'by': self.by,
+            'rows': self.rows,
+            'errors': [vars(e) for e in self.errors],
+            'notes': list(self.notes),
+        }
+
+
+def predictions(rig: Rig, models: Sequence[str], run: MeasuredRun) -> list[Prediction]:
+    """Return the baselines, then what each model predicts."""
+    model = rig.model(models[0])
+    return [
+        _baseline_rest(model, rig, run),
+        _baseline_mean(run),
+        *(predict(rig, rig.model(name), run) for name in models),
+    ]
+
+
+def predict(rig: Rig, model: ArmModel, run: MeasuredRun) -> Prediction:
+    """Return the shapes a model gives for the commands of a run; rows that it refuses are NaN."""
+    limits = rig.actuator_limits()
+    commands, clipped = within_limits(run.commands, limits)
+    unique, index = np.unique(commands, axis=0, return_inverse=True)
+    shapes: list[Shape | None] = []
+    refusals: dict[str, int] = {}
+    counts = np.bincount(index.reshape(-1), minlength=len(unique))
+    for command, count in zip(unique, counts):
+        try:
+            shapes.append(model.forward(command))
+        except ValueError as error:  # ModelError and LimitError among them
+            shapes.append(None)
+            text = str(error)
+            refusals[text] = refusals.get(text, 0) + int(count)
+    notes = []
+    if clipped:
+        notes.append(
+            f'{clipped} rows up to {100 * BEYOND:g} % of its range beyond the limit of an '
+            'actuator: taken at the limit'
+        )
+    if refusals:
+        first = max(refusals, key=lambda text: refusals[text])
+        notes.append(f'{sum(refusals.values())} rows refused, as: {first}')
+    if len(refusals) and all(shape is None for shape in shapes):
+        raise ModelError(f'{run.source}: model {model.name} refuses every row: {first}')
+    points, axes = _seen(rig, run, shapes)
+    chosen = index.reshape(-1)
+    return Prediction(
+        model.name,
+        {name: values[chosen] for name, values in points.items()},
+        {name: values[chosen] for name, values in axes.items()},
+        tuple(notes),
+    )
+
+
+def within_limits(commands: Array, limits: ActuatorLimits) -> tuple[Array, int]:
+    """Return commands (n, m), those barely beyond a limit at it, and how many rows these are."""
+    low, high = limits.position_min, limits.position_max
+    slack = BEYOND * (high - low)
+    near = np.clip(commands, low, high)
+    barely = np.abs(near - commands) <= slack
+    taken = np.where(barely, near, commands)
+    return taken, int(np.sum(np.any(taken != commands, axis=1)))
+
+
+def score(prediction: Prediction, run: MeasuredRun) -> Score:
+    """Return how far a prediction is from what was measured."""
+    errors = []
+    for name, measured in run.points.items():
+        distance = np.linalg.norm(prediction.points[name] - measured, axis=1)
+        errors.append(_errors(name, 'mm', 1e3 * distance))
+    for name, measured in run.axes.items():
+        predicted = prediction.axes[name]
+        across = np.linalg.norm(np.cross(predicted, measured), axis=1)
+        angle = np.arctan2(across, np.sum(predicted * measured, axis=1))
+        errors.append(_errors(f'{name} axis', 'deg', np.rad2deg(angle)))
+    return Score(run.source, prediction.name, len(run), tuple(errors), prediction.notes)
+
+
+def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
+    """
+    Return part of a run: `rows` as `FROM:TO` or a row, several divided by commas.
+
+    With an `s` behind they are seconds from its start.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or nothing is left.
+
+    """
+    kept = np.arange(len(run))
+    if rows is not None:
+        try:
+            kept = np.concatenate([kept[_slice(run, piece)] for piece in rows.split(',')])
+        except (ValueError, IndexError):
+            raise UsageError(
+                f'--rows {rows!r}: expected pieces as 3000:, 5, 30s:60s (seconds of a run with '
+                f'times), divided by commas; {run.source} has {len(run)} rows'
+            ) from None
+    kept = kept[::every]
+    if not len(kept):
+        raise UsageError(f'--rows {rows!r}: none of the {len(run)} rows of {run.source}')
+    return run.rows(kept)
+
+
+def table(rig: Rig, scores: Iterable[Score]) -> list[str]:
+    """Return the lines that are printed."""
+    lines: list[str] = []
+    run = ''
+    for entry in scores:
+        if entry.run != run:
+            run = entry.run
+            lines += ['', f'{rig.name}, {run}: {entry.rows} rows', _HEAD]
+        lines += [
+            f'{entry.by if i == 0 else "":<24}{e.what:<18}{e.rms:9.2f}{e.median:9.2f}{e.p90:9.2f}'
+            f'  {e.unit}' + (f'  ({e.rows} rows)' if e.rows != entry.rows else '')
+            for i, e in enumerate(entry.errors)
+        ]
+        lines += [f'  {note}' for note in entry.notes]
+    return lines
+
+
+_HEAD = f'{"":<42}{"RMS":>9}{"median":>9}{"90 %":>9}'
+
+
+def check_models(rig: Rig, models: Sequence[str]) -> list[str]:
+    """Return the models asked for, or the default; raises RigError for one there is not."""
+    return [rig.model_name(name) for name in models] or [rig.default_model]
+
+
+def save_json(path: Path, rig: Rig, scores: Sequence[Score]) -> None:
+    """Write all scores."""
+    import json
+
+    path.write_text(
+        json.dumps({'rig': rig.name, 'scores': [s.as_json() for s in scores]}, indent=2) + '\n',
+        encoding='utf-8',
+    )
+
+
+def _slice(run: MeasuredRun, piece: str) -> slice:
+    first, colon, last = piece.partition(':')
+    begin = _row(run, first) if first else 0
+    if not colon:
+        return slice(begin, begin + 1)
+    return slice(begin, _row(run, last) if last else len(run))
+
+
+def _row(run: MeasuredRun, text: str) -> int:
+    if not text.endswith('s'):
+        return int(text)
+    if run.time_s is None:
+        raise ValueError
+    return int(np.searchsorted(run.time_s - run.time_s[0], float(text[:-1])))
+
+
+def _baseline_rest(model: ArmModel, rig: Rig, run: MeasuredRun) -> Prediction:
+    points, axes = _seen(rig, run, [model.shape_of(model.rest_configuration)])
+    return Prediction(STRAIGHT, _repeated(points, len(run)), _repeated(axes, len(run)))
+
+
+def _baseline_mean(run: MeasuredRun) -> Prediction:
+    """Return the mean of the very rows that are scored: what no constant can be better than."""
+    points = {name: values.mean(axis=0)[None] for name, values in run.points.items()}
+    axes = {}
+    for name, values in run.axes.items():
+        mean = np.nanmean(values, axis=0)
+        axes[name] = (mean / np.linalg.norm(mean))[None]
+    return Prediction(MEAN, _repeated(points, len(run)), _repeated(axes, len(run)))
+
+
+def _repeated(values: dict[str, Array], count: int) -> dict[str, Array]:
+    return {name: np.repeat(value, count, axis=0) for name, value in values.items()}
+
+
+def _seen(
+    rig: Rig, run: MeasuredRun, shapes: Sequence[Shape | None]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return points and axes (n, 3) as measured, of shapes in the base frame."""
+    index = {name: k for k, name in enumerate(rig.section_names)}
+    frames = np.full((len(shapes), len(index), 4, 4), np.nan)
+    for i, shape in enumerate(shapes):
+        if shape is not None:
+            frames[i] = shape.section_tips
+    turn, origin = run.mount.rotation, run.mount.position
+    points = {}
+    for name, place in run.places.items():
+        frame = frames[:, index[place.section]]
+        point = frame[:, :3, 3] + frame[:, :3, :3] @ np.asarray(place.offset_m)
+        points[name] = origin + point @ turn.T
+    axes = {name: frames[:, index[name], :3, 2] @ turn.T for name in run.axes}
+    return points, axes
+
+
+def _errors(what: str, unit: str, values: Array) -> Errors:
+    found = values[np.isfinite(values)]
+    return Errors(
+        what,
+        unit,
+        float(np.sqrt(np.mean(found**2))),
+        float(np.median(found)),
+        float(np.percentile(found, 90.0)),
+        len(found),
+    )

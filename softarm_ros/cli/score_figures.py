@@ -1,0 +1,60 @@
+"""Figures of a scored run: measured beside predicted, and how the errors are distributed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
+from softarm_ros.cli.score import Array, Prediction
+
+_ROW_IN = 1.7
+_MAX_POINTS = 4000
+
+
+def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
+    """Write a figure of each measured thing of a run into a folder; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = re.sub(r'\W+', '_', Path(run.source).stem)
+    written = []
+    for kind, measured in (('', run.points), (' axis', run.axes)):
+        for name, values in measured.items():
+            shown = {p.name: (p.axes if kind else p.points)[name] for p in predictions}
+            figure = _figure(run, f'{run.source}: {name}{kind}', values, shown, bool(kind))
+            written.append(save(figure, folder / f'{stem}_{name}{kind.replace(" ", "_")}.png'))
+    return written
+
+
+def _figure(
+    run: MeasuredRun, title: str, measured: Array, shown: dict[str, Array], axis: bool
+) -> Any:
+    figure = new_figure(4 * _ROW_IN)
+    plots = figure.subplots(4, 1)
+    thin = slice(None, None, max(1, len(measured) // _MAX_POINTS))
+    at = np.arange(len(measured)) if run.time_s is None else run.time_s - run.time_s[0]
+    scale, unit = (1.0, '') if axis else (1e3, ', mm')
+    style = '.' if run.time_s is None else '-'
+    for k, plot in enumerate(plots[:3]):
+        plot.plot(at[thin], scale * measured[thin, k], style, color=REFERENCE_COLOUR, lw=1.2)
+        for colour, values in zip(PALETTE, shown.values()):
+            plot.plot(at[thin], scale * values[thin, k], style, color=colour, lw=0.8, ms=3)
+        plot.set_ylabel('xyz'[k] + unit)
+    plots[0].set_title(title)
+    plots[2].set_xlabel('row' if run.time_s is None else 'time, s')
+    for colour, (name, values) in zip(PALETTE, shown.items()):
+        if axis:
+            error = np.rad2deg(np.arccos(np.clip(np.sum(values * measured, axis=1), -1.0, 1.0)))
+        else:
+            error = 1e3 * np.linalg.norm(values - measured, axis=1)
+        error = np.sort(error[np.isfinite(error)])
+        plots[3].plot(error, np.linspace(0.0, 100.0, len(error)), color=colour, label=name)
+    plots[3].set_xlabel('error, deg' if axis else 'error, mm')
+    plots[3].set_ylabel('% of rows below')
+    plots[3].set_xlim(left=0.0)
+    plots[3].legend(loc='lower right')
+    return figure

@@ -1,0 +1,78 @@
+"""What a bag is of: the rig's file, how the run was started, with which versions."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+
+import softarm_ros
+from softarm_ros.rigs.schema import Rig
+
+RIG_FILE = 'rig_file'
+PACKAGES = ('numpy', 'scipy', 'numba', 'rosbags', 'ros-rclpy', 'ros-kilted-rclpy')
+_GIT_S = 5.0
+
+
+def about_run(rig: Rig, run: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return names and values for the metadata of a bag.
+
+    `run` is what only the starting process knows (backend, trajectory, seed, ...); empty values
+    are left out.
+    """
+    source = rig.source
+    stated = {
+        'rig': rig.name,
+        'rig_path': str(source or ''),
+        'settings': '; '.join(rig.settings),
+        **run,
+        'command_line': ' '.join(command_line()),
+        'started': datetime.now(timezone.utc).isoformat(timespec='seconds'),
+        'softarm_ros': softarm_ros.__version__,
+        'git_revision': git_revision(Path(softarm_ros.__file__).parent),
+        'rig_git_revision': git_revision(source.parent) if source is not None else '',
+        'python': sys.version.split()[0],
+        'platform': platform.platform(),
+        'packages': ' '.join(f'{name} {found}' for name in PACKAGES if (found := _version(name))),
+        RIG_FILE: source.read_text(encoding='utf-8') if source is not None else '',
+    }
+    return {name: value for name, value in stated.items() if value}
+
+
+def command_line() -> list[str]:
+    """Return how this process was called; for a node of a run, how the run was."""
+    process = psutil.Process()
+    try:
+        if any(
+            'softarm_ros.nodes' in word or word.endswith('_node') for word in process.cmdline()
+        ):
+            process = process.parent() or process
+        return process.cmdline()
+    except psutil.Error:
+        return sys.argv
+
+
+def git_revision(folder: Path) -> str:
+    """Return the revision a folder is at, `-dirty` behind it with changes; empty without git."""
+    command = ['git', '-C', str(folder), 'describe', '--always', '--dirty', '--abbrev=40']
+    try:
+        answer = subprocess.run(
+            [*command, '--exclude=*'], capture_output=True, text=True, timeout=_GIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+    return answer.stdout.strip() if answer.returncode == 0 else ''
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ''

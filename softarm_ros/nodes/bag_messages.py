@@ -1,0 +1,91 @@
+"""Messages of a bag in the order they were received; needs no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from softarm_ros.nodes.bag_writer import BagError
+
+
+@dataclass(frozen=True)
+class BagMessage:
+    """
+    One message as it was on the wire: topic, type as `geometry_msgs/msg/Pose`, when received.
+
+    `decoded` returns its fields; only while the bag is being read.
+    """
+
+    topic: str
+    type_name: str
+    received_ns: int
+    data: bytes
+    decoded: Callable[[], Any] = field(repr=False, compare=False)
+
+
+def messages_of(bag: Path) -> Iterator[BagMessage]:
+    """
+    Yield the messages of a bag, MCAP or SQLite.
+
+    Raises
+    ------
+    BagError
+        If it cannot be read; says what to do where its recorder was killed.
+
+    """
+    with _reader(bag) as reader:
+        for connection, received_ns, data in reader.messages():
+            decoded = partial(reader.deserialize, data, connection.msgtype)
+            yield BagMessage(
+                connection.topic, connection.msgtype, received_ns, bytes(data), decoded
+            )
+
+
+def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
+    """Return type and offered profiles (as rosbags has them) of every topic of a bag."""
+    with _reader(bag) as reader:
+        return {
+            c.topic: (c.msgtype, list(getattr(c.ext, 'offered_qos_profiles', ())))
+            for c in reader.connections
+        }
+
+
+@contextmanager
+def _reader(bag: Path) -> Iterator[Any]:
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.rosbag2 import ReaderError
+    except ImportError as error:
+        raise BagError(
+            f"bags need the package rosbags ({error}): pip install 'softarm_ros[bag]'"
+        ) from None
+    if not bag.exists():
+        raise BagError(f'{bag}: no such bag')
+    folder = bag.parent if bag.is_file() else bag
+    try:
+        with AnyReader([folder]) as reader:
+            yield reader
+    except (AnyReaderError, ReaderError) as error:
+        raise BagError(
+            f'{bag}: {error}; if its recorder was killed: softarm record --repair {folder}'
+        ) from None
+
+
+def nanoseconds(time: Any) -> int:
+    """Return a decoded builtin_interfaces/Time as one number [ns]."""
+    return int(time.sec) * 1_000_000_000 + int(time.nanosec)
+
+
+def stamp_ns(message: Any) -> int:
+    """Return the time stamp [ns] of a decoded message with a header."""
+    return nanoseconds(message.header.stamp)
+
+
+def pose_row(pose: Any) -> list[float]:
+    """Return position [m] and quaternion x, y, z, w of a decoded geometry_msgs/Pose."""
+    p, q = pose.position, pose.orientation
+    return [p.x, p.y, p.z, q.x, q.y, q.z, q.w]

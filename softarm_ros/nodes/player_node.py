@@ -1,0 +1,175 @@
+"""Plays a bag of an arm: what was said is said again, with /clock, as fast as asked."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
+from softarm_ros.nodes.node_base import (
+    RefusedError,
+    declare,
+    declare_rig,
+    refuse_twin,
+    run_node,
+)
+from softarm_ros.nodes.qos import VISUAL
+
+# What each node says: not played where the node itself runs beside the bag.
+SAID_BY = {
+    'tracker': (
+        'configuration/command',
+        'configuration/state',
+        'reference/pose',
+        'reference/path',
+        'gripper/command',
+        'tracker/cycle',
+    ),
+    'inverse_kinematics': ('actuators/command',),
+    'supervisor': ('supervisor/permit',),
+    'markers': ('markers', 'joint_states', 'robot_description', '/tf', '/tf_static'),
+}
+NEVER = ('/clock', '/rosout', '/parameter_events')
+CLOCK_S = 0.005  # of recorded time, between two of /clock
+_DEPTH = 10
+_BATCH_S = 0.02  # of wall clock; then events have their turn
+
+
+class PlayerNode(Node):
+    """
+    Publishes the messages of a bag at the pace they were received in, times `rate`.
+
+    It begins once the nodes that are to hear it are there. What was measured does not answer what
+    a tracker commands now: the two drift apart, unless every cycle is the same (`replay_direct`).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('player', **options)
+        refuse_twin(self)
+        rig = declare_rig(self)
+        bag = declare(self, 'bag', '', 'folder of the bag')
+        self._rate = declare(self, 'rate', 1.0, 'speed', low=0.01, high=100.0)
+        live = declare(self, 'live', [''], 'nodes that run beside the bag')
+        if not bag:
+            raise RefusedError('parameter bag is empty; expected the folder of a bag')
+        self._live = [name for name in live if name]
+        for name in self._live:
+            if name not in SAID_BY:
+                raise RefusedError(f'{name!r} cannot run beside a bag; {", ".join(SAID_BY)} can')
+        self._prefix = f'/{rig.name}/'
+        silent = {topic for name in self._live for topic in SAID_BY[name]}
+        self._silent = {t if t.startswith('/') else self._prefix + t for t in silent} | set(NEVER)
+        self._outputs = self._announced(Path(bag))
+        self._time = self.create_publisher(Clock, '/clock', VISUAL)
+        self._pose_topic = (
+            rig.feedback.pose_topic
+            if rig.feedback.pose_topic.startswith('/')
+            else self._prefix + rig.feedback.pose_topic
+        )
+        self._messages = messages_of(Path(bag))
+        self._next = next(self._messages, None)
+        if self._next is None:
+            raise RefusedError(f'{bag} has no messages')
+        self._first_ns = self._clock_ns = self._next.received_ns
+        self._began: float | None = None
+        self.due = 0.0
+        self.played = 0
+
+    def work(self) -> None:
+        """Publish what is due, or wait for who is to hear it."""
+        now = time.monotonic()
+        if self._began is None:
+            self._tell_time(self._first_ns)
+            self.due = now + 0.02
+            if self._heard():
+                self._began = now
+            return
+        due_ns = self._first_ns + round((now - self._began) * self._rate * 1e9)
+        while self._next is not None and self._next.received_ns <= due_ns:
+            if self._next.received_ns - self._clock_ns >= CLOCK_S * 1e9:
+                self._tell_time(self._next.received_ns)
+            self._play(self._next)
+            self._next = next(self._messages, None)
+            if time.monotonic() - now > _BATCH_S:
+                break
+        if self._next is None:
+            signal.raise_signal(signal.SIGINT)  # in order, as Ctrl-C
+            self.due = now + 1.0
+            return
+        ahead = 1e-9 * (self._next.received_ns - self._first_ns) / self._rate
+        self.due = self._began + ahead
+
+    def close(self) -> None:
+        """Say what came of it."""
+        self.get_logger().info(f'{self.played} messages played')
+
+    def _announced(self, bag: Path) -> dict[str, Any]:
+        publishers = {}
+        for topic, (type_name, profiles) in topics_of(bag).items():
+            package, _, name = type_name.partition('/msg/')
+            try:
+                kind = getattr(importlib.import_module(f'{package}.msg'), name)
+            except (ImportError, AttributeError):
+                self.get_logger().warning(f'{topic} is not played: no type {type_name} here')
+                continue
+            if topic not in self._silent:
+                publishers[topic] = self.create_publisher(kind, topic, _profile(profiles))
+        return publishers
+
+    def _heard(self) -> bool:
+        there = {name for name, space in self.get_node_names_and_namespaces()}
+        if not there >= set(self._live):
+            return False
+        pose = self._outputs.get(self._pose_topic)
+        return 'tracker' not in self._live or (
+            pose is not None and pose.get_subscription_count() > 0
+        )
+
+    def _tell_time(self, nanoseconds: int) -> None:
+        self._clock_ns = nanoseconds
+        self._time.publish(Clock(clock=conversions.time_message(nanoseconds)))
+
+    def _play(self, message: BagMessage) -> None:
+        publisher = self._outputs.get(message.topic)
+        if publisher is None or self._of_live_node(message):
+            return
+        publisher.publish(message.data)
+        self.played += 1
+
+    def _of_live_node(self, message: BagMessage) -> bool:
+        """Return whether a node that runs beside the bag says this itself."""
+        if not self._live or message.topic != self._prefix + 'heartbeat':
+            return False
+        return any(message.decoded().name.endswith(name) for name in self._live)
+
+
+def _profile(offered: Any) -> QoSProfile:
+    """Return a profile as the recorded publisher had it."""
+    profile = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=_DEPTH)
+    if offered:
+        first = offered[0]
+        profile.reliability = ReliabilityPolicy(first.reliability.value)
+        profile.durability = DurabilityPolicy(first.durability.value)
+        deadline = first.deadline.sec * 1_000_000_000 + first.deadline.nsec
+        if 0 < deadline < 2**62:
+            profile.deadline = Duration(nanoseconds=deadline)
+    return profile
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(PlayerNode, 'player', args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""`softarm score`: what a model says of its own commands, limits, rows, baselines, files, bags."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from softarm_ros.cli import score as scoring
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.main import app
+from softarm_ros.cli.measured_run import MeasurementError, read_run
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.recording import RecordingConfig
+
+MOUNT = {'position_m': (0.1, -0.2, 0.3), 'z_axis': (0.0, -1.0, 0.0), 'x_axis': (1.0, 0.0, 0.0)}
+ROTATION = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+OFFSET = np.array([0.01, -0.02, 0.03])
+PERIOD_S, DELAY_S = 0.02, 0.2
+
+
+def mapped(rig, **fields):
+    """Return the rig with a recording of its distal tip, a marker and an axis."""
+    recording = RecordingConfig(
+        time='t',
+        commands={name: f'c_{name}' for name in rig.actuator_names},
+        command_unit='mm',
+        length_unit='mm',
+        section_tips={'distal': ('x', 'y', 'z')},
+        markers={
+            'ball': {
+                'columns': ('bx', 'by', 'bz'),
+                'section': 'proximal',
+                'offset_m': tuple(OFFSET),
+            }
+        },
+        section_turns={'distal': ('qx', 'qy', 'qz', 'qw')},
+        origin=('ox', 'oy', 'oz'),
+        mount=MOUNT,
+        delay_s=DELAY_S,
+        **fields,
+    )
+    return rig.model_copy(update={'recording': recording})
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm')
+
+
+def commands_of(rig, count=60):
+    """Return commands (n, m) [m] of a slow motion within reach."""
+    model = rig.model()
+    at = np.linspace(0.0, 2.0 * np.pi, count)
+    bends = 0.6 * np.stack([np.sin(at), 1.0 - np.cos(at), -np.sin(at), 0.5 * np.sin(2 * at)], 1)
+    return np.array([model.actuation_of(bend) for bend in bends])
+
+
+def quaternion(rotation):
+    w = 0.5 * np.sqrt(1.0 + np.trace(rotation))
+    r = rotation
+    return [(r[2, 1] - r[1, 2]), (r[0, 2] - r[2, 0]), (r[1, 0] - r[0, 1]), 4 * w * w] / (4 * w)
+
+
+def write(rig, path, commands, change=lambda i, values: values):
+    """Write what the default model says of commands [m], measured DELAY_S after them."""
+    model = rig.model()
+    shift = round(DELAY_S / PERIOD_S)
+    with path.open('w', newline='') as file:
+        writer = csv.writer(file)
+        names = ['x', 'y', 'z', 'bx', 'by', 'bz', 'qx', 'qy', 'qz', 'qw', 'ox', 'oy', 'oz']
+        writer.writerow(['t', *(f'c_{name}' for name in rig.actuator_names), *names])
+        for i, command in enumerate(commands):
+            shape = model.forward(commands[max(i - shift, 0)])
+            tip, ball = shape.section_tips[1], shape.section_tips[0]
+            places = [tip[:3, 3], ball[:3, 3] + ball[:3, :3] @ OFFSET]
+            origin = np.array([5.0, 6.0, 7.0 + 0.01 * i])
+            seen = [1e3 * (MOUNT['position_m'] + ROTATION @ p) + origin for p in places]
+            turn = quaternion(ROTATION @ tip[:3, :3])
+            values = [PERIOD_S * i, *(1e3 * command), *seen[0], *seen[1], *turn, *origin]
+            writer.writerow(change(i, values))
+    return path
+
+
+def test_a_model_predicts_what_it_says_itself(rig, tmp_path):
+    mapped_rig = mapped(rig)
+    run = read_run(mapped_rig, write(rig, tmp_path / 'a.csv', commands_of(rig)))
+    rest, mean, model = scoring.predictions(mapped_rig, ['cable_statics'], run)
+    own = scoring.score(model, run)
+    assert [e.what for e in own.errors] == ['distal', 'ball', 'distal axis']
+    assert [e.unit for e in own.errors] == ['mm', 'mm', 'deg']
+    assert all(e.rows == 60 and e.rms < 1e-3 for e in own.errors), own
+    for baseline in (rest, mean):
+        found = scoring.score(baseline, run)
+        assert all(e.rms > 3.0 for e in found.errors), found
+
+
+def test_an_error_is_told_in_its_size(rig, tmp_path):
+    def off(i, values):
+        values[7] += 3.0  # distal x, mm
+        return values
+
+    mapped_rig = mapped(rig)
+    run = read_run(mapped_rig, write(rig, tmp_path / 'a.csv', commands_of(rig), off))
+    (model,) = scoring.predictions(mapped_rig, ['cable_statics'], run)[2:]
+    found = {e.what: e for e in scoring.score(model, run).errors}
+    for value in (found['distal'].rms, found['distal'].median, found['distal'].p90):
+        assert value == pytest.approx(3.0, abs=1e-3)
+    assert found['ball'].rms < 1e-3
+
+
+def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
+    def flipped(i, values):
+        if i in (10, 11, 40):
+            x, y, z, w = values[13:17]
+            values[13:17] = [w, -z, y, -x]  # turned by 180 deg about x
+        return values
+
+    mapped_rig = mapped(rig)
+    run = read_run(mapped_rig, write(rig, tmp_path / 'a.csv', commands_of(rig), flipped))
+    assert 'left out: 3 axes of distal, turned by more than 60 deg at once' in run.notes
+    (model,) = scoring.predictions(mapped_rig, ['cable_statics'], run)[2:]
+    found = {e.what: e for e in scoring.score(model, run).errors}
+    assert found['distal axis'].rows == 57
+    assert found['distal axis'].rms < 1e-3
+
+
+def test_commands_barely_beyond_a_limit_are_taken_at_it_others_refused(rig):
+    limits = rig.actuator_limits()
+    span = limits.position_max - limits.position_min
+    commands = np.array(
+        [
+            limits.position_max,
+            limits.position_max + 0.005 * span,
+            limits.position_max + 0.02 * span,
+        ]
+    )
+    taken, clipped = scoring.within_limits(commands, limits)
+    assert clipped == 1
+    np.testing.assert_array_equal(taken[1], limits.position_max)
+    np.testing.assert_array_equal(taken[2], commands[2])
+
+
+def test_rows_that_a_model_refuses_are_counted_with_the_reason(rig, tmp_path):
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
+    beyond = run.commands.copy()
+    beyond[5:8, 0] = 1.0
+    run = replace(run, commands=beyond)
+    found = scoring.predict(rig, rig.model(), run)
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith('3 rows refused, as: ')
+    assert scoring.score(found, run).errors[0].rows == 57
+    run = replace(run, commands=np.ones_like(beyond))
+    with pytest.raises(ValueError, match='refuses every row'):
+        scoring.predict(rig, rig.model(), run)
+
+
+@pytest.mark.parametrize(
+    ('rows', 'count'), [(None, 60), ('50:', 10), (':5', 5), ('0,3,10:12', 4), ('1s:', 10)]
+)
+def test_rows_are_chosen(rig, tmp_path, rows, count):
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
+    assert len(scoring.chosen_rows(run, rows, 1)) == count
+
+
+@pytest.mark.parametrize('rows', ['a', '1:2:3', '70:', '5x:'])
+def test_rows_that_mean_nothing_are_refused(rig, tmp_path, rows):
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
+    with pytest.raises(UsageError, match='--rows'):
+        scoring.chosen_rows(run, rows, 1)
+
+
+def test_settled_rows_and_units_and_zero(tmp_path):
+    rig = load_rig('pneumatic_arm')
+    recording = RecordingConfig(
+        time='t',
+        commands={name: f'p{i}' for i, name in enumerate(rig.actuator_names)},
+        command_unit='bar',
+        command_zero='first_row',
+        section_tips={'distal': ('x', 'y', 'z')},
+        settled_s=0.5,
+        settled_within=0.01,
+        mount={**MOUNT, 'position_m': (0.0, 0.0, 0.0)},
+    )
+    rig = rig.model_copy(update={'recording': recording})
+    lines = ['t,p0,p1,p2,p3,p4,p5,x,y,z']
+    for i in range(40):
+        p = 1.03 if i < 20 else 1.13
+        lines.append(f'{0.1 * i},{p},1.03,1.03,1.03,1.03,1.03,0,0,0.2')
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join(lines))
+    run = read_run(rig, path)
+    # half a second from the start, and from the step at 2 s on
+    np.testing.assert_allclose(run.time_s, 0.1 * np.array([*range(5, 20), *range(25, 40)]))
+    np.testing.assert_allclose(run.commands[-1], [1e4, 0, 0, 0, 0, 0], atol=1e-6)
+    assert run.notes == ('left out: 10 rows not settled',)
+    wrong = recording.model_copy(update={'command_unit': 'mm'})
+    with pytest.raises(MeasurementError, match="command_unit = 'mm': expected one of Pa, kPa, ba"):
+        read_run(rig.model_copy(update={'recording': wrong}), path)
+
+
+def test_a_rig_without_recording_says_where_to_read(rig, tmp_path):
+    path = write(rig, tmp_path / 'a.csv', commands_of(rig, 3))
+    with pytest.raises(MeasurementError, match=r"'cable_arm' has no block `recording`"):
+        read_run(rig, path)
+    with pytest.raises(MeasurementError, match='no column c_distal_3'):
+        text = path.read_text().replace('c_distal_3', 'other')
+        path.write_text(text)
+        read_run(mapped(rig), path)
+
+
+def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bag = write_bag(rig, tmp_path / 'bag', commands_of(rig, 20))
+    json_file, figures = tmp_path / 'score.json', tmp_path / 'figures'
+    done = CliRunner().invoke(
+        app,
+        ['score', 'cable_arm', str(bag), '--json', str(json_file), '--report', str(figures)],
+    )
+    assert done.exit_code == 0, done.output
+    scores = json.loads(json_file.read_text())['scores']
+    assert [s['by'] for s in scores] == [scoring.STRAIGHT, scoring.MEAN, 'cable_statics']
+    assert all(e['rms'] < 1e-3 and e['rows'] == 20 for e in scores[-1]['errors']), scores[-1]
+    assert len(scores[-1]['errors']) == 4
+    written = sorted(p.name for p in figures.iterdir())
+    assert written == [
+        'bag_distal.png',
+        'bag_distal_axis.png',
+        'bag_proximal.png',
+        'bag_proximal_axis.png',
+    ]
+    assert 'pretension taken off the commands: 0.002' in done.output
+
+
+def write_bag(rig, folder, commands):
+    """Write a bag of commands [m] with the pretension on them, and the poses they lead to."""
+    from rosbags.typesys import Stores, get_typestore
+
+    from softarm_ros.nodes.bag_writer import BagWriter
+
+    store = get_typestore(Stores.LATEST)
+    types = store.types
+    time = types['builtin_interfaces/msg/Time']
+    header = types['std_msgs/msg/Header']
+    joints, poses = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/PoseArray'
+    bag = BagWriter(folder, {'rig': rig.name, 'open_loop': 'false'})
+    bag.add_topic('/cable_arm/actuators/command', joints)
+    bag.add_topic('/cable_arm/sections/poses', poses)
+    empty = np.zeros(0)
+    for i, command in enumerate(commands):
+        at = 1_000_000_000 + 10_000_000 * i
+        stamp = header(stamp=time(sec=at // 10**9, nanosec=at % 10**9), frame_id='cable_arm/base')
+        values = command + rig.tracker.pretension_m
+        message = types[joints](stamp, list(rig.actuator_names), values, empty, empty)
+        bag.write('/cable_arm/actuators/command', at, bytes(store.serialize_cdr(message, joints)))
+        seen = []
+        for tip in rig.model().forward(command).section_tips:
+            point = types['geometry_msgs/msg/Point'](*tip[:3, 3])
+            turn = types['geometry_msgs/msg/Quaternion'](*quaternion(tip[:3, :3]))
+            seen.append(types['geometry_msgs/msg/Pose'](point, turn))
+        message = types[poses](stamp, seen)
+        bag.write(
+            '/cable_arm/sections/poses', at + 1000, bytes(store.serialize_cdr(message, poses))
+        )
+    bag.close()
+    return folder

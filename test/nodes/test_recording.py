@@ -1,0 +1,80 @@
+"""The recorder as a process: nothing lost, a kill, a disk that is full in mid-run."""
+
+import resource
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('rosbags', reason='needs rosbags')
+pytest.importorskip('mcap', reason='needs mcap')
+from test_topic_run import environment, nodes_of, started
+
+__all__ = ['started']
+pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(240)]
+
+
+def test_what_is_published_at_500_hz_is_recorded(tmp_path):
+    """For four seconds; a minute: `python -m softarm_reproduction.recorder_soak`."""
+    from softarm_reproduction.recorder_soak import soak
+
+    outcome = soak(tmp_path / 'bag', 4.0)
+    assert set(outcome.published.values()) == {2000}
+    assert outcome.recorded == outcome.published
+
+
+def test_a_recorder_that_is_killed_leaves_all_but_the_last_second(tmp_path):
+    from softarm_reproduction.recorder_soak import soak
+
+    outcome = soak(tmp_path / 'bag', 4.0, kill=True)
+    assert outcome.missing_before_s < 1.0
+    assert min(outcome.recorded.values()) > 1000
+
+
+def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
+    from softarm_ros.nodes.bag_repair import about_of, repair
+
+    bag = tmp_path / 'bag'
+    run = started(circle(speed=0.06, laps=1), 'one', bag)
+    run.wait_for_motion()
+    recorder = next(
+        process
+        for process in map(psutil.Process, nodes_of(run.pid))
+        if any('recorder_node' in word for word in process.cmdline())
+    )
+    room = (bag / 'bag.mcap').stat().st_size + 20_000
+    recorder.rlimit(resource.RLIMIT_FSIZE, (room, room))
+    said = run.end(120)
+    assert 'COMPLETED True' in said
+    assert 'bag cannot be written: File too large' in said
+    assert 'softarm record --repair' in said
+    saved = repair(bag, tmp_path / 'again')
+    assert saved.messages > 100
+    about = about_of(tmp_path / 'again')
+    assert about['rig'] == 'cable_arm'
+    assert 'name: cable_arm' in about['rig_file']
+    assert about['seed'] == '0'
+    assert 'script.py' in about['command_line']
+
+
+def test_the_command_records_what_is_there_for_so_long(tmp_path):
+    from rosbags.highlevel import AnyReader
+
+    bag = tmp_path / 'bag'
+    done = subprocess.run(
+        [
+            *(sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm'),
+            *('--bag', str(bag), '--duration', '2'),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    with AnyReader([bag]) as reader:
+        heartbeats = [c for c in reader.connections if c.topic == '/cable_arm/heartbeat']
+        assert sum(c.msgcount for c in heartbeats) >= 5

@@ -1,0 +1,107 @@
+"""A recorded run again: the same commands from the same inputs, and its topics for others."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('rosbags', reason='needs rosbags')
+pytest.importorskip('mcap', reason='needs mcap')
+from test_topic_run import environment, run
+
+from softarm_ros.cli.replay_direct import describe, replay_direct
+
+pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """Return the bag of a run over topics against the wall clock."""
+    from node_bench import CIRCLE
+
+    from softarm_ros.cli.run_command import RunOptions
+
+    folder = tmp_path_factory.mktemp('recorded')
+    path = folder / 'circle.yaml'
+    path.write_text(CIRCLE.format(speed=0.06, laps=1))
+    record = run(RunOptions(trajectory=str(path), bag=folder / 'bag'))
+    assert record.completed, record.events
+    path.unlink()  # what a replay needs is in the bag
+    return folder / 'bag'
+
+
+def test_the_tracker_gives_the_same_commands_again(recorded):
+    replayed = replay_direct(recorded)
+    assert replayed.moving > 200
+    assert replayed.compared >= 0.99 * replayed.cycles
+    assert replayed.largest < 1e-9, replayed
+    assert len(list(describe(replayed))) == 2
+
+
+def test_every_message_is_decoded_by_other_readers(recorded):
+    decoder = pytest.importorskip('mcap_ros2.decoder', reason='needs mcap-ros2-support')
+    from mcap.reader import make_reader
+    from rosbags.highlevel import AnyReader
+
+    with (recorded / 'bag.mcap').open('rb') as file:
+        reader = make_reader(file, decoder_factories=[decoder.DecoderFactory()])
+        decoded = sum(1 for _ in reader.iter_decoded_messages())
+    with AnyReader([recorded]) as reader:
+        for connection, _, raw in reader.messages():
+            reader.deserialize(raw, connection.msgtype)
+        assert decoded == reader.message_count
+
+
+def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
+    import rclpy
+    from geometry_msgs.msg import PoseStamped
+    from rclpy.context import Context
+    from rclpy.node import Node
+    from rosgraph_msgs.msg import Clock
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.bag_messages import messages_of
+    from softarm_ros.nodes.qos import listening, make_executor
+
+    poses = {m.data for m in messages_of(recorded) if m.topic == '/cable_arm/tip/pose'}
+    context = Context()
+    rclpy.init(context=context)
+    node = Node('test_replay', context=context)
+    executor = make_executor(context)
+    executor.add_node(node)
+    heard, clock, commands = [], [], []
+    best = listening(depth=1000)
+    node.create_subscription(PoseStamped, '/cable_arm/tip/pose', heard.append, best, raw=True)
+    node.create_subscription(Clock, '/clock', clock.append, best)
+    node.create_subscription(JointState, '/cable_arm/configuration/command', commands.append, best)
+    replay = subprocess.Popen(
+        [
+            *(sys.executable, '-m', 'softarm_ros.cli', 'replay', str(recorded)),
+            *('--rate', '2', '--nodes', 'tracker'),
+        ],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        end = time.monotonic() + 200.0
+        while replay.poll() is None and time.monotonic() < end:
+            executor.spin_once(timeout_sec=0.1)
+        assert replay.returncode == 0, replay.stderr.read()
+    finally:
+        replay.kill()
+        replay.wait()
+        replay.stderr.close()
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+    assert len(heard) > 0.9 * len(poses)
+    assert {bytes(data) for data in heard} <= poses
+    times = [c.clock.sec * 10**9 + c.clock.nanosec for c in clock]
+    assert times == sorted(times)
+    assert times[-1] - times[0] > 5 * 10**9
+    moved = {tuple(command.position) for command in commands}
+    assert len(moved) > 100, 'the live tracker did not move'
