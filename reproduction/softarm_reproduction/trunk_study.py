@@ -133,14 +133,15 @@ def nominal_rig(rig: Rig) -> Rig:
     """Return the arm as it is without identification: lengths, mount and radii as guessed."""
     config = recording_of(rig)
     arm = CableArm.of(rig)
-    return rig.with_arm(
+    guessed = rig.with_arm(
         sections=tuple(
             section.model_copy(update={'length_m': length, 'rest_bend_deg': (0.0, 0.0)})
             for section, length in zip(arm.sections, NOMINAL_LENGTHS_M)
         ),
         actuators=tuple(a.model_copy(update={'bends': ()}) for a in arm.actuators),
-        recording=config.model_copy(update={'mount': NOMINAL_MOUNT, 'delay_s': NOMINAL_DELAY_S}),
     )
+    nominal = config.model_copy(update={'mount': NOMINAL_MOUNT, 'delay_s': NOMINAL_DELAY_S})
+    return guessed.model_copy(update={'recording': nominal})
 
 
 def moving_study(rig: Rig, folder: Path, split: str) -> MovingStudy:
@@ -240,7 +241,7 @@ def force_study(rig: Rig, folder: Path) -> ForceStudy:
     }
     nominal = nominal_rig(rig)
     config = recording_of(nominal).model_copy(update=columns)
-    raw = read_recording(nominal.with_arm(recording=config), folder / BY_FORCE)
+    raw = read_recording(nominal.model_copy(update={'recording': config}), folder / BY_FORCE)
     recording = PairRecording(None, DUTY_M * raw.measured.contractions, raw.measured.tips)
     known = known_parameters(nominal, config)
     train, test = split_rows(recording)

@@ -54,7 +54,8 @@ def recording_of(rig: Rig) -> RecordingConfig:
         If it has none.
 
     """
-    recording = CableArm.of(rig).recording
+    CableArm.of(rig)
+    recording = rig.recording
     if recording is None:
         raise RecordingError(
             f'rig {rig.name!r} has no block `recording` that says how data are read'

@@ -21,7 +21,7 @@ CASE = Case(
     'type: waypoints\npoints: [[0.08, -0.03, 0.187], [0.08, 0.03, 0.187], [0.09, 0.0, 0.187]]\n'
     'closed: true\n'
     'speed: 0.015\nlaps: 100\n',
-    settings=('devices.daq.command_timeout_s=0.7', *PATIENT_DAQ),
+    settings=('drives.daq.command_timeout_s=0.7', *PATIENT_DAQ),
 )
 pneumatic = arm_of(CASE)
 

@@ -19,7 +19,6 @@ from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
 from softarm_ros.rigs.outline import JointedSection, Outline
-from softarm_ros.rigs.recording import RecordingConfig
 
 
 class ActuatorConfig(ActuatorBase):
@@ -52,9 +51,6 @@ class CableArm(ArmBase):
     sections: tuple[SectionConfig, ...] = Field(min_length=1, description='from base to tip')
     actuators: tuple[ActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
-    )
-    recording: RecordingConfig | None = Field(
-        default=None, description='how `softarm identify --data` reads measurements of this arm'
     )
 
     @property
