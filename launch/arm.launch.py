@@ -51,7 +51,7 @@ ARGUMENTS = (
     ('task', '', 'name or path of a task file, driven in place of a trajectory', None),
     ('set', '', 'field=value; field=value: over the values of the rig file', None),
     ('model', '', 'model of the arm in tracker and inverse kinematics', None),
-    ('controller', '', 'in place of tracker.kind; its fields as far as shared', None),
+    ('controller', '', 'in place of controller.kind; its fields as far as shared', None),
     ('open_loop', 'false', 'true: do not use measured poses', None),
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),

@@ -111,7 +111,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     for old, new, message in (
         ('lag_s: 0.1', 'lag_s: -0.1', 'plant.lag_s = -0.1: expected a number > 0'),
         ('lag_s: 0.1', 'lags: 0.1', "unknown field 'lags' (did you mean 'lag_s'?)"),
-        ('port: 47001', 'port: 0', 'devices.lab_winches.port = 0: expected a whole number > 0'),
+        ('port: 47001', 'port: 0', 'drives.lab_winches.port = 0: expected a whole number > 0'),
         ('lab_arcs', 'lab_arc', "plant.kind = 'lab_arc': no such body (did you mean 'lab_arcs'?)"),
         ('lab_arcs', 'water_chain', "is built for 'water_cylinders', and this arm has 'wound_c"),
         (
@@ -120,14 +120,14 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
             "is built for 'valved_muscles', and this arm has 'wound_c",
         ),
         (
-            'default_model: thick_cables',
-            'default_model: thick_cable',
+            'model: thick_cables',
+            'model: thick_cable',
             "did you mean 'thick_cables'",
         ),
     ):
         assert text.count(old) == 1
         bad.append((text.replace(old, new), message))
-    section = text[text.index('  - {name: only') : text.index('default_model')]
+    section = text[text.index('    - {name: only') : text.index('  actuators:')]
     two = text.replace(section, section + section.replace('only', 'other'))
     assert_refused(lab, [*bad, (two, 'expected an arm of one section')])
 
@@ -174,7 +174,7 @@ from softarm_ros.rigs.loader import load_rig
 winches = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 winches.bind(('127.0.0.1', 0))
 winches.settimeout(10.0)
-rig = load_rig(rig.source, [f'devices.lab_winches.port={winches.getsockname()[1]}'])
+rig = load_rig(rig.source, [f'drives.lab_winches.port={winches.getsockname()[1]}'])
 driver = build_actuator_driver(rig)
 driver.start()
 hello, driven = winches.recvfrom(256)
@@ -217,7 +217,7 @@ from softarm_ros.rigs.loader import load_rig
 winches = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 winches.bind(('127.0.0.1', 0))
 winches.settimeout(60.0)
-rig = load_rig(rig.source, [f'devices.lab_winches.port={winches.getsockname()[1]}'])
+rig = load_rig(rig.source, [f'drives.lab_winches.port={winches.getsockname()[1]}'])
 plan = {spec.name: spec for spec in graph_plan(rig, 'hardware')}
 print(*sorted(plan))
 alone = replace(plan['lab_winches'], process='', parameters={
@@ -272,9 +272,7 @@ arm.close()
 def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab, short):
     text = lab[1].read_text()
     own = lab[1].with_name('careful.yaml')
-    own.write_text(
-        text.replace('name: lab_arm', 'name: lab_arm\nkind: lab_careful\nbending_share: 0.8')
-    )
+    own.write_text(text.replace('kind: cable_driven', 'kind: lab_careful\n  bending_share: 0.8'))
     code = f"""
 careful = load_rig({str(own)!r})
 limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
@@ -297,7 +295,7 @@ def test_its_sensor_sees_an_arm_of_ours(lab):
 import numpy as np
 from softarm_ros.rigs.loader import load_rig
 
-SENSOR = ['plant.mocap.kind=near_sighted', 'plant.mocap.dropout_probability=0']
+SENSOR = ['plant.pose_sensor.kind=near_sighted', 'plant.pose_sensor.dropout_probability=0']
 
 def scatter(*settings):
     rig = load_rig('cable_arm_single', settings)
@@ -307,10 +305,10 @@ def scatter(*settings):
     return float(np.std(tips[100:, 0])), float(plant.true_section_tips()[-1, 2, 3])
 
 usual, away = scatter()
-far, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0.02')
-none, _ = scatter(*SENSOR, 'plant.mocap.noise_per_distance=0')
+far, _ = scatter(*SENSOR, 'plant.pose_sensor.noise_per_distance=0.02')
+none, _ = scatter(*SENSOR, 'plant.pose_sensor.noise_per_distance=0')
 print(abs(usual - 2e-4) < 5e-5, abs(none - 2e-4) < 5e-5, abs(far / (0.02 * away) - 1.0) < 0.2)
-for setting in ('plant.mocap.noise_per_distanc=0.02', 'plant.mocap.kind=near_sightet'):
+for setting in ('plant.pose_sensor.noise_per_distanc=0.02', 'plant.pose_sensor.kind=near_sightet'):
     try:
         load_rig('cable_arm_single', [*SENSOR, setting])
     except ValueError as error:
@@ -318,10 +316,10 @@ for setting in ('plant.mocap.noise_per_distanc=0.02', 'plant.mocap.kind=near_sig
 """
     first, *problems = said_by(lab, code).splitlines()
     assert first == 'True True True'
-    assert problems[0].startswith('plant.mocap.noise_per_distanc = 0.02: unknown field')
+    assert problems[0].startswith('plant.pose_sensor.noise_per_distanc = 0.02: unknown field')
     assert "did you mean 'noise_per_distance'" in problems[0]
     assert problems[1].startswith(
-        "plant.mocap.kind = 'near_sightet': no such simulated sensor (did"
+        "plant.pose_sensor.kind = 'near_sightet': no such simulated sensor (did"
     )
 
 

@@ -17,6 +17,7 @@ from softarm_reproduction.hydraulic_arm_study import (
     limit_poses,
     motion,
     motion_errors,
+    segments_per_section,
     static_poses,
     sweep_workspace,
 )
@@ -162,7 +163,7 @@ def _static(rig: Rig, seed: int) -> Experiment:
         'and without preload as in the paper, torques put on in 2 s. The paper shows photographs: '
         'a good fit, worse for section 2 at 1.5 and 2 N m; it prints no numbers. Columns: '
         f'distance of the section tips from those of the plant, in mm, with '
-        f'{HydraulicArm.of(rig).segments_per_section} segments a section and with the '
+        f'{segments_per_section(rig)} segments a section and with the '
         "paper's one.",
         (),
         Table(

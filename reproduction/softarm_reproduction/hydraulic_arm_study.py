@@ -29,8 +29,10 @@ from softarm_ros.models.hydraulics.identified_arm import (
     rest_pose,
 )
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
+from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.rigs.arms.hydraulic import HydraulicArm
+from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
@@ -176,6 +178,13 @@ def static_poses(rig: Rig, seed: int, points: int = 41) -> list[StaticPose]:
     return found
 
 
+def segments_per_section(rig: Rig) -> int:
+    """Return how finely the statics of the rig's file is resolved."""
+    _, settings = chosen_part('model', rig.chosen_model)
+    assert isinstance(settings, HydraulicStaticsSettings)
+    return settings.segments_per_section
+
+
 def coarse_statics(rig: Rig) -> HydraulicStatics:
     """Return the statics with one segment a section, identified for it: the paper's n = 1."""
     values = SET_B[1]
@@ -190,7 +199,7 @@ def coarse_statics(rig: Rig) -> HydraulicStatics:
         )
         for section in HydraulicArm.of(rig).sections
     ]
-    coarse = rig.with_arm(sections=tuple(sections), segments_per_section=1)
+    coarse = rig.with_arm(sections=tuple(sections)).with_model(segments_per_section=1)
     model = coarse.model('hydraulic_statics')
     assert isinstance(model, HydraulicStatics)
     return model
@@ -287,10 +296,10 @@ def compare_models(
     """Drive a path with the rig's model, with one segment a section, and without weight."""
     coarse = coarse_statics(rig)
     variants = (
-        (f'statics, n = {HydraulicArm.of(rig).segments_per_section}', rig, 'hydraulic_statics'),
+        (f'statics, n = {segments_per_section(rig)}', rig, 'hydraulic_statics'),
         (
             'statics, n = 1',
-            rig.with_arm(sections=coarse.sections, segments_per_section=1),
+            rig.with_arm(sections=coarse.sections).with_model(segments_per_section=1),
             'hydraulic_statics',
         ),
         ('constant curvature, no weight', rig, 'constant_curvature'),

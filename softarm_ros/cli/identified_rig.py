@@ -51,22 +51,25 @@ def updated_text(text: str, rig: Rig, found: PairParameters, source: str) -> str
     """
     Return the text of a rig file with the identified values in it.
 
-    Each of them is marked with `source`. Entries of `sections` and `actuators` that are merely
-    references (`- *other`) become entries of their own, as their values differ from now on.
+    Each of them is marked with `source`. Entries of `arm.sections` and `arm.actuators` that are
+    merely references (`- *other`) become entries of their own, as their values differ from now on.
     """
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = _NO_WRAPPING
-    if re.search(r'^(sections|actuators):[^\n]*\n(\s*#[^\n]*\n)*  +-', text, flags=re.MULTILINE):
+    if re.search(
+        r'^( *)(sections|actuators):[^\n]*\n(\s*#[^\n]*\n)*\1 +-', text, flags=re.MULTILINE
+    ):
         yaml.indent(mapping=2, sequence=4, offset=2)
     document = yaml.load(text)
     note = f'[I] identified from {source}'
+    arm = document['arm']
     for field in ('sections', 'actuators'):
-        _separate(document[field])
-    for k, section in enumerate(document['sections']):
+        _separate(arm[field])
+    for k, section in enumerate(arm['sections']):
         _set(section, 'length_m', _number(found.lengths[k, 0]), note)
         _set(section, 'rest_bend_deg', _list(np.rad2deg(found.rest[2 * k : 2 * k + 2])), note)
-    for j, actuator in enumerate(document['actuators']):
+    for j, actuator in enumerate(arm['actuators']):
         _set_bends(actuator, _bends(rig, found.bends, j), note)
     recording = document['recording']
     _set(recording, 'delay_s', _number(found.delay_s), note)

@@ -130,7 +130,7 @@ def _started(rig: Rig, folder: Path | None, stopped: Callable[[], bool]) -> Iter
     if isinstance(driver, FedByPressures):
         daq = getattr(addressed(rig.required_devices('hardware'), folder), 'daq', None)
         if not isinstance(daq, DaqConfig):
-            raise UsageError(f'{rig.name}: devices.daq is missing; the drives need its pressures')
+            raise UsageError(f'{rig.name}: drives.daq is missing; the drives need its pressures')
         feed = PressureFeed(daq, limits.names, driver)
     jog = Jog(driver, limits, feed, stopped)
     # As the nodes that drive an arm, and where it is permitted: a board that is not heard stops.

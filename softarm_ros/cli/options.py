@@ -19,7 +19,7 @@ SetOption = Annotated[
     typer.Option(
         '--set',
         metavar='FIELD=VALUE',
-        help='Replace a value of the rig file, as medium=water or plant.mocap.delay_s=0.02.',
+        help='Replace a value of the rig file, as medium=water or plant.pose_sensor.delay_s=0.02.',
     ),
 ]
 

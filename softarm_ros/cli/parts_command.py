@@ -43,7 +43,7 @@ def show_part(name: str) -> list[str]:
     part = find_part(family, kind)
     return [
         f'{part.name}: {part.summary}{_from(part)}',
-        f'roles: {", ".join(part.builders)}',
+        f'roles: {", ".join(part.builders) or "none"}',
         *(_field_lines(fields_of(part.config)) or ['no fields']),
     ]
 

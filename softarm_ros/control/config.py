@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pydantic import Field
 
-from pydantic import ConfigDict, Field
-
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Positive
 
 
-class TrackerConfig(ConfigBlock):
+class EstimatorConfig(PartBlock):
+    """From measured poses to the state of the arm."""
+
+    kind: str = Field(default='direct', description='which estimator')
+
+
+class TrackerConfig(PartBlock):
     """The control cycle; the fields of the chosen controller stand in the same block."""
-
-    model_config = ConfigDict(extra='allow')
 
     kind: str = Field(default='resolved_rate', description='which controller')
     rate_hz: float = Field(ge=1.0, le=1000.0, default=100.0)
@@ -25,11 +27,6 @@ class TrackerConfig(ConfigBlock):
         default=0.1, description='of the reference, tangential'
     )
     max_jerk_m_s3: Positive = 0.5
-
-    @property
-    def of_controller(self) -> dict[str, Any]:
-        """The fields of the block that belong to the controller, unchecked."""
-        return dict(self.model_extra or {})
 
 
 class FeedbackWatchConfig(ConfigBlock):

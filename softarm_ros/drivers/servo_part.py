@@ -21,7 +21,7 @@ PART = Part(
         'water_cylinders': f'{__name__}:build',
         'water_cylinders, emulated': 'softarm_ros.emulation.emulated_hydraulic_arm:build',
     },
-    'servo drives in torque control on Modbus TCP; pressures come from `devices.daq`',
+    'servo drives in torque control on Modbus TCP; pressures come from `drives.daq`',
     ('softarm_ros.rigs.arms.hydraulic_devices:CHECKS',),
     needs={'daq': 'softarm_ros.drivers.daq_config:DaqConfig'},
 )

@@ -48,7 +48,7 @@ class Part:
         `softarm_ros.rigs.checks.Check`.
     needs, takes : mapping
         Of drives: the devices beside theirs that they cannot be without, and those that they may
-        have; name in the block `devices` -> 'module:Config'. The driver's builder takes them all.
+        have; name in the block `drives` -> 'module:Config'. The driver's builder takes them all.
 
     Raises
     ------

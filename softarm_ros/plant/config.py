@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from pydantic import Field, SerializeAsAny
+from pydantic import ConfigDict, Field, SerializeAsAny, ValidationInfo, field_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 
@@ -45,16 +46,32 @@ class StepperConfig(ConfigBlock):
     delay_s: NonNegative = Field(default=0.0, description='from a command to the motor')
 
 
+# Fields of a simulated sensor that may be left out: then they are as `sensors` states them.
+AS_STATED = ('rate_hz', 'delay_s', 'position_noise_m')
+
+
+def _may_be_left_out(schema: dict[str, Any]) -> None:
+    schema['required'] = [name for name in schema['required'] if name not in AS_STATED]
+    for name in AS_STATED:
+        schema['properties'][name]['default'] = 'as stated'
+
+
 class MocapConfig(ConfigBlock):
-    """A sensor of poses: motion capture, stereo cameras, an electromagnetic tracker."""
+    """
+    A sensor of poses: motion capture, stereo cameras, an electromagnetic tracker.
+
+    A rig file may leave out the fields `AS_STATED`.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_may_be_left_out)
 
     kind: str | None = Field(
         default=None, description='of sensor (`softarm parts sensors`); motion_capture without it'
     )
-    rate_hz: Positive
+    rate_hz: Positive = Field(description='frames a second')
     position_noise_m: NonNegative = Field(description='standard deviation of each coordinate')
     orientation_noise_rad: NonNegative
-    delay_s: NonNegative
+    delay_s: NonNegative = Field(description='from measurement to arrival')
     dropout_probability: float = Field(ge=0.0, lt=1.0)
     dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
 
@@ -67,8 +84,15 @@ class PlantBase(ConfigBlock):
     )
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
     mocap: SerializeAsAny[MocapConfig] = Field(
-        description='the sensor of poses, whatever its kind'
+        alias='pose_sensor', description='what measures poses, as it really is'
     )
+
+    @field_validator('mocap', mode='before')
+    @classmethod
+    def _of_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        """Read the block with the fields of its kind, where whoever reads the file knows them."""
+        read = (info.context or {}).get('read_pose_sensor')
+        return value if read is None else read(value)
 
 
 class PlantConfig(PlantBase):

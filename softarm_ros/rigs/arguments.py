@@ -42,10 +42,10 @@ def settings_of(texts: Iterable[str], controller: str | None = None) -> list[str
     Return what a run sets over its rig file, for `load_rig`.
 
     Each text may hold several `field=value`, separated by semicolons. A controller named for the
-    run stands in place of `tracker.kind`, whatever the settings before it say.
+    run stands in place of `controller.kind`, whatever the settings before it say.
     """
     settings = [part.strip() for text in texts for part in text.split(';') if part.strip()]
-    return settings if not controller else [*settings, f'tracker.kind={controller}']
+    return settings if not controller else [*settings, f'controller.kind={controller}']
 
 
 def _refused(name: str, text: str, expected: str) -> RigError:

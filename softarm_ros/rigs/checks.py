@@ -87,12 +87,12 @@ def find_inconsistencies(
 
 
 def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
-    """Yield a problem for every block of a list `field` whose name another has already."""
+    """Yield a problem for every block of the list `arm.field` whose name another has already."""
     seen: dict[str, int] = {}
     for i, block in enumerate(blocks):
         if block.name in seen:
-            message = f'same name as {field}[{seen[block.name]}]; expected unique names'
-            yield Problem((field, i, 'name'), message, repr(block.name))
+            message = f'same name as arm.{field}[{seen[block.name]}]; expected unique names'
+            yield Problem(('arm', field, i, 'name'), message, repr(block.name))
         seen.setdefault(block.name, i)
 
 
@@ -102,7 +102,7 @@ def actuator_sections(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if a.section not in names:
             message = f'no such section{did_you_mean(a.section, names)}; known: {listed(names)}'
-            yield Problem(('actuators', i, 'section'), message, repr(a.section))
+            yield Problem(('arm', 'actuators', i, 'section'), message, repr(a.section))
 
 
 def as_many_sections(rig: Any) -> Iterator[Problem]:
@@ -173,7 +173,7 @@ def _plant_time_step(rig: Any) -> Iterator[Problem]:
     if rig.plant.time_step_s > period * (1.0 + 1e-9):
         yield Problem(
             ('plant', 'time_step_s'),
-            f'expected at most the control period {period:g} s (tracker.rate_hz = '
+            f'expected at most the control period {period:g} s (controller.rate_hz = '
             f'{rig.tracker.rate_hz:g})',
             f'{rig.plant.time_step_s:g}',
         )
@@ -193,8 +193,8 @@ class Stated:
 def pose_sensors(rig: Any) -> list[tuple[str, Any]]:
     """Return the sensor as the controller takes it, and as simulated where there is a plant."""
     plant = getattr(rig, 'plant', None)
-    sensors = [('feedback', rig.feedback)]
-    return sensors if plant is None else [*sensors, ('plant.mocap', plant.mocap)]
+    sensors = [('sensors.pose_topic', rig.feedback)]
+    return sensors if plant is None else [*sensors, ('plant.pose_sensor', plant.mocap)]
 
 
 def latest_poses(rig: Any) -> Stated:
@@ -212,18 +212,39 @@ def _feedback_rate(rig: Any) -> Iterator[Problem]:
     feedback, tracker = rig.feedback.rate_hz, rig.tracker.rate_hz
     if not tracker / 5.0 <= feedback <= tracker * 10.0:
         yield Problem(
-            ('feedback', 'rate_hz'),
+            ('sensors', 'pose_topic', 'rate_hz'),
             f'expected {tracker / 5.0:g} to {tracker * 10.0:g}: a fifth of, up to ten times '
-            f'tracker.rate_hz = {tracker:g}',
+            f'controller.rate_hz = {tracker:g}',
             f'{feedback:g}',
         )
 
 
 @check('tracker')
 def _controller(rig: Any) -> Iterator[Problem]:
-    from softarm_ros.rigs.controller_choice import controller_problems
+    yield from _choice('controller', rig.tracker)
 
-    yield from controller_problems(rig.tracker)
+
+@check('estimator')
+def _estimator(rig: Any) -> Iterator[Problem]:
+    yield from _choice('estimator', rig.estimator)
+
+
+@check('arm', 'chosen_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    from softarm_ros.rigs.model_choice import why_no_model
+
+    name = rig.chosen_model.kind
+    wrong = why_no_model(name, rig.arm.mechanics_name)
+    if wrong is None:
+        yield from _choice('model', rig.chosen_model)
+    else:
+        yield Problem(('model', 'kind'), wrong, repr(name))
+
+
+def _choice(family: str, block: Any) -> Iterator[Problem]:
+    from softarm_ros.rigs.part_choice import choice_problems
+
+    yield from choice_problems(family, block)
 
 
 @check('feedback', 'tracker')
@@ -234,7 +255,7 @@ def _loop_gain(rig: Any) -> Iterator[Problem]:
     gain = feedback_gain_1_s(rig.tracker)
     if gain >= limit:
         yield Problem(
-            ('tracker', 'feedback_gain_1_s'),
+            ('controller', 'feedback_gain_1_s'),
             f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
             f'(both periods and {latest.field}) the loop oscillates',
             f'{gain:g}',
@@ -243,7 +264,7 @@ def _loop_gain(rig: Any) -> Iterator[Problem]:
 
 def feedback_gain_1_s(tracker: Any) -> float:
     """Return the gain of the controller, 0 where it has none or no number stands there."""
-    gain = tracker.of_controller.get('feedback_gain_1_s', 0.0)
+    gain = tracker.of_part.get('feedback_gain_1_s', 0.0)
     return float(gain) if isinstance(gain, int | float) else 0.0
 
 
@@ -260,7 +281,10 @@ def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Pr
 def _feedback_timeout(rig: Any) -> Iterator[Problem]:
     timeout, rate = rig.supervisor.feedback_timeout_s, rig.feedback.rate_hz
     if timeout <= 2.0 / rate:
-        why = f'two periods of feedback.rate_hz = {rate:g}, else one lost pose stops the arm'
+        why = (
+            f'two periods of sensors.pose_topic.rate_hz = {rate:g}, else one lost pose stops the '
+            'arm'
+        )
         yield from _timeout('feedback_timeout_s', timeout, 2.0 / rate, why)
         return
     for source, sensor in pose_sensors(rig):
@@ -275,14 +299,19 @@ def _feedback_timeout(rig: Any) -> Iterator[Problem]:
 def _drop_outs(rig: Any) -> Iterator[Problem]:
     timeout, mocap = rig.supervisor.feedback_timeout_s, rig.plant.mocap
     if mocap.dropout_probability > 0.0 and timeout > mocap.delay_s + 2.0 / mocap.rate_hz:
-        why = 'five times plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm'
+        why = (
+            'five times plant.pose_sensor.dropout_duration_s, else ordinary drop-outs stop the arm'
+        )
         yield from _timeout('feedback_timeout_s', timeout, 5.0 * mocap.dropout_duration_s, why)
 
 
 @check('supervisor', 'feedback')
 def _feedback_age(rig: Any) -> Iterator[Problem]:
     latest, rate = latest_poses(rig), rig.feedback.rate_hz
-    why = f'{latest.field} = {latest.value:g} and two periods of feedback.rate_hz = {rate:g}'
+    why = (
+        f'{latest.field} = {latest.value:g} and two periods of sensors.pose_topic.rate_hz = '
+        f'{rate:g}'
+    )
     age, shortest = rig.supervisor.feedback_watch.max_age_s, latest.value + 2.0 / rate
     if rig.supervisor.feedback_timeout_s > shortest:  # else that is the mistake
         yield from _timeout('feedback_watch.max_age_s', age, shortest, why)
@@ -316,7 +345,7 @@ def _pressure_watch(rig: Any) -> Iterator[Problem]:
 @check('supervisor', 'tracker')
 def _command_timeout(rig: Any) -> Iterator[Problem]:
     rate = rig.tracker.rate_hz
-    why = f'two periods of tracker.rate_hz = {rate:g}, else one late cycle stops the arm'
+    why = f'two periods of controller.rate_hz = {rate:g}, else one late cycle stops the arm'
     yield from _timeout('command_timeout_s', rig.supervisor.command_timeout_s, 2.0 / rate, why)
 
 
@@ -333,7 +362,7 @@ def _heartbeat_timeout(rig: Any) -> Iterator[Problem]:
 @check('supervisor', 'tracker')
 def _state_timeout(rig: Any) -> Iterator[Problem]:
     rate = rig.tracker.rate_hz
-    why = f'two periods of tracker.rate_hz = {rate:g}, at which simulated actuators report'
+    why = f'two periods of controller.rate_hz = {rate:g}, at which simulated actuators report'
     yield from _timeout('state_timeout_s', rig.supervisor.state_timeout_s, 2.0 / rate, why)
 
 
@@ -367,7 +396,7 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
             yield Problem(
                 ('trajectories', name, 'speed'),
                 f'expected less than {limit:g}: supervisor.max_pose_jump_m times '
-                'feedback.rate_hz, else the motion itself is taken for a jump',
+                'sensors.pose_topic.rate_hz, else the motion itself is taken for a jump',
                 f'{trajectory.speed:g}',
             )
 

@@ -1,4 +1,4 @@
-"""The real devices of a rig: what its `devices` block holds, and where they are found."""
+"""The real devices of a rig: what its `drives` block holds, and where they are found."""
 
 from __future__ import annotations
 

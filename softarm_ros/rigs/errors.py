@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 FieldPath = tuple[str | int, ...]
+
+_MAX_VALUE_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -93,3 +96,20 @@ def closest(word: object, known: Iterable[str]) -> str | None:
 def listed(words: Iterable[str]) -> str:
     """Return the words in quotes, separated by commas."""
     return ', '.join(repr(w) for w in words)
+
+
+def value_text(value: Any) -> str:
+    """Return a value as it stands in the file, shortened."""
+    if isinstance(value, str):
+        text = repr(value)
+    elif value is None:
+        text = 'null'
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, tuple):
+        text = '[' + ', '.join(value_text(v) for v in value) + ']'
+    elif isinstance(value, dict):
+        text = '{' + ', '.join(f'{k}: {value_text(v)}' for k, v in value.items()) + '}'
+    else:
+        text = str(value)
+    return text if len(text) <= _MAX_VALUE_TEXT else text[: _MAX_VALUE_TEXT - 3] + '...'

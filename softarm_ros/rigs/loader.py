@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from softarm_ros.rigs.arms.base import ArmBase
-from softarm_ros.rigs.controller_choice import fitting
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError
+from softarm_ros.rigs.part_choice import fitting
+from softarm_ros.rigs.replaced_fields import replaced
 from softarm_ros.rigs.rig_files import RigInfo, find_rig, find_share_folder, list_rigs
 from softarm_ros.rigs.rig_schema import RigSchema
 from softarm_ros.rigs.schema import Rig
@@ -24,7 +25,7 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
 
     A string is a path if it has a folder separator or the suffix .yaml, or if such a file exists;
     otherwise it is the name of a rig that comes with the package. `settings` are `field=value`,
-    set over the file's own values before it is checked: `plant.mocap.delay_s=0.02`.
+    set over the file's own values before it is checked: `plant.pose_sensor.delay_s=0.02`.
 
     Raises
     ------
@@ -41,7 +42,10 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
 
 def validate_rig(document: YamlDocument) -> Rig:
     """Return the rig that a document describes; RigError with every problem."""
-    rig: Rig = validate_document(Rig, document, strip_tags, RigSchema())
+    old = replaced(document)
+    if old:  # what else is wrong would only hide how to bring it into the new form
+        raise RigError(document.source, old)
+    rig: Rig = validate_document(Rig, document, strip_trajectory_type, RigSchema())
     return rig
 
 
@@ -58,11 +62,6 @@ def load_rig_of(kind: type[ArmBase], name_or_path: str | Path) -> Rig:
     rig = load_rig(name_or_path)
     kind.of(rig)
     return rig
-
-
-def strip_tags(path: FieldPath) -> FieldPath:
-    """Return the path in the file: fields of the arm stand beside the others."""
-    return strip_trajectory_type(path[1:] if len(path) > 1 and path[0] == 'arm' else path)
 
 
 def strip_trajectory_type(path: FieldPath) -> FieldPath:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
+from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
 
 
@@ -29,10 +27,3 @@ def why_no_model(name: str, mechanics: str) -> str | None:
         return f'{expected}{broken or did_you_mean(name, known)}'
     needed = listed(part.builders)
     return f'{expected}: {name!r} is built on {needed}, and this arm provides {mechanics!r}'
-
-
-def model_problems(name: str, mechanics: str) -> Iterator[Problem]:
-    """Yield a problem if a rig of these mechanics cannot have `default_model`."""
-    wrong = why_no_model(name, mechanics)
-    if wrong is not None:
-        yield Problem(('default_model',), wrong, repr(name))

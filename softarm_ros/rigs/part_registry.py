@@ -46,11 +46,13 @@ BUILT_IN: Mapping[str, str] = {
     'model.cosserat': 'softarm_ros.models.parts:COSSERAT',
     'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
+    'sensors.pose_topic': 'softarm_ros.control.pose_topic:PART',
     'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
     'sensors.natnet': 'softarm_ros.perception.natnet.part:PART',
     'sensors.qtm': 'softarm_ros.perception.qtm.part:PART',
     'sensors.stereo_cameras': 'softarm_ros.perception.stereo.part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),
+    **_files_of('estimator', 'softarm_ros.control.estimators'),
 }
 _OURS = 'softarm_ros'
 

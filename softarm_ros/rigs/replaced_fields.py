@@ -4,16 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softarm_ros.rigs.errors import FieldPath
+from softarm_ros.rigs.errors import FieldPath, Problem, value_text
+from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.yaml_document import YamlDocument
 
-REPLACED: Mapping[tuple[str, ...], str] = {
-    ('feedback', 'kind'): (
-        'nothing read it; delete it. What the sensor does is said by rate_hz, delay_s and '
-        'position_noise_m'
-    ),
+# The kind of arm that a file of the old form had where it named none.
+_OLD_DEFAULT = 'cable_driven'
+
+REPLACED: Mapping[FieldPath, str] = {
+    ('kind',): 'arm.kind',
+    ('segments_per_section',): 'model: {kind: hydraulic_statics, segments_per_section: ...}',
+    ('model_steps',): 'model: {kind: cosserat, steps: ...}',
+    ('extensible',): 'model: {kind: cosserat, extensible: ...}',
+    ('intervals',): 'model: {kind: minimum_energy, intervals: ...}',
+    ('default_model',): 'model',
+    ('devices',): 'drives',
+    ('feedback',): 'sensors.pose_topic',
+    ('feedback', 'pose_topic'): 'sensors.pose_topic.topic',
+    ('feedback', 'kind'): '',
+    ('tracker',): 'controller',
+    ('plant', 'mocap'): 'plant.pose_sensor',
 }
 
 
+def replaced(document: YamlDocument) -> list[Problem]:
+    """Return a problem for every field of the old form, with what to write instead."""
+    found = {path: text for path, text in REPLACED.items() if _has(document, path)}
+    found |= {(name,): f'arm.{name}' for name in _of_the_arm(document) if (name,) not in found}
+    return [_problem(path, instead, document) for path, instead in found.items()]
+
+
 def instead_of(path: FieldPath) -> str | None:
-    """Return what to write instead of a field, or None if there never was such a field."""
-    return REPLACED.get(tuple(part for part in path if isinstance(part, str)))
+    """Return what to write in place of a field that the old form had; None if it had none."""
+    names = tuple(part for part in path if isinstance(part, str))
+    for length in (2, 1):
+        if names[:length] in REPLACED:
+            return _words(REPLACED[names[:length]])
+    return None
+
+
+def _of_the_arm(document: YamlDocument) -> list[str]:
+    """Return the fields of the arm that stand beside those of the rig."""
+    block = document.data.get('arm')
+    kind = document.data.get('kind', _OLD_DEFAULT)
+    if isinstance(block, dict):
+        kind = block.get('kind', kind)
+    known = [find_part('arm', kind)] if kind in kinds_of('arm') else parts('arm')
+    fields = {name for part in known for name in part.config.model_fields}
+    own = {field.alias or name for name, field in Rig.model_fields.items()}
+    return [name for name in document.data if name in fields and name not in own]
+
+
+def _has(document: YamlDocument, path: FieldPath) -> bool:
+    block = document.value_at(path[:-1])
+    return isinstance(block, dict) and path[-1] in block
+
+
+def _problem(path: FieldPath, instead: str, document: YamlDocument) -> Problem:
+    value = document.value_at(path)
+    text = None if isinstance(value, (dict, tuple)) else value_text(value)
+    return Problem(path, _words(instead), text, document.line_of(path))
+
+
+def _words(instead: str) -> str:
+    return f'no longer a field; write {instead}' if instead else 'no longer a field; delete it'

@@ -7,24 +7,27 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from softarm_ros.control.pose_topic import KIND, PoseTopicConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
-from softarm_ros.plant.config import MocapConfig, PlantBase
+from softarm_ros.plant.config import AS_STATED, MocapConfig, PlantBase
 from softarm_ros.rigs.arms.base import ArmBase
 from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
 from softarm_ros.rigs.checks import Check
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
+from softarm_ros.rigs.sensors import Sensors
 from softarm_ros.rigs.validation import PART_ERROR
 
-DEFAULT_ARM = 'cable_driven'
 DEFAULT_SENSOR = 'motion_capture'
 # Role of sensors that stand in for a real one in the simulated arm.
 SIMULATED = 'simulated'
+# Role of sensors that are read.
+DRIVER = 'driver'
 
 BlockT = TypeVar('BlockT', bound=ConfigBlock)
 
@@ -41,7 +44,7 @@ def _errors(found: list[InitErrorDetails]) -> ValidationError:
 
 def arm_part(kind: Any) -> Part:
     """
-    Return the arm that a rig file's `kind` names.
+    Return the arm that `arm.kind` of a rig file names.
 
     Raises
     ------
@@ -51,13 +54,24 @@ def arm_part(kind: Any) -> Part:
     """
     known = kinds_of('arm')
     if not isinstance(kind, str) or kind not in known:
-        hint = did_you_mean(kind, known) if isinstance(kind, str) else ''
-        message = f'no such kind of arm{hint}; known: {listed(known)}'
+        if isinstance(kind, str):
+            message = f'no such kind of arm{did_you_mean(kind, known)}; known: {listed(known)}'
+        else:
+            message = f'{"missing; " if kind is None else ""}expected one of {listed(known)}'
         raise wrong_part(('kind',), kind, message)
     part = _found('arm', kind, ('kind',))
     if not issubclass(part.config, ArmBase):
         raise wrong_part(('kind',), kind, f'config of part {part.name} is no ArmBase')
     return part
+
+
+def named_arm(data: Mapping[str, Any]) -> Part | None:
+    """Return the arm that the data of a rig file name; None if there is no such."""
+    block = data.get('arm')
+    try:
+        return arm_part(block.get('kind') if isinstance(block, Mapping) else None)
+    except ValidationError:
+        return None
 
 
 def body_part(arm: Part, kind: Any) -> Part:
@@ -72,7 +86,7 @@ def body_part(arm: Part, kind: Any) -> Part:
 
 
 def sensor_part(kind: Any) -> Part:
-    """Return the simulated sensor of poses that `plant.mocap.kind` names; as `arm_part`."""
+    """Return the simulated sensor of poses that `plant.pose_sensor.kind` names; as `arm_part`."""
     kind = DEFAULT_SENSOR if kind is None else kind
     if not isinstance(kind, str):
         raise wrong_part(('kind',), kind, 'expected text')
@@ -85,24 +99,28 @@ def sensor_part(kind: Any) -> Part:
     raise wrong_part(('kind',), kind, f'no such simulated sensor{hint}; known: {listed(known)}')
 
 
-def plant_of(arm: Part, value: Mapping[str, Any], strict: bool | None) -> PlantBase:
-    """Return the plant of a block `plant`; ValidationError with all that is wrong."""
+def plant_of(
+    arm: Part, value: Mapping[str, Any], poses: PoseTopicConfig, strict: bool | None
+) -> PlantBase:
+    """
+    Return the plant of a block `plant`; ValidationError with all that is wrong.
+
+    Its sensor is as `poses` states where it does not say otherwise.
+    """
     part = body_part(arm, value.get('kind'))
-    fields, problems = {**value, 'kind': part.kind}, []
-    mocap = fields.get('mocap')
-    if isinstance(mocap, Mapping):
-        try:
-            fields['mocap'] = validated(sensor_part(mocap.get('kind')).config, mocap, strict)
-        except ValidationError as error:
-            problems = [_within('mocap', detail) for detail in error.errors()]
-            del fields['mocap']
     config = cast('type[PlantBase]', part.config)
-    try:
-        plant = validated(config, fields, strict)
-    except ValidationError as error:
-        others = [d for d in error.errors() if not (problems and d['loc'] == ('mocap',))]
-        raise _errors([*problems, *map(_as_it_is, others)]) from error
-    return plant
+    stated = {name: getattr(poses, name) for name in AS_STATED}
+
+    def read_pose_sensor(block: Any) -> Any:
+        if not isinstance(block, Mapping):
+            return block
+        return validated(sensor_part(block.get('kind')).config, {**stated, **block}, strict)
+
+    return config.model_validate(
+        {**value, 'kind': part.kind},
+        strict=strict,
+        context={'strict': strict, 'read_pose_sensor': read_pose_sensor},
+    )
 
 
 def combination_problems(
@@ -118,7 +136,7 @@ def combination_problems(
     known = [part.kind for part in parts('body') if role in part.builders]
     yield Problem(
         ('plant', 'kind'),
-        f'is built for {role_of(body, arm)!r}, and devices.{drive.kind} serves {role!r}; expected '
+        f'is built for {role_of(body, arm)!r}, and drives.{drive.kind} serves {role!r}; expected '
         f'one of {listed(known) or "none"}, or another device',
         repr(body.kind),
     )
@@ -145,7 +163,7 @@ class DeviceParts:
 
 def device_parts(arm: Part, value: Mapping[str, Any]) -> DeviceParts:
     """
-    Return which devices a block `devices` has: one that drives, and what goes with it.
+    Return which devices a block `drives` has: one that drives, and what goes with it.
 
     Raises
     ------
@@ -176,27 +194,61 @@ def drives_of(arm: Part) -> dict[str, type[ConfigBlock]]:
 
 
 def devices_of(arm: Part, value: Mapping[str, Any], strict: bool | None) -> Devices:
-    """Return the devices of a block `devices`; ValidationError with all that is wrong."""
+    """Return the devices of a block `drives`; ValidationError with all that is wrong."""
     which = device_parts(arm, value)
-    classes, problems = which.classes, []
-    blocks: dict[str, ConfigBlock | None] = dict.fromkeys(which.optional)
-    for name, config in classes.items():
-        if value.get(name) is None:
-            if name not in which.optional:
-                problems.append(InitErrorDetails(type='missing', loc=(name,), input=value))
-            continue
-        try:
-            blocks[name] = validated(config, value[name], strict)
-        except ValidationError as error:
-            problems += [_within(name, detail) for detail in error.errors()]
-    problems += [
-        InitErrorDetails(type='extra_forbidden', loc=(name,), input=value[name])
-        for name in value
-        if name not in classes
-    ]
-    if problems:
-        raise _errors(problems)
-    return Devices.of(which.driving.kind, blocks)
+    return Devices.of(
+        which.driving.kind, _blocks(which.classes, frozenset(which.optional), value, strict)
+    )
+
+
+def sensors_of(value: Mapping[str, Any], strict: bool | None) -> Sensors:
+    """Return the sensors of a block `sensors`; ValidationError with all that is wrong."""
+    classes = {name: _measuring(name) for name in value if name in kinds_of('sensors')}
+    unknown = [name for name in value if name not in classes]
+    if unknown:  # with what it might have been
+        classes |= sensor_classes()
+    blocks = _blocks(classes, frozenset(set(classes) - set(value)), value, strict)
+    given = {name: block for name, block in blocks.items() if block is not None}
+    poses = given.get(KIND)
+    if poses is None:
+        rates = [block.rate_hz for block in given.values() if hasattr(block, 'rate_hz')]
+        if not rates:
+            raise _errors([InitErrorDetails(type='missing', loc=(KIND,), input=value)])
+        poses = PoseTopicConfig(rate_hz=rates[0])
+    return Sensors.of(given, cast('PoseTopicConfig', poses))
+
+
+def sensor_classes() -> dict[str, type[ConfigBlock]]:
+    """Return the sensors that may stand under `sensors`, with the fields of each."""
+    return {part.kind: part.config for part in parts('sensors') if _stands_alone(part)}
+
+
+def _measuring(kind: str) -> type[ConfigBlock]:
+    part = _found('sensors', kind, (kind,))
+    if _stands_alone(part):
+        return part.config
+    known = listed(sensor_classes())
+    message = f'is no real sensor: it has no role {DRIVER!r}; known: {known}'
+    raise wrong_part((kind,), {}, message)
+
+
+def _stands_alone(part: Part) -> bool:
+    return part.kind == KIND or DRIVER in part.builders
+
+
+def _blocks(
+    classes: Mapping[str, type[ConfigBlock]],
+    optional: frozenset[str],
+    value: Mapping[str, Any],
+    strict: bool | None,
+) -> dict[str, ConfigBlock | None]:
+    """Return the blocks of a mapping by name; ValidationError with all that is wrong."""
+    fields: dict[str, Any] = {
+        name: (config | None, None) if name in optional else (config, ...)
+        for name, config in classes.items()
+    }
+    whole = validated(create_model('blocks', __base__=ConfigBlock, **fields), value, strict)
+    return {name: getattr(whole, name) for name in classes}
 
 
 def validated(config: type[BlockT], value: Any, strict: bool | None) -> BlockT:
@@ -204,7 +256,12 @@ def validated(config: type[BlockT], value: Any, strict: bool | None) -> BlockT:
     return config.model_validate(value, strict=strict, context={'strict': strict})
 
 
-def checks_of(arm: Part, plant: PlantBase | None, devices: Devices | None) -> tuple[Check, ...]:
+def checks_of(
+    arm: Part,
+    plant: PlantBase | None,
+    devices: Devices | None,
+    sensors: Sensors | None,
+) -> tuple[Check, ...]:
     """
     Return what must hold between the fields of a rig.
 
@@ -213,6 +270,8 @@ def checks_of(arm: Part, plant: PlantBase | None, devices: Devices | None) -> tu
     found = _checks_of_part(arm)
     if devices is not None:
         found += _checks_of_part(find_part('drives', devices.DRIVING))
+    for kind in sensors.devices() if sensors is not None else ():
+        found += _checks_of_part(find_part('sensors', kind))
     if plant is not None and plant.kind not in (None, _config(arm).BODY):
         found = [check for check in found if 'plant' not in check.needs]
         found += _checks_of_part(find_part('body', plant.kind))
@@ -264,17 +323,3 @@ def _fitting(family: str, kind: str, arm: Part, path: FieldPath) -> Part:
     known = [part.kind for part in parts(family) if _fits(part, arm)]
     why = why or f'no such {family}{did_you_mean(kind, known)}; '
     raise wrong_part(path, kind, f'{why}known: {listed(known)}')
-
-
-def _within(name: str, detail: Any) -> InitErrorDetails:
-    """Return one of the errors of a block as an error of the mapping around it."""
-    return _as_it_is({**detail, 'loc': (name, *detail['loc'])})
-
-
-def _as_it_is(detail: Any) -> InitErrorDetails:
-    """Return an error, as it was found, to be found again."""
-    kind: Any = detail['type']
-    context = detail.get('ctx', {})
-    if kind == PART_ERROR:
-        kind = PydanticCustomError(PART_ERROR, '{message}', context)
-    return InitErrorDetails(type=kind, loc=detail['loc'], input=detail['input'], ctx=context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -11,19 +13,21 @@ from pydantic.json_schema import models_json_schema
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
 from softarm_ros.rigs.checks import find_inconsistencies
-from softarm_ros.rigs.errors import Problem
+from softarm_ros.rigs.errors import FieldPath, Problem
 from softarm_ros.rigs.expectation import Schema, SchemaTree
 from softarm_ros.rigs.rig_parts import (
-    DEFAULT_ARM,
-    arm_part,
     body_part,
     checks_of,
     combination_problems,
     device_parts,
     devices_of,
     drives_of,
+    named_arm,
     plant_of,
+    sensor_classes,
     sensor_part,
+    sensors_of,
+    validated,
 )
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import YamlDocument
@@ -34,39 +38,56 @@ class RigSchema:
 
     def tree(self, document: YamlDocument) -> SchemaTree:
         """Return the fields of the rig, and of the parts that the document names."""
-        try:
-            arm = arm_part(document.data.get('kind', DEFAULT_ARM))
-        except ValidationError:
+        arm = named_arm(document.data)
+        if arm is None:
             return SchemaTree(Rig.model_json_schema())
         body, sensor = _body(arm, document), _sensor(document)
-        return _tree(arm, body, sensor, _devices(arm, document))
+        return _tree(arm.config, body, sensor, tuple(_devices(arm, document).items()))
 
-    def between(self, document: YamlDocument, wrong: set[str | int]) -> list[Problem]:
-        """Return the problems between the top-level fields that are valid by themselves."""
-        try:
-            arm = arm_part(document.data.get('kind', DEFAULT_ARM))
-        except ValidationError:
+    def between(self, document: YamlDocument, wrong: set[FieldPath]) -> list[Problem]:
+        """Return the problems between the fields that are valid by themselves."""
+        arm = named_arm(document.data)
+        if arm is None:
             return []
-        fields: dict[str, Any] = {}
-        for config in (Rig, arm.config):
-            for name, field in config.model_fields.items():
-                if name in wrong or name == 'arm':
-                    continue
-                if name not in document.data:
-                    fields[name] = field.get_default(call_default_factory=True)
-                elif name not in ('plant', 'devices'):
-                    annotation: Any = field.annotation
-                    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-                    fields[name] = adapter.validate_python(document.data[name], strict=True)
-        plant, devices = document.data.get('plant'), document.data.get('devices')
-        if 'plant' not in wrong and plant is not None:
-            fields['plant'] = plant_of(arm, plant, True)
-        if 'devices' not in wrong and devices is not None:
-            fields['devices'] = devices_of(arm, devices, True)
-        checks = checks_of(arm, fields.get('plant'), fields.get('devices'))
+        data, blocks = document.data, {path[0] for path in wrong}
+        apart = {'arm', 'sensors', 'plant', 'drives'}
+        fields = _valid(Rig, data, blocks | apart)
+        if 'chosen_model' in fields:
+            fields['default_model'] = fields['chosen_model'].kind
+        if ('arm',) not in wrong and isinstance(data.get('arm'), dict):
+            of_arm = {path[1] for path in wrong if path[0] == 'arm'}
+            fields |= _valid(arm.config, data['arm'], of_arm)
+            if not of_arm:
+                fields['arm'] = validated(arm.config, data['arm'], True)
+        if 'drives' not in blocks and data.get('drives') is not None:
+            fields['devices'] = devices_of(arm, data['drives'], True)
+        if 'sensors' not in blocks and data.get('sensors') is not None:
+            fields['sensors'] = sensors_of(data['sensors'], True)
+            fields['feedback'] = fields['sensors'].poses
+            if 'plant' not in blocks and data.get('plant') is not None:
+                fields['plant'] = plant_of(arm, data['plant'], fields['feedback'], True)
+        plant, devices = fields.get('plant'), fields.get('devices')
+        checks = checks_of(arm, plant, devices, fields.get('sensors'))
         found = find_inconsistencies(SimpleNamespace(**fields), checks, fields)
-        parts = combination_problems(arm, fields.get('plant'), fields.get('devices'))
-        return [*found, *parts]
+        return [*found, *combination_problems(arm, plant, devices)]
+
+
+def _valid(
+    config: type[ConfigBlock], data: Mapping[str, Any], wrong: set[str | int]
+) -> dict[str, Any]:
+    """Return the fields of a block that are valid by themselves, defaults among them."""
+    fields: dict[str, Any] = {}
+    for name, field in config.model_fields.items():
+        written = field.alias or name
+        if written in wrong:
+            continue
+        if written not in data:
+            fields[name] = field.get_default(call_default_factory=True)
+        else:
+            annotation: Any = field.annotation
+            adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+            fields[name] = adapter.validate_python(data[written], strict=True)
+    return fields
 
 
 def _body(arm: Part, document: YamlDocument) -> type[ConfigBlock] | None:
@@ -79,13 +100,13 @@ def _body(arm: Part, document: YamlDocument) -> type[ConfigBlock] | None:
 
 def _sensor(document: YamlDocument) -> type[ConfigBlock] | None:
     try:
-        return sensor_part(document.value_at(('plant', 'mocap', 'kind'))).config
+        return sensor_part(document.value_at(('plant', 'pose_sensor', 'kind'))).config
     except ValidationError:
         return None
 
 
 def _devices(arm: Part, document: YamlDocument) -> dict[str, type[ConfigBlock]]:
-    devices = document.value_at(('devices',))
+    devices = document.value_at(('drives',))
     try:
         if isinstance(devices, dict):
             return device_parts(arm, devices).classes
@@ -94,13 +115,15 @@ def _devices(arm: Part, document: YamlDocument) -> dict[str, type[ConfigBlock]]:
     return drives_of(arm)
 
 
+@cache
 def _tree(
-    arm: Part,
+    arm: type[ConfigBlock],
     body: type[ConfigBlock] | None,
     sensor: type[ConfigBlock] | None,
-    devices: dict[str, type[ConfigBlock]],
+    devices: tuple[tuple[str, type[ConfigBlock]], ...],
 ) -> SchemaTree:
-    configs: list[type[ConfigBlock]] = [Rig, arm.config, *devices.values()]
+    configs: list[type[ConfigBlock]] = [Rig, arm, *(config for _, config in devices)]
+    configs += sensor_classes().values()
     configs += [config for config in (body, sensor) if config is not None]
     asked: list[tuple[type[BaseModel], Literal['validation']]]
     asked = [(config, 'validation') for config in dict.fromkeys(configs)]
@@ -111,20 +134,14 @@ def _tree(
         return found[(config, 'validation')]
 
     tree = SchemaTree({'$defs': definitions})
-    rig, own = tree.resolve(of(Rig)), tree.resolve(of(arm.config))
-    fields = {name: field for name, field in rig['properties'].items() if name != 'arm'}
+    rig = tree.resolve(of(Rig))
+    fields = {**rig['properties'], 'arm': of(arm)}
     if body is not None and sensor is not None:
-        tree.resolve(of(body))['properties']['mocap'] = of(sensor)
+        tree.resolve(of(body))['properties']['pose_sensor'] = of(sensor)
     if body is not None:
         fields['plant'] = {**fields['plant'], 'anyOf': [of(body), {'type': 'null'}]}
-    blocks = {'type': 'object', 'properties': {name: of(c) for name, c in devices.items()}}
-    fields['devices'] = {**fields['devices'], 'anyOf': [blocks, {'type': 'null'}]}
-    required = [name for name in (*rig['required'], *own.get('required', ())) if name != 'arm']
-    return SchemaTree(
-        {
-            'type': 'object',
-            'properties': {**fields, **own['properties']},
-            'required': required,
-            '$defs': definitions,
-        }
-    )
+    blocks = {'type': 'object', 'properties': {name: of(c) for name, c in devices}}
+    fields['drives'] = {**fields['drives'], 'anyOf': [blocks, {'type': 'null'}]}
+    properties = {name: of(config) for name, config in sensor_classes().items()}
+    fields['sensors'] = {'type': 'object', 'properties': properties}
+    return SchemaTree({**rig, 'properties': fields, '$defs': definitions})

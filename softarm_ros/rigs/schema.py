@@ -16,10 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from softarm_ros.control.config import SupervisorConfig, TrackerConfig
+from softarm_ros.control.config import EstimatorConfig, SupervisorConfig, TrackerConfig
+from softarm_ros.control.pose_topic import PoseTopicConfig
 from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
@@ -27,22 +28,24 @@ from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
+from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.rig_parts import (
-    DEFAULT_ARM,
     SIMULATED,
     arm_part,
     body_part,
     checks_of,
     combination_problems,
     devices_of,
+    named_arm,
     plant_of,
     role_of,
     sensor_part,
+    sensors_of,
     validated,
 )
-from softarm_ros.rigs.sensors import Sensors, sensors_of
+from softarm_ros.rigs.sensors import Sensors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,34 +62,15 @@ if TYPE_CHECKING:
 PlantT = TypeVar('PlantT', bound=PlantBase)
 
 
-class FeedbackConfig(ConfigBlock):
-    """Where the measured tip pose comes from."""
-
-    rate_hz: Positive = Field(description='how often poses arrive')
-    delay_s: NonNegative = Field(
-        default=0.01, description='from the exposure of a pose to its arrival'
-    )
-    position_noise_m: NonNegative = Field(
-        default=2.0e-4, description='standard deviation of each coordinate of a pose at rest'
-    )
-    pose_topic: str = Field(
-        default='tip/pose',
-        pattern=r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$',
-        description='PoseStamped in the base frame, relative to the namespace of the rig',
-    )
-
-
 class Rig(ConfigBlock):
     """
     One arm: what the controller knows, how it is driven and watched, and what simulates it.
 
     Lengths in m, angles as the field's suffix says, vectors in the base frame (origin at the
     fixed end, z along the resting arm). The parts that a rig is composed of are found by the names
-    in its file: what kind of arm, which models, controller, drives and body. In the file, the
-    fields of `arm` stand beside those of the rig.
+    in its file: what kind of arm, which models, controller, drives and body.
     """
 
-    kind: str = Field(default=DEFAULT_ARM, description='of arm (`softarm parts arm`)')
     name: Name = Field(description='namespace of the topics')
     description: str = Field(min_length=1)
     gravity_m_s2: tuple[Finite, Finite, Finite] = Field(
@@ -94,68 +78,73 @@ class Rig(ConfigBlock):
     )
     medium: Literal['air', 'water'] = Field(default='air', description='what surrounds the arm')
     tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
-    arm: SerializeAsAny[ArmBase] = Field(description='what a kind of arm has')
-    default_model: str = Field(description='that runs use; --model chooses another')
-    feedback: FeedbackConfig
-    tracker: TrackerConfig
-    supervisor: SupervisorConfig = SupervisorConfig()
-    plant: SerializeAsAny[PlantBase] | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
+    arm: SerializeAsAny[ArmBase] = Field(description='the body as the controller knows it')
+    chosen_model: PartBlock = Field(
+        alias='model', description='that runs use; --model chooses another'
     )
-    trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
-    default_trajectory: str
+    devices: SerializeAsAny[Devices] | None = Field(
+        alias='drives',
+        default=None,
+        description='for the backends hardware and emulated; none without it',
+    )
     gripper: GripperConfig | None = Field(default=None, description='none without it')
+    sensors: SerializeAsAny[Sensors] = Field(description='where measured poses come from')
+    estimator: EstimatorConfig = EstimatorConfig()
+    tracker: TrackerConfig = Field(
+        alias='controller', description='the control cycle and its controller'
+    )
+    supervisor: SupervisorConfig = SupervisorConfig()
+    trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
+    default_trajectory: str = Field(
+        default='', validate_default=True, description='that runs use; the first one without it'
+    )
     recording: RecordingConfig | None = Field(
         default=None, description='how `softarm score` and `identify --data` read measurements'
     )
-    devices: SerializeAsAny[Devices] | None = Field(
-        default=None, description='for the backends hardware and emulated; none without it'
-    )
-    sensors: SerializeAsAny[Sensors] = Field(
-        default=Sensors(),
-        description='of poses, by kind, for the same backends (`softarm parts sensors`); without '
-        'it another program publishes `feedback.pose_topic`',
+    plant: SerializeAsAny[PlantBase] | None = Field(
+        default=None, description='the simulated arm; without it the arm can only be real'
     )
 
     _source: Path | None = PrivateAttr(default=None)
     _settings: tuple[str, ...] = PrivateAttr(default=())
 
-    @model_validator(mode='before')
-    @classmethod
-    def _of_the_arm(cls, data: Any) -> Any:
-        """Gather the fields of the arm, which stand beside those of the rig."""
-        if not isinstance(data, dict) or isinstance(data.get('arm'), ArmBase):
-            return data
-        own = arm_part(data.get('kind', DEFAULT_ARM)).config.model_fields
-        rest = {name: value for name, value in data.items() if name not in own}
-        arm = {name: value for name, value in data.items() if name in own}
-        return {'arm': arm, **rest} if arm or 'arm' not in data else data
-
     @field_validator('arm', mode='before')
     @classmethod
     def _arm(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, ArmBase):
+        if not isinstance(value, Mapping):
             return value
-        return validated(_arm_of(info).config, value, _strict(info))
+        return validated(arm_part(value.get('kind')).config, value, _strict(info))
 
     @field_validator('plant', mode='before')
     @classmethod
     def _plant(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return plant_of(_arm_of(info), value, _strict(info))
+        arm = _arm_of(info)
+        if arm is None:
+            return None
+        sensors = info.data.get('sensors')
+        # Where sensors are wrong, the plant is read all the same.
+        poses = PoseTopicConfig(rate_hz=100.0) if sensors is None else sensors.poses
+        return plant_of(arm, value, poses, _strict(info))
 
     @field_validator('devices', mode='before')
     @classmethod
     def _devices(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return devices_of(_arm_of(info), value, _strict(info))
+        arm = _arm_of(info)
+        return None if arm is None else devices_of(arm, value, _strict(info))
 
     @field_validator('sensors', mode='before')
     @classmethod
     def _sensors(cls, value: Any, info: ValidationInfo) -> Any:
         return sensors_of(value, _strict(info)) if isinstance(value, Mapping) else value
+
+    @field_validator('default_trajectory')
+    @classmethod
+    def _first(cls, value: str, info: ValidationInfo) -> str:
+        return value or next(iter(info.data.get('trajectories', ())), '')
 
     @model_validator(mode='after')
     def _consistent(self) -> Rig:
@@ -166,19 +155,41 @@ class Rig(ConfigBlock):
         return self
 
     @property
+    def kind(self) -> str:
+        """Of the arm: a part of the family `arm`."""
+        return self.arm.kind
+
+    @property
     def checks(self) -> tuple[Check, ...]:
         """What must hold between the fields, of this rig's parts too."""
-        return checks_of(arm_part(self.kind), self.plant, self.devices)
+        return checks_of(arm_part(self.kind), self.plant, self.devices, self.sensors)
 
     def view(self) -> SimpleNamespace:
         """Return all fields side by side, those of the arm too, as checks look at them."""
         own = {name: getattr(self, name) for name in type(self).model_fields}
         arm = {name: getattr(self.arm, name) for name in type(self.arm).model_fields}
-        return SimpleNamespace(**own, **arm)
+        stated = {'feedback': self.feedback, 'default_model': self.default_model}
+        return SimpleNamespace(**own, **arm, **stated)
 
     def with_arm(self, **fields: Any) -> Rig:
         """Return the same rig with other values of fields of its arm; they are not checked."""
         return self.model_copy(update={'arm': self.arm.model_copy(update=fields)})
+
+    def with_model(self, **fields: Any) -> Rig:
+        """Return the same rig with other values of fields of its model; they are not checked."""
+        chosen = self.chosen_model
+        block = PartBlock.model_validate({'kind': chosen.kind, **chosen.of_part, **fields})
+        return self.model_copy(update={'chosen_model': block})
+
+    @property
+    def feedback(self) -> PoseTopicConfig:
+        """What poses the control cycle takes."""
+        return self.sensors.poses
+
+    @property
+    def default_model(self) -> str:
+        """Name of the model that runs use."""
+        return self.chosen_model.kind
 
     @property
     def source(self) -> Path | None:
@@ -272,10 +283,11 @@ class Rig(ConfigBlock):
 
     def model(self, name: str | None = None) -> ArmModel:
         """Return the rig's default model, or another one by name (see `model_name`)."""
-        part = find_part('model', self.model_name(name))
-        built: ArmModel = part.builder(self.mechanics_name)(
-            self.arm.model_settings(part), self.mechanics()
-        )
+        block = self.chosen_model
+        if name not in (None, block.kind):
+            block = PartBlock(kind=self.model_name(name))
+        part, settings = chosen_part('model', block)
+        built: ArmModel = part.builder(self.mechanics_name)(settings, self.mechanics())
         return built
 
     def actuator_limits(self) -> ActuatorLimits:
@@ -369,8 +381,13 @@ class Rig(ConfigBlock):
         return self.arm.outline(self.plant)
 
 
-def _arm_of(info: ValidationInfo) -> Part:
-    return arm_part(info.data['kind'])
+def _arm_of(info: ValidationInfo) -> Part | None:
+    """Return the part that the arm names; None if it names none, which is said elsewhere."""
+    arm = info.data.get('arm')
+    if isinstance(arm, ArmBase):
+        return arm_part(arm.kind)
+    # Its fields are wrong, which is no reason to leave the other blocks unread.
+    return named_arm((info.context or {}).get('data', {}))
 
 
 def _strict(info: ValidationInfo) -> bool | None:

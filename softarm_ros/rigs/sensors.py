@@ -1,58 +1,43 @@
-"""The sensors of a rig: what its `sensors` block holds, each a part of the family `sensors`."""
+"""The sensors of a rig: what its `sensors` block holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ConfigDict, ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import ConfigDict, PrivateAttr
 
+from softarm_ros.control.pose_topic import KIND, PoseTopicConfig
 from softarm_ros.geometry.configs import ConfigBlock
-from softarm_ros.rigs.errors import did_you_mean, listed
-from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
-from softarm_ros.rigs.validation import PART_ERROR
-
-DRIVER = 'driver'
 
 
 class Sensors(ConfigBlock):
-    """Sensors by kind, each with the fields of its part; a driver reads them."""
+    """
+    Sensors of an arm by kind, each with its own fields: parts of the family `sensors`.
+
+    `pose_topic` says what poses the control cycle takes, whoever publishes them. The others are
+    devices that a driver of theirs reads.
+    """
 
     model_config = ConfigDict(extra='allow')
 
+    _poses: PoseTopicConfig | None = PrivateAttr(default=None)
+
     @classmethod
-    def of(cls, blocks: Mapping[str, ConfigBlock]) -> Sensors:
-        """Return sensors that are valid."""
+    def of(cls, blocks: Mapping[str, ConfigBlock], poses: PoseTopicConfig) -> Sensors:
+        """Return sensors that are valid, and what poses they make."""
         given: dict[str, Any] = dict(blocks)
-        return cls.model_construct(**given)
+        made = cls.model_construct(**given)
+        made._poses = poses
+        return made
+
+    @property
+    def poses(self) -> PoseTopicConfig:
+        """What poses the control cycle takes."""
+        assert self._poses is not None, 'made by `of`'
+        return self._poses
 
     def devices(self) -> dict[str, Any]:
         """Return the configuration of every sensor that a driver reads, by kind."""
-        return dict(self.__pydantic_extra__ or {})
-
-
-def sensors_of(value: Mapping[str, Any], strict: bool | None) -> Sensors:
-    """Return the sensors of a block `sensors`; ValidationError with all that is wrong."""
-    blocks: dict[str, ConfigBlock] = {}
-    problems: list[InitErrorDetails] = []
-    for kind, fields in value.items():
-        part = find_part('sensors', kind) if kind in kinds_of('sensors') else None
-        if part is None or DRIVER not in part.builders:
-            known = [found.kind for found in parts('sensors') if DRIVER in found.builders]
-            message = f'no such sensor{did_you_mean(kind, known)}; known: {listed(known)}'
-            error = PydanticCustomError(PART_ERROR, '{message}', {'message': message})
-            problems.append(InitErrorDetails(type=error, loc=(kind,), input=fields))
-            continue
-        try:
-            blocks[kind] = part.config.model_validate(fields, strict=strict)
-        except ValidationError as error:
-            problems += [
-                InitErrorDetails(
-                    type=d['type'], loc=(kind, *d['loc']), input=d['input'], ctx=d.get('ctx', {})
-                )
-                for d in error.errors()
-            ]
-    if problems:
-        raise ValidationError.from_exception_data('rig', problems)
-    return Sensors.of(blocks)
+        given = self.__pydantic_extra__ or {}
+        return {kind: block for kind, block in given.items() if kind != KIND}

@@ -11,16 +11,19 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from softarm_ros.rigs.errors import FieldPath, RigError, format_path
+from softarm_ros.rigs.replaced_fields import instead_of
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 _PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
+
+_LEFT_OUT = ('estimator',)  # blocks that a file need not have for one of their fields to be set
 
 
 def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocument:
     """
     Return a document with values replaced or added; what they are is checked with the rest.
 
-    A field is written as error messages write it: `plant.sections[0].length_m`.
+    A field is written as error messages write it: `arm.sections[0].length_m`.
 
     Raises
     ------
@@ -66,10 +69,18 @@ def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldP
     if not path:
         return value
     key, rest = path[0], path[1:]
+    if not done and key in _LEFT_OUT and isinstance(node, dict):
+        node = {key: {}, **node}
+    if isinstance(node, str) and isinstance(key, str):
+        node = {'kind': node}  # a part that is named by its kind alone
     if isinstance(node, dict) and isinstance(key, str) and (not rest or key in node):
         inner = _replaced(node.get(key), rest, value, setting, (*done, key))
         return {**node, key: inner}
     if isinstance(node, tuple) and isinstance(key, int) and key < len(node):
         inner = _replaced(node[key], rest, value, setting, (*done, key))
         return (*node[:key], inner, *node[key + 1 :])
-    raise RigError('', f'setting {setting!r}: the file has no {format_path((*done, key))}')
+    place = (*done, key)
+    instead = instead_of((*place, *rest))
+    if instead is not None:
+        raise RigError('', f'setting {setting!r}: {format_path(place)} is {instead}')
+    raise RigError('', f'setting {setting!r}: the file has no {format_path(place)}')

@@ -9,14 +9,20 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from softarm_ros.rigs.checks import InconsistentRigError
-from softarm_ros.rigs.errors import FieldPath, Problem, RigError, closest, did_you_mean, listed
+from softarm_ros.rigs.errors import (
+    FieldPath,
+    Problem,
+    RigError,
+    closest,
+    did_you_mean,
+    listed,
+    value_text,
+)
 from softarm_ros.rigs.expectation import SchemaTree
-from softarm_ros.rigs.replaced_fields import instead_of
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 StripTag = Callable[[FieldPath], FieldPath]
 
-_MAX_VALUE_TEXT = 60
 # Type of the errors whose message is said as it is.
 PART_ERROR = 'part'
 
@@ -27,8 +33,8 @@ class Described(Protocol):
     def tree(self, document: YamlDocument) -> SchemaTree:
         """Return the fields that the document may have."""
 
-    def between(self, document: YamlDocument, wrong: set[str | int]) -> list[Problem]:
-        """Return the problems between the top-level fields that are not wrong by themselves."""
+    def between(self, document: YamlDocument, wrong: set[FieldPath]) -> list[Problem]:
+        """Return the problems between the fields that are not wrong by themselves."""
 
 
 def validate_document(
@@ -61,11 +67,12 @@ def validate_document(
     problems = list(document.problems)
     value: Any = None
     try:
-        value = adapter.validate_python(document.data, strict=True, context={'strict': True})
+        context = {'strict': True, 'data': document.data}
+        value = adapter.validate_python(document.data, strict=True, context=context)
     except ValidationError as error:
         tree = _schema_tree(kind) if described is None else described.tree(document)
         problems += _in_words(error, document, tree, strip_tag)
-        wrong = {path[0] for d in error.errors() if (path := strip_tag(tuple(d['loc'])))}
+        wrong = {path for d in error.errors() if (path := strip_tag(tuple(d['loc'])))}
         if described is not None and wrong:  # else the fields are right, the checks have run
             problems += [_placed(p, document) for p in described.between(document, wrong)]
     if problems:
@@ -139,17 +146,15 @@ def _one(
     cause, message = context.get('error'), context.get('message')
     if kind == 'extra_forbidden':
         known = tree.fields(path[:-1], document)
-        value = _value_text(document.value_at(path))
-        instead = instead_of(path)
-        if instead is not None:
-            return Problem(path, f'no longer a field: {instead}', value)
+        value = value_text(document.value_at(path))
         hint = did_you_mean(path[-1], known) or f'; known: {listed(known)}'
         return Problem(path, f'unknown field {str(path[-1])!r}{hint}', value)
     if kind in ('union_tag_invalid', 'union_tag_not_found'):
         path, kind = (*path, 'type'), 'missing' if kind == 'union_tag_not_found' else 'literal'
     if kind == PART_ERROR:
         at = document.value_at(path)
-        return Problem(path, str(message), None if isinstance(at, dict) else _value_text(at))
+        unsaid = at is None or isinstance(at, dict)
+        return Problem(path, str(message), None if unsaid else value_text(at))
     if path and path[-1] == '[key]':
         name = path[-2]
         expected = 'text of lowercase letters, digits and _, starting with a letter'
@@ -167,21 +172,4 @@ def _one(
         return Problem(path, str(cause))
     choices = tree.choices(path, document)
     hint = did_you_mean(value, choices) if isinstance(value, str) and len(choices) > 1 else ''
-    return Problem(path, f'expected {expected}{hint}', _value_text(value))
-
-
-def _value_text(value: Any) -> str:
-    """Return a value as it stands in the file, shortened."""
-    if isinstance(value, str):
-        text = repr(value)
-    elif value is None:
-        text = 'null'
-    elif isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, tuple):
-        text = '[' + ', '.join(_value_text(v) for v in value) + ']'
-    elif isinstance(value, dict):
-        text = '{' + ', '.join(f'{k}: {_value_text(v)}' for k, v in value.items()) + '}'
-    else:
-        text = str(value)
-    return text if len(text) <= _MAX_VALUE_TEXT else text[: _MAX_VALUE_TEXT - 3] + '...'
+    return Problem(path, f'expected {expected}{hint}', value_text(value))

@@ -19,8 +19,8 @@ from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
-from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.errors import RigError, listed
+from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import find_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
@@ -144,7 +144,7 @@ def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
 
 def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Tracker:
     """Return what holds the command of an arm, with the controller that moves it."""
-    part, config = controller_part(rig.tracker)
+    part, config = chosen_part('controller', rig.tracker)
     return Tracker(
         model,
         part.builder('controller')(config, model),

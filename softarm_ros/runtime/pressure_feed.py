@@ -32,7 +32,7 @@ class PressureFeed:
         inputs = [part.name for part in config.inputs if part.unit == 'Pa']
         missing = [name for name in actuators if name not in inputs]
         if missing:
-            raise ValueError(f'devices.daq.inputs: no pressure of {", ".join(missing)}')
+            raise ValueError(f'drives.daq.inputs: no pressure of {", ".join(missing)}')
         every = [part.name for part in config.inputs]
         self._columns = [every.index(name) for name in actuators]
         self._daq = DaqDriver(config, connections.clock, connections.open_channel)

@@ -197,7 +197,7 @@ def test_check_tells_all_problems_of_all_files(tmp_path):
     assert 'OK cable_arm_single' in out
     line = 1 + text[: text.index('lenght_m')].count('\n')
     assert (
-        f"{bad}:{line}: sections[0].lenght_m = -0.093: unknown field 'lenght_m' "
+        f"{bad}:{line}: arm.sections[0].lenght_m = -0.093: unknown field 'lenght_m' "
         "(did you mean 'length_m'?)\n" in err
     )
     assert "default_trajectory = 'cirle': no such trajectory (did you mean 'circle'?)" in err

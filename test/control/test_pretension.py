@@ -61,7 +61,7 @@ def test_more_than_the_range_is_refused_with_the_actuator():
 )
 def test_rigs_without_single_cables_refuse_it(rig):
     with pytest.raises(RigError, match=r'tracker\.pretension_m'):
-        load_rig(rig, ['tracker.pretension_m=0.001'])
+        load_rig(rig, ['controller.pretension_m=0.001'])
 
 
 def test_winding_leaves_no_limit_while_the_tracker_runs_at_full_speed():

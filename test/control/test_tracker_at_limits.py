@@ -4,8 +4,8 @@ import numpy as np
 
 from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.control.tracker import Tracker
-from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.part_choice import chosen_part
 
 PERIOD_S, SPEED_M_S, CYCLES = 0.02, 0.03, 80
 
@@ -13,7 +13,7 @@ PERIOD_S, SPEED_M_S, CYCLES = 0.02, 0.03, 80
 def test_idle_actuators_at_their_limit_do_not_stop_the_others():
     rig = load_rig('hydraulic_arm')
     model, limits = rig.model(), rig.actuator_limits()
-    _, config = controller_part(rig.tracker)
+    _, config = chosen_part('controller', rig.tracker)
     config = config.model_copy(update={'straightening_gain_1_s': 0.0})
     tracker = Tracker(model, ResolvedRate(config, model), limits, rig.configuration_limits())
     rng = np.random.default_rng(0)

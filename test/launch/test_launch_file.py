@@ -71,9 +71,9 @@ def test_a_controller_of_the_run_reaches_every_node(tree):
     assert ast.unparse(call) == (
         "load_rig(text['rig'], settings_of([text['set']], text['controller']))"
     )
-    rig = load_rig('cable_arm', settings_of(['tracker.damping=1e-3'], 'damped_inverse'))
+    rig = load_rig('cable_arm', settings_of(['controller.damping=1e-3'], 'damped_inverse'))
     assert rig.tracker.kind == 'damped_inverse'
-    wanted = 'tracker.damping=1e-3; tracker.kind=damped_inverse'
+    wanted = 'controller.damping=1e-3; controller.kind=damped_inverse'
     assert {spec.parameters['settings'] for spec in graph_plan(rig)} == {wanted}
 
 

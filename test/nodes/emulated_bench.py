@@ -27,7 +27,7 @@ PATIENT = (
     'supervisor.command_timeout_s=0.5',
     'supervisor.permit_timeout_s=0.5',
 )
-PATIENT_DAQ = ('devices.daq.call_timeout_s=0.5', 'devices.daq.read_margin_s=0.3')
+PATIENT_DAQ = ('drives.daq.call_timeout_s=0.5', 'drives.daq.read_margin_s=0.3')
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ CASE = Case(
     'closed: true\n'
     'speed: 0.02\nlaps: 100\n',
     settings=(
-        'devices.servo.pressure_timeout_s=0.4',
-        'devices.servo.link_timeout_s=0.4',
-        'devices.servo.response_timeout_s=0.2',
-        'devices.servo.command_timeout_s=0.4',
+        'drives.servo.pressure_timeout_s=0.4',
+        'drives.servo.link_timeout_s=0.4',
+        'drives.servo.response_timeout_s=0.2',
+        'drives.servo.command_timeout_s=0.4',
         *PATIENT_DAQ,
     ),
 )

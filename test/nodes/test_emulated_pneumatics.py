@@ -21,7 +21,7 @@ CASE = Case(
     'type: waypoints\npoints: [[0.05, -0.015, 0.195], [0.05, 0.015, 0.195], [0.055, 0.0, 0.195]]\n'
     'closed: true\n'
     'speed: 0.015\nlaps: 100\n',
-    settings=('devices.daq.command_timeout_s=0.7', *PATIENT_DAQ),
+    settings=('drives.daq.command_timeout_s=0.7', *PATIENT_DAQ),
 )
 pneumatic = arm_of(CASE)
 

@@ -47,7 +47,7 @@ def plant_config(sections=1, stepper=None, mocap=None, section=None, **fields):
             [SECTION | (section or {})] * sections if isinstance(sections, int) else sections
         ),
         'stepper': STEPPER | (stepper or {}),
-        'mocap': MOCAP | (mocap or {}),
+        'pose_sensor': MOCAP | (mocap or {}),
     }
     return PlantConfig.model_validate(values | fields)
 

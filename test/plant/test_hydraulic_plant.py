@@ -70,7 +70,7 @@ def config(friction=0.0, **changes):
         'efficiency_factors': [1.0] * 6,
         'drive': {'max_torque_N_m': 2.5, 'torque_step_N_m': 1e-6, 'lag_s': 0.002},
         'pressure_sensor': {'noise_Pa': 0.0, 'offset_Pa': 0.0, 'step_Pa': 0.01},
-        'mocap': {
+        'pose_sensor': {
             'rate_hz': 60.0,
             'position_noise_m': 5e-4,
             'orientation_noise_rad': 5e-3,

@@ -29,7 +29,7 @@ def backbone(n, modules=MODULES, gravity=(0.0, 0.0, 9.81), load=0.0, rod=None, *
         'backbone_damping_time_s': 0.05,
         'drag_rate_1_s': 0.0,
     }
-    config = PLANT.model_validate(PLANT.model_dump() | fields | changes)
+    config = PLANT.model_validate(PLANT.model_dump(by_alias=True) | fields | changes)
     return MovingBackbone(config, modules, gravity, load)
 
 

@@ -65,17 +65,17 @@ def test_it_is_driven_along_its_path():
         (
             'daq:\n',
             'steppers:\n',
-            r"devices.steppers: is built for 'wound_cables', and this arm has",
+            r"drives.steppers: is built for 'wound_cables', and this arm has",
         ),
         (
-            'default_model: hydraulic_statics',
-            'default_model: angle_correction',
+            'kind: hydraulic_statics',
+            'kind: angle_correction',
             r"'angle_correction' is built on 'air_chambers', and this arm provides 'water_ch",
         ),
         (
             'angle_deg: 210.0',
             'angle_deg: 120.0',
-            r'actuators\[1\].angle_deg = 120: .* 10 of 210, w',
+            r'arm.actuators\[1\].angle_deg = 120: .* 10 of 210, w',
         ),
         ('gain: [1.006, ', 'gain: [', r'plant.regulators.gain = 5 values: expected one a chamber'),
         (
@@ -105,10 +105,10 @@ def test_another_number_of_sections_than_the_body_has(tmp_path):
 
 def test_devices_and_body_that_serve_the_arm_in_different_ways():
     document = read_yaml(load_rig('hydraulic_arm').source)
-    devices = {'daq': document.data['devices']['daq']}
-    changed = replace(document, data={**document.data, 'devices': devices})
+    devices = {'daq': document.data['drives']['daq']}
+    changed = replace(document, data={**document.data, 'drives': devices})
     message = (
-        r"plant.kind = 'water_chain': is built for 'water_cylinders', and devices.daq serves "
+        r"plant.kind = 'water_chain': is built for 'water_cylinders', and drives.daq serves "
         r"'regulated_chambers'; expected one of 'chamber_chain', or another device"
     )
     with pytest.raises(RigError, match=message):
@@ -117,6 +117,6 @@ def test_devices_and_body_that_serve_the_arm_in_different_ways():
 
 def test_servo_cylinders_need_what_regulators_do_not():
     torque = 'torque_per_pressure_N_m_Pa'
-    axes = [f'actuators[{k}].{torque}=null' for k in range(6)]
-    with pytest.raises(RigError, match=rf'actuators\[0\]\.{torque}: missing; servo cylinders'):
+    axes = [f'arm.actuators[{k}].{torque}=null' for k in range(6)]
+    with pytest.raises(RigError, match=rf'arm.actuators\[0\]\.{torque}: missing; servo cylinders'):
         load_rig('hydraulic_arm', axes)

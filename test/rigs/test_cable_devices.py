@@ -7,7 +7,7 @@ from softarm_ros.drivers.cable_steppers import CableSteppers
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 
-MOTORS = 'devices.steppers.motors'
+MOTORS = 'drives.steppers.motors'
 
 
 @pytest.mark.parametrize('name', ['cable_arm', 'cable_arm_single'])
@@ -38,12 +38,12 @@ def test_a_microstep_of_the_file_is_one_of_the_plant():
         (f'{MOTORS}[1].name=other', 'expected one for each actuator, in the same order'),
         (f'{MOTORS}[1].motor=6', '>= 0 and < 6'),
         (f'{MOTORS}[2].pulley_radius_m=0.001', r'motors\[2\].pulley_radius_m.*at most 4000'),
-        ('devices.steppers.acceleration_m_s2=0.09', 'less than commands ask for, 0.1'),
-        ('devices.steppers.acceleration_m_s2=10', 'where the board takes 100..120000'),
-        ('devices.steppers.rate_hz=10', 'rate_hz'),
-        ('devices.steppers.link_timeout_s=0.5', 'link_timeout_s'),
-        ('devices.steppers.port=""', 'port'),
-        ('devices.daq=1', 'daq'),
+        ('drives.steppers.acceleration_m_s2=0.09', 'less than commands ask for, 0.1'),
+        ('drives.steppers.acceleration_m_s2=10', 'where the board takes 100..120000'),
+        ('drives.steppers.rate_hz=10', 'rate_hz'),
+        ('drives.steppers.link_timeout_s=0.5', 'link_timeout_s'),
+        ('drives.steppers.port=""', 'port'),
+        ('drives.daq=1', 'daq'),
     ],
 )
 def test_what_does_not_agree_is_refused_with_its_place(setting, text):

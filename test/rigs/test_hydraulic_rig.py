@@ -27,17 +27,18 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
 TEXT = SHIPPED.read_text(encoding='utf-8')
 DOCS = (ROOT / 'docs' / 'arms_hydraulic.md').read_text(encoding='utf-8')
-OWN = set(HydraulicArm.model_fields) - {'actuators'}
+OWN = set(HydraulicArm.model_fields) - {'kind', 'actuators'}
+NAMES = {field.alias or name for name, field in HydraulicPlantConfig.model_fields.items()}
 BLOCKS = {
-    'rig': (HydraulicArm, OWN),
-    'sections': (HydraulicSectionConfig, set(HydraulicSectionConfig.model_fields)),
-    'actuators': (HydraulicActuatorConfig, set(HydraulicActuatorConfig.model_fields)),
-    'pressure_loop': (PressureLoopConfig, set(PressureLoopConfig.model_fields)),
-    'devices.servo': (
+    'arm': (HydraulicArm, OWN),
+    'arm.sections': (HydraulicSectionConfig, set(HydraulicSectionConfig.model_fields)),
+    'arm.actuators': (HydraulicActuatorConfig, set(HydraulicActuatorConfig.model_fields)),
+    'arm.pressure_loop': (PressureLoopConfig, set(PressureLoopConfig.model_fields)),
+    'drives.servo': (
         PressureServoConfig,
         set(PressureServoConfig.model_fields) - set(ServoConfig.model_fields),
     ),
-    'plant': (HydraulicPlantConfig, set(HydraulicPlantConfig.model_fields)),
+    'plant': (HydraulicPlantConfig, NAMES),
     'plant.sections': (
         PlantHydraulicSection,
         set(PlantHydraulicSection.model_fields) - set(ChamberedSection.model_fields),
@@ -76,20 +77,25 @@ def test_is_a_hydraulic_rig_in_pascal():
         (
             'angle_deg: 120.0}',
             'angle_deg: 2.0}',
-            r'actuators\[1\].angle_deg',
+            r'arm.actuators\[1\].angle_deg',
             '10 to less than 180 deg',
         ),
         (
             'section: distal, angle_deg: 300.0',
             'section: proximal, angle_deg: 300.0',
-            r'sections\[0\].name',
+            r'arm.sections\[0\].name',
             'exactly 3',
         ),
-        ('section: proximal\n', 'section: proximol\n', r'actuators\[0\].section', 'did you mean'),
+        (
+            'section: proximal\n',
+            'section: proximol\n',
+            r'arm.actuators\[0\].section',
+            'did you mean',
+        ),
         (
             'pressure_max_Pa: 1.0e+6',
             'pressure_max_Pa: 2.0e+6',
-            r'actuators\[0\].pressure_max_Pa',
+            r'arm.actuators\[0\].pressure_max_Pa',
             'max_torque_N_m',
         ),
         ('preload_Pa: 1.0e+5', 'preload_Pa: 2.0e+6', 'preload_Pa', '0 to 1e'),
@@ -97,7 +103,12 @@ def test_is_a_hydraulic_rig_in_pascal():
         ('0.98, 1.015', '0.98, 1.3', r'efficiency_factors\[1\]', 'at most 1'),
         ('[0.98, 1.015,', '[1.015,', 'plant.efficiency_factors', 'one for each actuator: 6'),
         ('mass_kg: 0.36 ', 'mass_kg: 3.6 ', r'plant.sections\[0\].mass_kg', 'factor 2'),
-        ('length_m: 0.3970144', 'length_m: 397.0144', r'sections\[0\].length_m', 'millimetres'),
+        (
+            'length_m: 0.3970144',
+            'length_m: 397.0144',
+            r'arm.sections\[0\].length_m',
+            'millimetres',
+        ),
         ('chamber_pitch_radius_m: 0.030', 'chamber_pitch_radius_m: 0.3', 'pitch', 'outer_radius'),
         (
             'settle_tolerance_m',
@@ -130,7 +141,12 @@ def test_is_a_hydraulic_rig_in_pascal():
         ('open_below_V: 0.5', 'open_below_V: 0.9', 'open_below_V', 'sound sensor'),
         ('filter_s: 0.06 ', 'filter_s: 0.03 ', 'filter_s', 'phase margin of -9 deg'),
         ('medium: air ', 'medium: oil ', 'medium', 'water'),
-        ('- {<<: *section, name: distal}', '- {<<: *section}', r'sections\[1\].name', 'unique'),
+        (
+            '- {<<: *section, name: distal}',
+            '- {<<: *section}',
+            r'arm.sections\[1\].name',
+            'unique',
+        ),
     ],
 )
 def test_wrong_files_are_refused_by_field(tmp_path, old, new, field, expected):
@@ -202,7 +218,8 @@ def test_every_field_of_this_kind_is_explained_with_its_default(heading):
     ]
     assert {name.strip('`') for name, *_ in rows} == expected
     for name, default, text in rows:
-        field = block.model_fields[name.strip('`')]
+        names = {field.alias or own: field for own, field in block.model_fields.items()}
+        field = names[name.strip('`')]
         assert text, name
         if field.is_required():
             assert default == '', name

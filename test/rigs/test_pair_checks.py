@@ -31,10 +31,10 @@ def changed(text, pattern, replacement):
 @pytest.mark.parametrize(
     ('pattern', 'replacement', 'message'),
     [
-        (r'name: tip_2\n', 'name: tip_2\n    pair: false\n', r'actuators\[5\].pair = false'),
+        (r'name: tip_2\n', 'name: tip_2\n      pair: false\n', r'arm.actuators\[5\].pair = false'),
         (
-            r'default_model: constant_curvature',
-            'default_model: cable_statics',
+            r'^model: constant_curvature',
+            'model: cable_statics',
             "expected 'constant_curvature': 'cable_statics' is built on 'cables', and this arm",
         ),
         (r'section: tip, gain_rad_m', 'section: top, gain_rad_m', 'no such section .did you mean'),
@@ -44,7 +44,11 @@ def changed(text, pattern, replacement):
             'expected every section at most once',
         ),
         (r'angle_deg: 90.0 ', 'angle_deg: 180.0 ', 'cables'),
-        (r'  damping: 1.0e-3', '  damping: 1.0e-3\n  pretension_m: 0.001', 'tracker.pretension_m'),
+        (
+            r'  damping: 1.0e-3',
+            '  damping: 1.0e-3\n  pretension_m: 0.001',
+            'controller.pretension_m',
+        ),
         (r'    backlash_m: 3.0e-4', '    backlash_m: 3.0e-4\n    slack_m: 0.001', 'slack_m'),
         (
             r'feedback_gain_1_s: 3.0 .*',
@@ -55,7 +59,7 @@ def changed(text, pattern, replacement):
         (r'passing_radius_m: 0.015', 'passing_radius_m: 0.035', 'expected less than outer_radius'),
         (r'    base_1: u3_cmd_deg\n', '', 'recording.commands: missing: base_1'),
         (r'    tip: \[x3', '    tpi: [x3', 'no such section .did you mean'),
-        (r'    pulley_radius_m: 0.010 .*\n', '', "command_unit is 'deg'"),
+        (r'      pulley_radius_m: 0.010 .*\n', '', "command_unit is 'deg'"),
         (r'x_axis: \[[^]]*\]', 'x_axis: [0.0, -1.0, 0.0]', 'nearly. parallel'),
         (r'z_axis: \[[^]]*\]', 'z_axis: [0.0, 0.0, 0.0]', 'expected a vector that is not zero'),
         (r'identify: \[mount', 'identify: [mounts', "did you mean 'mount'"),
@@ -70,19 +74,19 @@ def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):
     ('pattern', 'replacement', 'message'),
     [
         (
-            r'    cable_radius_m: 0.0125 .*',
-            '    cable_radius_m: 0.0125\n    passing_radius_m: 0.005',
-            r'sections\[0\].passing_radius_m = 0.005',
+            r'      cable_radius_m: 0.0125 .*',
+            '      cable_radius_m: 0.0125\n      passing_radius_m: 0.005',
+            r'arm.sections\[0\].passing_radius_m = 0.005',
         ),
         (
-            r'    cable_radius_m: 0.0125 .*',
-            '    cable_radius_m: 0.0125\n    rest_bend_deg: [1.0, 0.0]',
-            r'sections\[0\].rest_bend_deg = \[1, 0\]',
+            r'      cable_radius_m: 0.0125 .*',
+            '      cable_radius_m: 0.0125\n      rest_bend_deg: [1.0, 0.0]',
+            r'arm.sections\[0\].rest_bend_deg = \[1, 0\]',
         ),
         (
-            r'    angle_deg: 0\.0$',
-            '    angle_deg: 0.0\n'
-            '    bends: [{section: proximal, gain_rad_m: 80.0, angle_deg: 0.0}]',
+            r'      angle_deg: 0\.0$',
+            '      angle_deg: 0.0\n'
+            '      bends: [{section: proximal, gain_rad_m: 80.0, angle_deg: 0.0}]',
             'only pairs have them',
         ),
         (r'plant:\n', 'plant:\n  pair_pretension_m: 0.001\n', 'no actuator is a pair'),
@@ -99,14 +103,14 @@ def test_refused_in_an_arm_of_single_cables(tmp_path, pattern, replacement, mess
 
 
 def test_bends_for_some_pairs_only(tmp_path):
-    text = changed(TRUNK, r'    bends:\n(      - .*\n){3}', '')
+    text = changed(TRUNK, r'      bends:\n(        - .*\n){3}', '')
     assert 'expected for all actuators or none' in problems_of(tmp_path, text)
 
 
 def test_gains_that_leave_a_direction_out(tmp_path):
     # The second motor of the base does the same as the first.
-    first = re.search(r'    bends:\n((?:      - .*\n){3})', TRUNK).group(1)
-    blocks = re.findall(r'(?:      - \{section.*\n){3}', TRUNK)
+    first = re.search(r'      bends:\n((?:        - .*\n){3})', TRUNK).group(1)
+    blocks = re.findall(r'(?:        - \{section.*\n){3}', TRUNK)
     text = TRUNK.replace(blocks[1], first)
     assert 'make only 5 of 6 bends' in problems_of(tmp_path, text)
 

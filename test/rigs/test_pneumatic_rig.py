@@ -41,7 +41,7 @@ def put(path, value):
 
 
 def drop_chamber(data):
-    data['actuators'] = data['actuators'][:5]
+    data['arm']['actuators'] = data['arm']['actuators'][:5]
 
 
 def all_of(*changes):
@@ -53,10 +53,19 @@ def all_of(*changes):
 
 
 WRONG = {
-    'same section twice': (put(['sections', 1, 'name'], 'proximal'), 'sections[1].name'),
-    'chamber missing': (drop_chamber, 'actuators'),
-    'chamber misnamed': (put(['actuators', 4, 'name'], 'distal_2'), 'actuators[4].name'),
-    'beyond the curve': (put(['actuators', 2, 'pressure_max_Pa'], 9.5e4), 'pressure_max_Pa'),
+    'same section twice': (
+        put(['arm', 'sections', 1, 'name'], 'proximal'),
+        'arm.sections[1].name',
+    ),
+    'chamber missing': (drop_chamber, 'arm.actuators'),
+    'chamber misnamed': (
+        put(['arm', 'actuators', 4, 'name'], 'distal_2'),
+        'arm.actuators[4].name',
+    ),
+    'beyond the curve': (
+        put(['arm', 'actuators', 2, 'pressure_max_Pa'], 9.5e4),
+        'pressure_max_Pa',
+    ),
     'regulator missing': (put(['plant', 'regulators', 'gain'], [1.0] * 5), 'regulators.gain'),
     'driver limit': (put(['plant', 'regulators', 'max_pressure_Pa'], 8e4), 'max_pressure_Pa'),
     'plant of one section': (
@@ -70,12 +79,12 @@ WRONG = {
         'gripper.volume_m3',
     ),
     'weightless model': (
-        all_of(put(['default_model'], 'constant_curvature'), put(['tip_load_kg'], 0.1)),
+        all_of(put(['model'], 'constant_curvature'), put(['tip_load_kg'], 0.1)),
         'tip_load_kg',
     ),
 }
 
-DAQ = ['devices', 'daq']
+DAQ = ['drives', 'daq']
 WRONG_DEVICES = {
     'no monitor': (put([*DAQ, 'inputs', 2, 'name'], 'third'), 'no proximal_chamber_3'),
     'no valve': (put([*DAQ, 'outputs', 0, 'name'], 'first'), 'expected proximal_chamber_1_valve'),
@@ -86,34 +95,34 @@ WRONG_DEVICES = {
         ),
         'in this order',
     ),
-    'unit': (put([*DAQ, 'inputs', 0, 'unit'], 'kPa'), 'devices.daq.inputs[0].unit'),
+    'unit': (put([*DAQ, 'inputs', 0, 'unit'], 'kPa'), 'drives.daq.inputs[0].unit'),
     'no room for the play': (
         put([*DAQ, 'outputs', 3, 'high'], 9e4),
-        'devices.daq.outputs[3].high',
+        'drives.daq.outputs[3].high',
     ),
     'a valve that never shuts': (
         all_of(put([*DAQ, 'outputs', 5, 'low'], 1e3), put([*DAQ, 'outputs', 5, 'safe'], 1e3)),
-        'devices.daq.outputs[5].low',
+        'drives.daq.outputs[5].low',
     ),
     'monitor too small': (
         put([*DAQ, 'inputs', 4, 'scale'], 3.5e4),
-        'devices.daq.inputs[4].scale',
+        'drives.daq.inputs[4].scale',
     ),
     'limit below full pressure': (
         put([*DAQ, 'inputs', 1, 'high'], 9e4),
-        'devices.daq.inputs[1].high',
+        'drives.daq.inputs[1].high',
     ),
     'gripper at nothing': (
-        put(['devices', 'gripper', 'vacuum_line'], 'nothing'),
-        'devices.gripper.vacuum_line',
+        put(['drives', 'gripper', 'vacuum_line'], 'nothing'),
+        'drives.gripper.vacuum_line',
     ),
     'another gripper than that of tasks': (
-        put(['devices', 'gripper', 'close_pressure_Pa'], 4e4),
-        'devices.gripper.close_pressure_Pa',
+        put(['drives', 'gripper', 'close_pressure_Pa'], 4e4),
+        'drives.gripper.close_pressure_Pa',
     ),
     'gripper beyond its regulator': (
         all_of(
-            put(['devices', 'gripper', 'close_pressure_Pa'], 9.5e4),
+            put(['drives', 'gripper', 'close_pressure_Pa'], 9.5e4),
             put(['gripper', 'close_pressure_Pa'], 9.5e4),
         ),
         'outside [0, 90000] Pa',
@@ -125,20 +134,20 @@ WRONG_DEVICES = {
 def test_devices_that_do_not_fit_are_refused_by_field(shipped, change, field):
     with pytest.raises(RigError) as caught:
         load_changed(shipped, change)
-    assert field in str(caught.value) and 'devices' in str(caught.value)
+    assert field in str(caught.value) and 'drives' in str(caught.value)
 
 
 def test_a_rig_without_devices_runs_simulated_only(shipped):
-    rig = load_changed(shipped, lambda data: data.pop('devices'))
+    rig = load_changed(shipped, lambda data: data.pop('drives'))
     with pytest.raises(RigError, match=r"declares no devices for backend 'emulated'"):
         graph_plan(rig, 'emulated', rig_source=SHIPPED)
 
 
 def test_devices_without_a_gripper(shipped):
-    rig = load_changed(shipped, lambda data: data['devices'].pop('gripper'))
+    rig = load_changed(shipped, lambda data: data['drives'].pop('gripper'))
     assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
     assert rig.actuator_driver(rig.devices).gripper is None
-    assert type(rig).model_validate(rig.model_dump()) == rig
+    assert type(rig).model_validate(rig.model_dump(by_alias=True)) == rig
 
 
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)

@@ -7,6 +7,7 @@ import pytest
 
 from softarm_ros.control.config import FeedbackWatchConfig, SupervisorConfig, TrackerConfig
 from softarm_ros.control.controllers.resolved_rate import ResolvedRateConfig
+from softarm_ros.control.pose_topic import PoseTopicConfig
 from softarm_ros.control.trajectory_config import (
     CardioidConfig,
     CircleConfig,
@@ -17,30 +18,35 @@ from softarm_ros.control.trajectory_config import (
 from softarm_ros.drivers.stepper_config import MotorConfig, SteppersConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.config import BendConfig, SectionConfig
-from softarm_ros.plant.config import MocapConfig, PlantConfig, PlantSectionConfig, StepperConfig
+from softarm_ros.plant.config import (
+    AS_STATED,
+    MocapConfig,
+    PlantConfig,
+    PlantSectionConfig,
+    StepperConfig,
+)
 from softarm_ros.rigs.arms.cable_driven import ActuatorConfig, CableArm
 from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
-from softarm_ros.rigs.schema import FeedbackConfig, Rig
+from softarm_ros.rigs.schema import Rig
 
 TEXT = (Path(__file__).parents[2] / 'docs' / 'rigs.md').read_text(encoding='utf-8')
-FILE = {**Rig.model_fields, **CableArm.model_fields}
-del FILE['arm']
 BLOCKS = {
-    'The file': FILE,
-    'sections': SectionConfig,
-    'actuators': ActuatorConfig,
-    'actuators.bends': BendConfig,
-    'feedback': FeedbackConfig,
-    'tracker': TrackerConfig,
-    'tracker, kind resolved_rate': ResolvedRateConfig,
+    'The file': Rig,
+    'arm': CableArm,
+    'arm.sections': SectionConfig,
+    'arm.actuators': ActuatorConfig,
+    'arm.actuators.bends': BendConfig,
+    'sensors.pose_topic': PoseTopicConfig,
+    'controller': TrackerConfig,
+    'controller, kind resolved_rate': ResolvedRateConfig,
     'supervisor': SupervisorConfig,
     'supervisor.feedback_watch': FeedbackWatchConfig,
-    'devices.steppers': SteppersConfig,
-    'devices.steppers.motors': MotorConfig,
+    'drives.steppers': SteppersConfig,
+    'drives.steppers.motors': MotorConfig,
     'plant': PlantConfig,
     'plant.sections': PlantSectionConfig,
     'plant.stepper': StepperConfig,
-    'plant.mocap': MocapConfig,
+    'plant.pose_sensor': MocapConfig,
     'recording': RecordingConfig,
     'recording.markers': MarkerConfig,
     'recording.mount': MountConfig,
@@ -73,13 +79,17 @@ def as_text(default):
 @pytest.mark.parametrize('heading', BLOCKS)
 def test_every_field_is_explained_with_its_default(heading):
     table = {name.strip('`'): (default, text) for name, default, text in rows(heading)}
-    fields = BLOCKS[heading] if heading == 'The file' else BLOCKS[heading].model_fields
+    fields = {field.alias or name: field for name, field in BLOCKS[heading].model_fields.items()}
     assert sorted(table) == sorted(fields)
     for name, field in fields.items():
         default, text = table[name]
         assert text, name
-        if field.is_required():
+        if BLOCKS[heading] is MocapConfig and name in AS_STATED:
+            assert default == 'as stated', name
+        elif field.is_required():
             assert default == '', name
+        elif name == 'default_trajectory':
+            assert default == 'first'
         elif field.default is None:
             assert default == 'none', name
         elif isinstance(field.default, ConfigBlock):

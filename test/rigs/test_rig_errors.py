@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic.fields import FieldInfo
 
-from softarm_ros.rigs.controller_choice import controller_part
+from softarm_ros.plant.config import AS_STATED, MocapConfig
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.loader import RigError, list_rigs, load_rig, validate_rig
+from softarm_ros.rigs.part_choice import chosen_part
+from softarm_ros.rigs.sensors import Sensors
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'rigs' / 'cable_arm.yaml'
@@ -48,28 +50,28 @@ SINGLE = [
         'length_m: 0.093 ',
         'lenght_m: 0.093 ',
         'lenght_m',
-        "sections[0].lenght_m = 0.093: unknown field 'lenght_m' (did you mean 'length_m'?)",
+        "arm.sections[0].lenght_m = 0.093: unknown field 'lenght_m' (did you mean 'length_m'?)",
     ),
     (
         'negative length',
         'length_m: 0.093 ',
         'length_m: -0.093 ',
         'length_m: -0.093',
-        'sections[0].length_m = -0.093: expected a number > 0',
+        'arm.sections[0].length_m = -0.093: expected a number > 0',
     ),
     (
         'NaN',
         'cable_radius_m: 0.0125',
         'cable_radius_m: .nan',
         'cable_radius_m: .nan',
-        'sections[0].cable_radius_m = nan: expected a number > 0',
+        'arm.sections[0].cable_radius_m = nan: expected a number > 0',
     ),
     (
         'infinity',
         'position_max_m: 0.055',
         'position_max_m: .inf',
         'position_max_m: .inf',
-        'actuators[0].position_max_m = inf: expected a number',
+        'arm.actuators[0].position_max_m = inf: expected a number',
     ),
     (
         'text for a number',
@@ -83,7 +85,7 @@ SINGLE = [
         'settle_timeout_s: 3.0',
         'settle_timeout_s: 3,5',
         'settle_timeout_s: 3,5',
-        "tracker.settle_timeout_s = '3,5': expected a number >= 0",
+        "controller.settle_timeout_s = '3,5': expected a number >= 0",
     ),
     (
         'number for text',
@@ -97,7 +99,7 @@ SINGLE = [
         'name: proximal_2',
         'name: Proximal-2',
         'name: Proximal-2',
-        "actuators[1].name = 'Proximal-2': expected a name: lowercase letters, digits and _, "
+        "arm.actuators[1].name = 'Proximal-2': expected a name: lowercase letters, digits and _, "
         'starting with a letter',
     ),
     (
@@ -119,7 +121,7 @@ SINGLE = [
         'damping: 1.0e-4',
         'damping:',
         'damping:  ',
-        'tracker.damping = null: expected a number > 0',
+        'controller.damping = null: expected a number > 0',
     ),
     (
         'vector too short',
@@ -145,10 +147,10 @@ SINGLE = [
     ),
     (
         'unknown model',
-        'default_model: cable_statics',
-        'default_model: cable_static',
-        'default_model',
-        "default_model = 'cable_static': expected one of 'cable_statics', 'constant_curvature' "
+        'model: cable_statics',
+        'model: cable_static',
+        'model:',
+        "model.kind = 'cable_static': expected one of 'cable_statics', 'constant_curvature' "
         "(did you mean 'cable_statics'?)",
     ),
     (
@@ -156,21 +158,21 @@ SINGLE = [
         'unit: m ',
         'unit: mm ',
         'unit: mm',
-        "actuators[0].unit = 'mm': expected 'm'",
+        "arm.actuators[0].unit = 'mm': expected 'm'",
     ),
     (
         'missing field',
-        'rate_hz: 100.0                        # [A]',
+        'rate_hz: 100.0                      # [A]',
         'delay_s: 0.01 # ',
-        'feedback:',
-        'feedback.rate_hz: missing; expected a number > 0 (how often poses arrive)',
+        'pose_topic:',
+        'sensors.pose_topic.rate_hz: missing; expected a number > 0 (how often poses arrive)',
     ),
     (
         'actuator of no section',
         'name: distal_1, section: distal}',
         'name: distal_1, section: distall}',
         'distal_1',
-        "actuators[3].section = 'distall': no such section (did you mean 'distal'?); "
+        "arm.actuators[3].section = 'distall': no such section (did you mean 'distal'?); "
         "known: 'proximal', 'distal'",
     ),
     (
@@ -178,14 +180,16 @@ SINGLE = [
         'name: proximal_3',
         'name: proximal_2',
         'angle_deg: 240.0}',
-        "actuators[2].name = 'proximal_2': same name as actuators[1]; expected unique names",
+        "arm.actuators[2].name = 'proximal_2': same name as arm.actuators[1]; expected unique "
+        'names',
     ),
     (
         'range without zero, below',
         'position_min_m: -0.045',
         'position_min_m: 0.001',
         'position_min_m: 0.001',
-        'actuators[0].position_min_m = 0.001: expected a number < 0: the cable must pay out when '
+        'arm.actuators[0].position_min_m = 0.001: expected a number < 0: the cable must pay out '
+        'when '
         'the arm bends away from it',
     ),
     (
@@ -193,7 +197,8 @@ SINGLE = [
         'position_max_m: 0.055',
         'position_max_m: -0.001',
         'position_max_m: -0.001',
-        'actuators[0].position_max_m = -0.001: expected a number > 0: the cable must pull in to '
+        'arm.actuators[0].position_max_m = -0.001: expected a number > 0: the cable must pull in '
+        'to '
         'bend the arm',
     ),
     (
@@ -201,7 +206,7 @@ SINGLE = [
         'name: proximal_2, angle_deg: 120.0',
         'name: proximal_2, angle_deg: 360.0',
         'name: proximal_2',
-        'actuators[1].angle_deg = 360: expected at least 1 deg between cables of a section; '
+        'arm.actuators[1].angle_deg = 360: expected at least 1 deg between cables of a section; '
         "'proximal_1' is 0 deg away",
     ),
     (
@@ -209,7 +214,8 @@ SINGLE = [
         'endcap_length_m: 0.015 ',
         'endcap_length_m: 15 ',
         'endcap_length_m: 15',
-        'sections[0].endcap_length_m = 15: expected at most 1 m (was it given in millimetres?)',
+        'arm.sections[0].endcap_length_m = 15: expected at most 1 m (was it given in '
+        'millimetres?)',
     ),
     (
         'plant with another number of sections',
@@ -236,11 +242,11 @@ SINGLE = [
     ),
     (
         'feedback much slower than control',
-        'rate_hz: 100.0                        # [A]',
+        'rate_hz: 100.0                      # [A]',
         'rate_hz: 19 # ',
         'rate_hz: 19',
-        'feedback.rate_hz = 19: expected 20 to 1000: a fifth of, up to ten times '
-        'tracker.rate_hz = 100',
+        'sensors.pose_topic.rate_hz = 19: expected 20 to 1000: a fifth of, up to ten times '
+        'controller.rate_hz = 100',
     ),
     (
         'feedback time-out below the feedback period',
@@ -248,15 +254,16 @@ SINGLE = [
         'feedback_timeout_s: 0.008',
         'feedback_timeout_s: 0.008',
         'supervisor.feedback_timeout_s = 0.008: expected more than 0.02: two periods of '
-        'feedback.rate_hz = 100, else one lost pose stops the arm',
+        'sensors.pose_topic.rate_hz = 100, else one lost pose stops the arm',
     ),
     (
         'feedback time-out below simulated delay',
         'delay_s: 0.01 ',
         'delay_s: 0.2 ',
         'feedback_timeout_s',
-        'supervisor.feedback_timeout_s = 0.12: expected more than 0.22: plant.mocap.delay_s and '
-        'two periods of plant.mocap.rate_hz',
+        'supervisor.feedback_timeout_s = 0.12: expected more than 0.22: '
+        'plant.pose_sensor.delay_s and '
+        'two periods of plant.pose_sensor.rate_hz',
     ),
     (
         'drop-outs longer than the time-out',
@@ -264,7 +271,7 @@ SINGLE = [
         'dropout_duration_s: 0.1',
         'feedback_timeout_s',
         'supervisor.feedback_timeout_s = 0.12: expected more than 0.5: five times '
-        'plant.mocap.dropout_duration_s, else ordinary drop-outs stop the arm',
+        'plant.pose_sensor.dropout_duration_s, else ordinary drop-outs stop the arm',
     ),
     (
         'oldest pose younger than the delay',
@@ -272,7 +279,7 @@ SINGLE = [
         'max_pose_jump_m: 0.05\n  feedback_watch:\n    max_age_s: 0.025',
         'max_age_s',
         'supervisor.feedback_watch.max_age_s = 0.025: expected more than 0.03: '
-        'feedback.delay_s = 0.01 and two periods of feedback.rate_hz = 100',
+        'sensors.pose_topic.delay_s = 0.01 and two periods of sensors.pose_topic.rate_hz = 100',
     ),
     (
         'repetition within the noise',
@@ -280,7 +287,7 @@ SINGLE = [
         'max_pose_jump_m: 0.05\n  feedback_watch:\n    frozen_resolution_m: 2.0e-4',
         'frozen_resolution_m',
         'supervisor.feedback_watch.frozen_resolution_m = 0.0002: expected less than 2e-05: a '
-        'tenth of feedback.position_noise_m, else a sound sensor seems frozen',
+        'tenth of sensors.pose_topic.position_noise_m, else a sound sensor seems frozen',
     ),
     (
         'command time-out below the control period',
@@ -288,7 +295,7 @@ SINGLE = [
         'command_timeout_s: 0.01',
         'command_timeout_s: 0.01',
         'supervisor.command_timeout_s = 0.01: expected more than 0.02: two periods of '
-        'tracker.rate_hz = 100, else one late cycle stops the arm',
+        'controller.rate_hz = 100, else one late cycle stops the arm',
     ),
     (
         'heartbeat time-out below the heartbeat',
@@ -304,15 +311,16 @@ SINGLE = [
         'max_pose_jump_m: 0.0015',
         'max_pose_jump_m: 0.0015',
         'supervisor.max_pose_jump_m = 0.0015: expected more than 0.002: ten times '
-        'feedback.position_noise_m = 0.0002, else noise stops the arm',
+        'sensors.pose_topic.position_noise_m = 0.0002, else noise stops the arm',
     ),
     (
         'feedback gain that cannot be stable',
         'feedback_gain_1_s: 3.0',
         'feedback_gain_1_s: 80',
         'feedback_gain_1_s: 80',
-        'tracker.feedback_gain_1_s = 80: expected less than 52.4: with 30 ms from pose to command '
-        '(both periods and feedback.delay_s) the loop oscillates',
+        'controller.feedback_gain_1_s = 80: expected less than 52.4: with 30 ms from pose to '
+        'command '
+        '(both periods and sensors.pose_topic.delay_s) the loop oscillates',
     ),
     (
         'unknown default trajectory',
@@ -358,7 +366,7 @@ SINGLE = [
         'radius: 0.1363\n    speed: 6',
         'speed: 6',
         'trajectories.circle.speed = 6: expected less than 5: supervisor.max_pose_jump_m times '
-        'feedback.rate_hz, else the motion itself is taken for a jump',
+        'sensors.pose_topic.rate_hz, else the motion itself is taken for a jump',
     ),
     (
         'pressures of an arm that has none',
@@ -377,20 +385,19 @@ SINGLE = [
     ),
     (
         'duplicate key',
-        'default_model: cable_statics',
-        'default_model: cable_statics\ndefault_model: constant_curvature',
-        'default_model: constant_curvature',
-        "default_model: duplicate key 'default_model'; first on line 24",
+        'model: cable_statics',
+        'model: cable_statics\nmodel: constant_curvature',
+        'model: constant_curvature',
+        "model: duplicate key 'model'; first on line 43",
     ),
     (
         'field that does not exist at all',
-        'default_model: cable_statics',
-        'default_model: cable_statics\nxyzzy: 1',
+        'model: cable_statics',
+        'model: cable_statics\nxyzzy: 1',
         'xyzzy',
-        "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
-        "'medium', 'tip_load_kg', 'default_model', 'feedback', 'tracker', "
-        "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', 'recording', "
-        "'devices', 'actuators', 'sections'",
+        "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
+        "'medium', 'tip_load_kg', 'arm', 'model', 'drives', 'gripper', 'sensors', 'estimator', "
+        "'controller', 'supervisor', 'trajectories', 'default_trajectory', 'recording', 'plant'",
     ),
 ]
 
@@ -408,15 +415,13 @@ def test_one_mistake_is_one_message(old, new, place, message, tmp_path):
 @pytest.mark.parametrize('step', [0.002, 0.0101])
 def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
     text = edited('time_step_s: 0.002', f'time_step_s: {step}').replace(
-        'tracker:\n  rate_hz: 100.0', 'tracker:\n  rate_hz: 800.0'
+        'controller:\n  rate_hz: 100.0', 'controller:\n  rate_hz: 800.0'
     )
-    text = text.replace('feedback:  ', 'feedback:\n  rate_hz: 800.0 #').replace(
-        '  rate_hz: 100.0                        # [A]', '  #'
-    )
+    text = text.replace('rate_hz: 100.0                      # [A]', 'rate_hz: 800.0 #')
     if step == 0.002:
         assert [m for _, m in problems_of(text, tmp_path)] == [
             'plant.time_step_s = 0.002: expected at most the control period 0.00125 s '
-            '(tracker.rate_hz = 800)'
+            '(controller.rate_hz = 800)'
         ]
     else:
         assert [m for _, m in problems_of(text, tmp_path)] == [
@@ -425,11 +430,12 @@ def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
 
 
 def test_block_of_the_wrong_kind(tmp_path):
-    text = edited('feedback:  ', 'feedback: [1, 2]\nfeedbock:  ')
+    text = edited('pose_topic:  ', 'pose_topic: [1, 2]\n  pose_topci:  ')
     assert [m for _, m in problems_of(text, tmp_path)] == [
-        'feedback = [1, 2]: expected a mapping of the fields rate_hz, delay_s, position_noise_m, '
-        'pose_topic',
-        "feedbock = {rate_hz: 100.0}: unknown field 'feedbock' (did you mean 'feedback'?)",
+        'sensors.pose_topic = [1, 2]: expected a mapping of the fields rate_hz, delay_s, '
+        'position_noise_m, topic',
+        "sensors.pose_topci = {rate_hz: 100.0}: unknown field 'pose_topci' (did you mean "
+        "'pose_topic'?)",
     ]
 
 
@@ -444,17 +450,18 @@ def test_cables_all_on_one_side(angles, missing, tmp_path):
     found = [m for _, m in problems_of(text, tmp_path)]
     ordered = ', '.join(f'{a:g}' for a in sorted(angles))
     assert found[0] == (
-        f"sections[0].name = 'proximal': cables at {ordered} deg leave no way to bend towards "
+        f"arm.sections[0].name = 'proximal': cables at {ordered} deg leave no way to bend towards "
         f'{missing} deg; expected gaps below 180 deg'
     )
 
 
 def test_section_with_too_few_cables(tmp_path):
-    text = edited('  - {<<: *cable, name: distal_3, section: distal, angle_deg: 240.0}\n', '')
+    text = edited('    - {<<: *cable, name: distal_3, section: distal, angle_deg: 240.0}\n', '')
     assert problems_of(text, tmp_path) == [
         (
             line_of(text, 'name: distal\n'),
-            "sections[1].name = 'distal': has 2 cables (at 0, 120 deg) in actuators; expected at "
+            "arm.sections[1].name = 'distal': has 2 cables (at 0, 120 deg) in actuators; "
+            'expected at '
             'least 3, not all on one side',
         )
     ]
@@ -464,7 +471,7 @@ def test_cable_radius_in_the_way_of_bending(tmp_path):
     text = edited('cable_radius_m: 0.0125', 'cable_radius_m: 0.06')
     assert problems_of(text, tmp_path)[0] == (
         line_of(text, 'cable_radius_m: 0.06'),
-        'sections[0].cable_radius_m = 0.06: expected less than 0.04099 m (length_m / bending '
+        'arm.sections[0].cable_radius_m = 0.06: expected less than 0.04099 m (length_m / bending '
         'angle), else the inner cable has no length left when fully bent',
     )
 
@@ -474,7 +481,7 @@ def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
     text = TEXT
     for old, new in (
         ('9.81', '98.1'),
-        ('default_model: cable_statics', 'default_model: cosserat'),
+        ('model: cable_statics', 'model: cosserat'),
         ('name: proximal_3', 'name: proximal_2'),
         ('position_noise_m: 2.0e-4', 'position_noise_m: -1'),
         ('command_timeout_s: 0.1', 'command_timeout_s: 0.001'),
@@ -485,10 +492,10 @@ def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
     found = problems_of(text, tmp_path)
     assert [m.split(' = ')[0] for _, m in found] == [
         'gravity_m_s2',
-        'default_model',
-        'actuators[2].name',
+        'arm.actuators[2].name',
+        'model.kind',
         'supervisor.command_timeout_s',
-        'plant.mocap.position_noise_m',
+        'plant.pose_sensor.position_noise_m',
         'default_trajectory',
     ]
     assert [line for line, _ in found] == sorted(line for line, _ in found)
@@ -499,7 +506,7 @@ def test_mistake_behind_an_anchor_is_told_once(tmp_path):
     assert problems_of(text, tmp_path) == [
         (
             line_of(text, 'max_speed_m_s: 0 '),
-            'actuators[0].max_speed_m_s = 0: expected a number > 0',
+            'arm.actuators[0].max_speed_m_s = 0: expected a number > 0',
         )
     ]
 
@@ -610,32 +617,34 @@ def changed(path, change):
 
 
 def _fields(block):
-    # A device is needed where the block is given.
-    needed = FieldInfo() if isinstance(block, Devices) else None
-    return dict.fromkeys(block.blocks(), needed) if needed else type(block).model_fields
+    """Return the fields of a block by the names that a file has for them."""
+    # A device or sensor is needed where the block is given.
+    if isinstance(block, Devices | Sensors):
+        return dict.fromkeys(block.model_extra, FieldInfo())
+    fields = {field.alias or name: field for name, field in type(block).model_fields.items()}
+    if isinstance(block, MocapConfig):
+        fields |= {name: FieldInfo(default=None) for name in AS_STATED}
+    return fields
+
+
+def _member(block, name):
+    if isinstance(name, int) or isinstance(block, dict):
+        return block[name]
+    names = {field.alias: own for own, field in type(block).model_fields.items()}
+    return getattr(block, names.get(name, name))
 
 
 def optional_keys():
     """Return the paths whose removal leaves a valid rig, by the schema."""
     rig = load_rig(SHIPPED)
-    controller = controller_part(rig.tracker)[0].config.model_fields
+    controller = chosen_part('controller', rig.tracker)[0].config.model_fields
     found = set()
     for path in PLACES:
         block = rig
         for part in path[:-1]:
-            if block is rig and part in type(rig.arm).model_fields:
-                block = rig.arm
-            block = (
-                block[part]
-                if isinstance(part, int) or isinstance(block, dict)
-                else getattr(block, part)
-            )
+            block = _member(block, part)
         if isinstance(block, dict):
-            if path[-1] != rig.default_trajectory:
-                found.add(path)
-        elif block is rig and path[-1] in type(rig.arm).model_fields:
-            if not type(rig.arm).model_fields[path[-1]].is_required():
-                found.add(path)
+            found.add(path)  # the file names no default among its trajectories
         elif not (_fields(block) | controller)[path[-1]].is_required():
             found.add(path)
     return found
@@ -676,7 +685,10 @@ def test_every_misspelt_key_is_named_with_its_path():
             load_data(changed(path, misspell))
         wrong = (*path[:-1], f'{path[-1][:-1]}x{path[-1][-1]}')
         named = [p for p in error.value.problems if p.path == wrong]
-        discriminator = path[0] == 'trajectories' and path[-1] == 'type'
+        # What other fields may be there depends on these.
+        discriminator = path == ('arm', 'kind') or (
+            path[0] == 'trajectories' and path[-1] == 'type'
+        )
         if discriminator:
             assert shown(path) in str(error.value)
             continue

@@ -73,8 +73,10 @@ def test_lookup_by_path_string_and_path_object(tmp_path, monkeypatch):
 
 def test_round_trip_through_plain_data():
     rig = load_rig('cable_arm')
-    assert Rig.model_validate(rig.model_dump(mode='python')).with_source(rig.source) == rig
-    assert Rig.model_validate_json(rig.model_dump_json()).with_source(rig.source) == rig
+    assert Rig.model_validate(rig.model_dump(by_alias=True)).with_source(rig.source) == rig
+    assert (
+        Rig.model_validate_json(rig.model_dump_json(by_alias=True)).with_source(rig.source) == rig
+    )
 
 
 def test_rig_travels_between_processes_with_its_source():

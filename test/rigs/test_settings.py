@@ -9,8 +9,8 @@ from softarm_ros.rigs.loader import load_rig
 def test_values_are_replaced_added_and_remembered():
     settings = [
         'tip_load_kg=0.005',
-        'plant.mocap.delay_s = 0.02',
-        'sections[1].length_m=0.09',
+        'plant.pose_sensor.delay_s = 0.02',
+        'arm.sections[1].length_m=0.09',
         'gravity_m_s2=[0.0, 9.81, 0.0]',
     ]
     rig = load_rig('cable_arm', settings)
@@ -28,13 +28,13 @@ def test_values_are_replaced_added_and_remembered():
         ('medium', 'expected field=value'),
         ('=1', 'expected field=value'),
         ('a-b=1', 'expected field=value'),
-        ('plant.mocap.dely_s=0.02', "did you mean 'delay_s'"),
+        ('plant.pose_sensor.dely_s=0.02', "did you mean 'delay_s'"),
         ('plnt.mocap.delay_s=0.02', 'the file has no plnt'),
-        ('sections[2].length_m=0.1', r'the file has no sections\[2\]'),
+        ('arm.sections[2].length_m=0.1', r'the file has no arm.sections\[2\]'),
         ('tip_load_kg=heavy', "tip_load_kg = 'heavy': expected a number"),
         ('tip_load_kg=[', 'is not a YAML value'),
         ('medium=water', "medium = 'water': expected 'air'"),
-        ('tracker.feedback_gain_1_s=.nan', 'feedback_gain_1_s'),
+        ('controller.feedback_gain_1_s=.nan', 'feedback_gain_1_s'),
     ],
 )
 def test_wrong_settings_are_told(setting, message):

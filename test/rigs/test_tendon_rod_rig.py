@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from softarm_ros.models.cosserat.config import RodSegmentConfig
+from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.plant.tendon_rod.config import (
     PlantRodSegmentConfig,
     TendonRodPlantConfig,
@@ -44,32 +45,35 @@ STIFF = {'kind': 'round', 'young_modulus_Pa': 210e9, 'radius_m': 0.01}
     ('change', 'message'),
     [
         (at('medium', value='water'), r"medium = 'water'.*no model of water; expected air"),
-        (at('segments', 1, 'name', value='unit_1'), r'segments\[1\]\.name.*same name'),
-        (at('segments', 0, 'length_m', value=50.0), r'segments\[0\]\.length_m.*millimetres'),
+        (at('arm', 'segments', 1, 'name', value='unit_1'), r'arm.segments\[1\]\.name.*same name'),
         (
-            at('actuators', 2, 'routes', 0, 'segment', value='unit_22'),
-            r"actuators\[2\]\.routes\[0\]\.segment = 'unit_22'.*did you mean 'unit_2'",
+            at('arm', 'segments', 0, 'length_m', value=50.0),
+            r'arm.segments\[0\]\.length_m.*millimetres',
+        ),
+        (
+            at('arm', 'actuators', 2, 'routes', 0, 'segment', value='unit_22'),
+            r"arm.actuators\[2\]\.routes\[0\]\.segment = 'unit_22'.*did you mean 'unit_2'",
         ),
         (
             at(
-                *('actuators', 0, 'routes'),
+                *('arm', 'actuators', 0, 'routes'),
                 value=[
                     {'segment': 'unit_1', 'radius_m': 0.01, 'angle_deg': 0.0},
                     {'segment': 'unit_3', 'radius_m': 0.01, 'angle_deg': 0.0},
                 ],
             ),
-            r'actuators\[0\]\.routes.*neighbouring segments',
+            r'arm.actuators\[0\]\.routes.*neighbouring segments',
         ),
         (
-            at('actuators', 1, 'routes', 0, 'turns', value=0.5),
-            r'actuators\[1\]\.routes\[0\]\.turns = 0\.5.*parallel to the rod',
+            at('arm', 'actuators', 1, 'routes', 0, 'turns', value=0.5),
+            r'arm.actuators\[1\]\.routes\[0\]\.turns = 0\.5.*parallel to the rod',
         ),
         (
-            at('actuators', 1, 'routes', 0, 'end_radius_m', value=0.005),
+            at('arm', 'actuators', 1, 'routes', 0, 'end_radius_m', value=0.005),
             r'routes\[0\]\.end_radius_m = 0\.005.*expected radius_m = 0\.01',
         ),
-        (at('pretension_N', value=20.0), r'pretension_N = 20.*tension_max_N = 20'),
-        (at('tracker', 'pretension_m', value=0.001), r'tracker\.pretension_m.*tensions'),
+        (at('arm', 'pretension_N', value=20.0), r'pretension_N = 20.*tension_max_N = 20'),
+        (at('controller', 'pretension_m', value=0.001), r'controller\.pretension_m.*tensions'),
         (
             at('plant', 'segments', value=yaml.safe_load(SOURCE)['plant']['segments'][:3]),
             r'plant\.segments = 3 segments.*as many as segments of the arm: 4',
@@ -90,9 +94,9 @@ STIFF = {'kind': 'round', 'young_modulus_Pa': 210e9, 'radius_m': 0.01}
             at('plant', 'winch', 'max_tension_rate_N_s', value=5.0),
             r'max_tension_rate_N_s = 5.*largest max_rate_N_s of the actuators, 10',
         ),
-        (at('actuators', 0, 'tension_max_N', value=-1.0), r'tension_max_N = -1'),
+        (at('arm', 'actuators', 0, 'tension_max_N', value=-1.0), r'tension_max_N = -1'),
         (at('plant', 'time_step_s', value=0.05), r'plant\.time_step_s'),
-        (at('default_model', value='cable_statics'), r'default_model.*cosserat'),
+        (at('model', value='cable_statics'), r'model\.kind.*cosserat'),
     ],
 )
 def test_mistakes_are_named(tmp_path, change, message):
@@ -101,7 +105,7 @@ def test_mistakes_are_named(tmp_path, change, message):
 
 
 def test_limits_are_the_tensions_of_the_file(tmp_path):
-    rig = load(tmp_path, at('actuators', 3, 'tension_max_N', value=12.0))
+    rig = load(tmp_path, at('arm', 'actuators', 3, 'tension_max_N', value=12.0))
     limits = rig.actuator_limits()
     assert limits.unit == 'N'
     np.testing.assert_array_equal(limits.position_max, [20, 20, 20, 12, 20, 20, 20, 20])
@@ -129,9 +133,9 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
         }  # fmt: skip
         names = ('low', 'high')
         data['gravity_m_s2'] = [0.0, 0.0, 9.81]
-        data['segments'] = [{'name': n, 'length_m': 0.08, 'profile': round_} for n in names]
-        cable = {k: v for k, v in data['actuators'][0].items() if k != 'name'}
-        data['actuators'] = [
+        data['arm']['segments'] = [{'name': n, 'length_m': 0.08, 'profile': round_} for n in names]
+        cable = {k: v for k, v in data['arm']['actuators'][0].items() if k != 'name'}
+        data['arm']['actuators'] = [
             {
                 **cable,
                 'name': f'c{k}',
@@ -142,7 +146,7 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
             }
             for k in range(3)
         ]
-        data['pretension_N'] = 0.1
+        data['arm']['pretension_N'] = 0.1
         body = dict(data['plant']['segments'][0])
         body.update(
             length_m=0.08, profile=round_, connector={}, rest_curvature_1_m=[0, 0, 0],
@@ -164,10 +168,11 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
 DOCS = (Path(__file__).parents[2] / 'docs' / 'arms_fishbone.md').read_text(encoding='utf-8')
 OWN = set(TendonRodArm.model_fields)
 BLOCKS = {
-    'The rig file': OWN - {'actuators'} | {'medium', 'tip_load_kg', 'default_model'},
+    'The rig file': OWN - {'kind', 'actuators'} | {'medium', 'tip_load_kg', 'model'},
+    'model': set(CosseratSettings.model_fields),
     'segments': set(RodSegmentConfig.model_fields),
     'actuators': set(TendonConfig.model_fields),
-    'plant': set(TendonRodPlantConfig.model_fields),
+    'plant': {f.alias or n for n, f in TendonRodPlantConfig.model_fields.items()},
     'plant.segments': set(PlantRodSegmentConfig.model_fields),
     'plant.winch': set(WinchConfig.model_fields),
 }

@@ -33,7 +33,9 @@ def run(
     model: Annotated[str | None, typer.Option(help='Of the rig; without it, the default.')] = None,
     controller: Annotated[
         str | None,
-        typer.Option(metavar='NAME', help='Instead of tracker.kind; keeps the fields both have.'),
+        typer.Option(
+            metavar='NAME', help='Instead of controller.kind; keeps the fields both have.'
+        ),
     ] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
-    from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.rigs.schema import Rig
 
@@ -55,6 +54,7 @@ class ArmBase(ConfigBlock):
     KIND: ClassVar[str]
     BODY: ClassVar[str]
 
+    kind: str = Field(description='of arm (`softarm parts arm`)')
     actuators: tuple[ActuatorBase, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
@@ -84,10 +84,6 @@ class ArmBase(ConfigBlock):
     @abstractmethod
     def mechanics(self, around: Surrounded) -> Any:
         """Return what a model of this role is built on."""
-
-    def model_settings(self, part: Part) -> ConfigBlock:
-        """Return the settings of a model: what this arm says of it, else its defaults."""
-        return part.config()
 
     @abstractmethod
     def actuator_limits(self) -> ActuatorLimits:

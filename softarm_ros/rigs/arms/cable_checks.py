@@ -34,7 +34,7 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
         shortest = s.length_m - s.cable_radius_m * bend
         if shortest <= 0.0:
             yield Problem(
-                ('sections', i, 'cable_radius_m'),
+                ('arm', 'sections', i, 'cable_radius_m'),
                 f'expected less than {s.length_m / bend:.4g} m (length_m / bending angle), '
                 'else the inner cable has no length left when fully bent',
                 f'{s.cable_radius_m:g}',
@@ -43,7 +43,7 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
             value = getattr(s, field)
             if value > limit:
                 message = f'expected at most {limit:g} m (was it given in millimetres?)'
-                yield Problem(('sections', i, field), message, f'{value:g}')
+                yield Problem(('arm', 'sections', i, field), message, f'{value:g}')
 
 
 @check('sections', 'actuators')
@@ -56,13 +56,13 @@ def _actuator_ranges(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if a.position_min_m >= 0.0:
             yield Problem(
-                ('actuators', i, 'position_min_m'),
+                ('arm', 'actuators', i, 'position_min_m'),
                 'expected a number < 0: the cable must pay out when the arm bends away from it',
                 f'{a.position_min_m:g}',
             )
         if a.position_max_m <= 0.0:
             yield Problem(
-                ('actuators', i, 'position_max_m'),
+                ('arm', 'actuators', i, 'position_max_m'),
                 'expected a number > 0: the cable must pull in to bend the arm',
                 f'{a.position_max_m:g}',
             )
@@ -83,7 +83,7 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
             (low, (high - low) % 360.0, *sorted((j, k)))
             for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
         ]
-        path = ('sections', i, 'name')
+        path = ('arm', 'sections', i, 'name')
         placed = ', '.join(f'{angle:g}' for angle, _ in angles) or 'none'
         if len(angles) < 3:
             message = (
@@ -94,7 +94,7 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
         close = [g for g in gaps if g[1] < MIN_CABLE_SEPARATION_DEG]
         for _, gap, first, second in close:
             yield Problem(
-                ('actuators', second, 'angle_deg'),
+                ('arm', 'actuators', second, 'angle_deg'),
                 f'expected at least {MIN_CABLE_SEPARATION_DEG:g} deg between cables of a '
                 f'section; {rig.actuators[first].name!r} is {gap:g} deg away',
                 f'{rig.actuators[second].angle_deg:g}',
@@ -139,7 +139,7 @@ def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
     gain, limit = feedback_gain_1_s(rig.tracker), STABLE_GAIN_TIMES_DELAY / (delay + late)
     if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
         yield Problem(
-            ('tracker', 'feedback_gain_1_s'),
+            ('controller', 'feedback_gain_1_s'),
             f'expected less than {limit:.3g}: motors start plant.stepper.delay_s = {late:g} s '
             'after a command, and the loop oscillates',
             f'{gain:g}',

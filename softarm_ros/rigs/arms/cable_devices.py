@@ -32,7 +32,7 @@ def _motors_of_the_actuators(rig: Any) -> Iterator[Problem]:
     names = [a.name for a in rig.actuators]
     if motors != names:
         yield Problem(
-            ('devices', 'steppers', 'motors'),
+            ('drives', 'steppers', 'motors'),
             f'expected one for each actuator, in the same order: {listed(names)}',
             listed(motors),
         )
@@ -47,9 +47,9 @@ def _limits_of_the_board(rig: Any) -> Iterator[Problem]:
     try:
         board_limits(rig.devices.steppers, limits)
     except BoardLimitError as error:
-        path: tuple[str | int, ...] = ('devices', 'steppers', 'motors', error.motor, error.field)
+        path: tuple[str | int, ...] = ('drives', 'steppers', 'motors', error.motor, error.field)
         if error.field == 'acceleration_m_s2':
-            path = ('devices', 'steppers', error.field)
+            path = ('drives', 'steppers', error.field)
         yield Problem(path, error.text)
 
 

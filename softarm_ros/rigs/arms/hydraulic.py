@@ -14,7 +14,7 @@ from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Finite, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
@@ -23,7 +23,6 @@ from softarm_ros.models.hydraulics.section_config import (
     HydraulicSectionConfig,
     Surroundings,
 )
-from softarm_ros.models.parts import HydraulicStaticsSettings
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
@@ -59,9 +58,6 @@ class HydraulicArm(ArmBase):
 
     sections: tuple[HydraulicSectionConfig, ...] = Field(
         min_length=1, description='from base to tip, as the controller knows them'
-    )
-    segments_per_section: int = Field(
-        ge=1, le=5, default=1, description="of the controller's model; the paper has 1"
     )
     preload_Pa: NonNegative = Field(
         description='pressure of all chambers at the start; the least filled one keeps it'
@@ -119,12 +115,6 @@ class HydraulicArm(ArmBase):
             limits.position_max,
             self.preload_Pa,
         )
-
-    def model_settings(self, part: Part) -> ConfigBlock:
-        """Return the settings of a model, those of the statics from this file."""
-        if part.config is HydraulicStaticsSettings:
-            return HydraulicStaticsSettings(segments_per_section=self.segments_per_section)
-        return super().model_settings(part)
 
     def _torques(self) -> list[float | None]:
         return [actuator.torque_per_pressure_N_m_Pa for actuator in self.actuators]

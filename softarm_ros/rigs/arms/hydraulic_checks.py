@@ -7,15 +7,9 @@ from typing import Any
 
 from softarm_ros.rigs.checks import actuator_sections, check, checks_in, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem
-from softarm_ros.rigs.model_choice import model_problems
 
 CHAMBERS_PER_SECTION = 3
 MIN_SEPARATION_DEG = 10.0
-
-
-@check('default_model')
-def _model(rig: Any) -> Iterator[Problem]:
-    yield from model_problems(rig.default_model, 'water_chambers')
 
 
 @check('sections')
@@ -30,10 +24,10 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
             value = getattr(section, field)
             if value > limit:
                 message = f'expected at most {limit:g} m (was it given in millimetres?)'
-                yield Problem(('sections', i, field), message, f'{value:g}')
+                yield Problem(('arm', 'sections', i, field), message, f'{value:g}')
         if section.chamber_pitch_radius_m >= section.outer_radius_m:
             yield Problem(
-                ('sections', i, 'chamber_pitch_radius_m'),
+                ('arm', 'sections', i, 'chamber_pitch_radius_m'),
                 f'expected less than outer_radius_m = {section.outer_radius_m:g}',
                 f'{section.chamber_pitch_radius_m:g}',
             )
@@ -56,14 +50,14 @@ def _chambers(rig: Any) -> Iterator[Problem]:
                 f'has {len(own)} chambers in actuators; expected exactly '
                 f'{CHAMBERS_PER_SECTION}, for two bends and the elongation'
             )
-            yield Problem(('sections', i, 'name'), message, repr(section.name))
+            yield Problem(('arm', 'sections', i, 'name'), message, repr(section.name))
             continue
         own.sort()
         for (angle, j), (following, k) in zip(own, own[1:] + own[:1]):
             gap = (following - angle) % 360.0
             if gap < MIN_SEPARATION_DEG or gap >= 180.0 - 1e-9:
                 yield Problem(
-                    ('actuators', k, 'angle_deg'),
+                    ('arm', 'actuators', k, 'angle_deg'),
                     f'expected {MIN_SEPARATION_DEG:g} to less than 180 deg after '
                     f'{rig.actuators[j].name!r}, which is at {angle:g} deg: else there are '
                     'directions the section cannot bend to',
@@ -76,13 +70,13 @@ def _pressures(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if a.pressure_max_Pa <= a.pressure_min_Pa:
             yield Problem(
-                ('actuators', i, 'pressure_max_Pa'),
+                ('arm', 'actuators', i, 'pressure_max_Pa'),
                 f'expected more than pressure_min_Pa = {a.pressure_min_Pa:g}',
                 f'{a.pressure_max_Pa:g}',
             )
         elif not a.pressure_min_Pa <= rig.preload_Pa < a.pressure_max_Pa:
             yield Problem(
-                ('preload_Pa',),
+                ('arm', 'preload_Pa'),
                 f'expected within the range of {a.name!r}, {a.pressure_min_Pa:g} to '
                 f'{a.pressure_max_Pa:g} Pa',
                 f'{rig.preload_Pa:g}',
@@ -93,7 +87,7 @@ def missing_torques(rig: Any) -> Iterator[Problem]:
     """Yield a problem for every chamber of which servo cylinders do not know the torque."""
     for i, a in enumerate(rig.actuators):
         if a.torque_per_pressure_N_m_Pa is None:
-            path = ('actuators', i, 'torque_per_pressure_N_m_Pa')
+            path = ('arm', 'actuators', i, 'torque_per_pressure_N_m_Pa')
             yield Problem(path, 'missing; servo cylinders are set by the torque of their motors')
 
 
@@ -108,7 +102,7 @@ def _torques(rig: Any) -> Iterator[Problem]:
         torque = a.torque_per_pressure_N_m_Pa * a.pressure_max_Pa
         if torque > most * (1.0 + 1e-9):
             yield Problem(
-                ('actuators', i, 'pressure_max_Pa'),
+                ('arm', 'actuators', i, 'pressure_max_Pa'),
                 f'takes {torque:g} N m by torque_per_pressure_N_m_Pa; expected at most '
                 f'plant.drive.max_torque_N_m = {most:g}',
                 f'{a.pressure_max_Pa:g}',
@@ -152,7 +146,7 @@ def _plant_sections(rig: Any) -> Iterator[Problem]:
 def _no_cables(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
-            ('tracker', 'pretension_m'),
+            ('controller', 'pretension_m'),
             'expected 0: there are no cables; preload_Pa keeps the chambers filled',
             f'{rig.tracker.pretension_m:g}',
         )

@@ -21,7 +21,7 @@ def _axes(rig: Any) -> Iterator[Problem]:
     servo = rig.devices.servo
     if list(servo.names) != names:
         yield Problem(
-            ('devices', 'servo', 'axes'),
+            ('drives', 'servo', 'axes'),
             f'expected the actuators in their order: {", ".join(names)}',
             ', '.join(servo.names),
         )
@@ -34,19 +34,19 @@ def _axes(rig: Any) -> Iterator[Problem]:
         needed = actuator.torque_per_pressure_N_m_Pa * actuator.pressure_max_Pa
         if axis.torque_limit_N_m < needed * (1.0 - _ROUNDING):
             yield Problem(
-                ('devices', 'servo', 'axes', i, 'torque_limit_N_m'),
+                ('drives', 'servo', 'axes', i, 'torque_limit_N_m'),
                 f'expected at least {needed:g}, the nominal torque of pressure_max_Pa',
                 f'{axis.torque_limit_N_m:g}',
             )
         if not servo.sensor_low_Pa < actuator.pressure_min_Pa:
             yield Problem(
-                ('devices', 'servo', 'sensor_low_Pa'),
+                ('drives', 'servo', 'sensor_low_Pa'),
                 f'expected less than pressure_min_Pa of {actuator.name!r}',
                 f'{servo.sensor_low_Pa:g}',
             )
         if not actuator.pressure_max_Pa < servo.sensor_high_Pa:
             yield Problem(
-                ('devices', 'servo', 'sensor_high_Pa'),
+                ('drives', 'servo', 'sensor_high_Pa'),
                 f'expected more than pressure_max_Pa of {actuator.name!r}',
                 f'{servo.sensor_high_Pa:g}',
             )
@@ -59,7 +59,7 @@ def _sensors(rig: Any) -> Iterator[Problem]:
     found = [part.name for part in inputs if part.unit == 'Pa' and part.name in actuators]
     if found != list(actuators):
         yield Problem(
-            ('devices', 'daq', 'inputs'),
+            ('drives', 'daq', 'inputs'),
             f'expected an input in Pa for each actuator, in their order: {", ".join(actuators)}',
             ', '.join(found) or 'none',
         )
@@ -71,7 +71,7 @@ def _sensors(rig: Any) -> Iterator[Problem]:
         ends = sorted(float(v) for v in part.value([part.min_V, part.max_V]))
         if not ends[0] <= actuator.pressure_min_Pa < actuator.pressure_max_Pa <= ends[1]:
             yield Problem(
-                ('devices', 'daq', 'inputs', i, 'scale'),
+                ('drives', 'daq', 'inputs', i, 'scale'),
                 f'expected a range that holds {actuator.pressure_min_Pa:g} to '
                 f'{actuator.pressure_max_Pa:g} Pa, found {ends[0]:g} to {ends[1]:g} Pa',
                 f'{part.scale:g}',
@@ -80,7 +80,7 @@ def _sensors(rig: Any) -> Iterator[Problem]:
             actuator.pressure_min_Pa, rig.devices.servo.sensor_low_Pa
         ):
             yield Problem(
-                ('devices', 'daq', 'inputs', i, 'open_below_V'),
+                ('drives', 'daq', 'inputs', i, 'open_below_V'),
                 'expected a voltage below that of the least pressure a sound sensor says '
                 f'(sensor_low_Pa = {rig.devices.servo.sensor_low_Pa:g})',
                 f'{part.open_below_V:g}',
@@ -93,7 +93,7 @@ def _same_drives(rig: Any) -> Iterator[Problem]:
     for i, axis in enumerate(rig.devices.servo.axes):
         if axis.torque_limit_N_m > most * (1.0 + _ROUNDING):
             yield Problem(
-                ('devices', 'servo', 'axes', i, 'torque_limit_N_m'),
+                ('drives', 'servo', 'axes', i, 'torque_limit_N_m'),
                 f'expected at most plant.drive.max_torque_N_m = {most:g}',
                 f'{axis.torque_limit_N_m:g}',
             )
@@ -107,7 +107,7 @@ def _stable(rig: Any) -> Iterator[Problem]:
     margin = loop.phase_margin_deg(delay_s)
     if margin < LEAST_MARGIN_DEG:
         yield Problem(
-            ('pressure_loop', 'filter_s'),
+            ('arm', 'pressure_loop', 'filter_s'),
             f'leaves a phase margin of {margin:.0f} deg at gain {loop.gain:g} with the '
             f'{1e3 * delay_s:.0f} ms from sensor to torque; expected at least '
             f'{LEAST_MARGIN_DEG:g} deg, by a longer filter or less gain',

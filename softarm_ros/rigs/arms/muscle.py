@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_energy
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
 # would curl the arm into itself, and weight adds to it.
 _DRAWN_SHARE = 0.25
+# Of the backbone, where tensions of muscles are found for their valves.
+_LEAST_INTERVALS = 40
 
 
 class MuscleConfig(ActuatorBase):
@@ -48,9 +51,6 @@ class MuscleArm(ArmBase):
 
     backbone: BackboneConfig
     modules: ParallelModulesConfig
-    intervals: int = Field(
-        default=40, ge=4, le=200, description='of the backbone in the model, a multiple of modules'
-    )
     actuators: tuple[MuscleConfig, ...] = Field(
         min_length=3, description='three per module, from base to tip'
     )
@@ -70,18 +70,11 @@ class MuscleArm(ArmBase):
         """Return backbone, modules and what weighs."""
         return MuscleModules(self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg)
 
-    def model_settings(self, part: Part) -> ConfigBlock:
-        """Return the settings of a model, those of minimum energy from this file."""
-        if part.config is MinimumEnergySettings:
-            return self._settings_of_muscles()
-        return super().model_settings(part)
-
-    def _settings_of_muscles(self) -> MinimumEnergySettings:
-        return MinimumEnergySettings(intervals=self.intervals)
-
     def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
         """Return what knows the tensions of the muscles, by which valves are timed."""
-        return minimum_energy(self._settings_of_muscles(), self.mechanics(around))
+        modules = self.modules.modules  # its disks lie on nodes
+        settings = MinimumEnergySettings(intervals=modules * math.ceil(_LEAST_INTERVALS / modules))
+        return minimum_energy(settings, self.mechanics(around))
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all muscles, arrays (m,) in m, m/s, m/s^2."""

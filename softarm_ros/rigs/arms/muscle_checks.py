@@ -7,14 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from softarm_ros.models.minimum_energy.muscles import muscle_names
+from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.rigs.checks import check, checks_in, only_in_air, same_arm
 from softarm_ros.rigs.errors import Problem
-from softarm_ros.rigs.model_choice import model_problems
-
-
-@check('default_model')
-def _model(rig: Any) -> Iterator[Problem]:
-    yield from model_problems(rig.default_model, 'muscles')
 
 
 @check('modules', 'actuators')
@@ -23,14 +18,15 @@ def _muscles(rig: Any) -> Iterator[Problem]:
     count = len(rig.actuators)
     if count != len(names):
         yield Problem(
-            ('actuators',),
-            f'expected three for each of modules.modules = {rig.modules.modules}: {len(names)}',
+            ('arm', 'actuators'),
+            f'expected three for each of arm.modules.modules = {rig.modules.modules}: '
+            f'{len(names)}',
             f'{count} actuators',
         )
     for i, (actuator, name) in enumerate(zip(rig.actuators, names)):
         if actuator.name != name:
             message = f'expected {name!r}: modules and muscles are numbered from base to tip'
-            yield Problem(('actuators', i, 'name'), message, repr(actuator.name))
+            yield Problem(('arm', 'actuators', i, 'name'), message, repr(actuator.name))
 
 
 @check('modules', 'actuators', 'valves')
@@ -41,14 +37,14 @@ def _ranges(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if not low <= a.position_min_m:
             yield Problem(
-                ('actuators', i, 'position_min_m'),
-                f'expected at least {low:g}: modules.min_length_m and the tables of valves',
+                ('arm', 'actuators', i, 'position_min_m'),
+                f'expected at least {low:g}: arm.modules.min_length_m and the tables of valves',
                 f'{a.position_min_m:g}',
             )
         if not a.position_max_m <= high:
             yield Problem(
-                ('actuators', i, 'position_max_m'),
-                f'expected at most {high:g}: modules.max_length_m and the tables of valves',
+                ('arm', 'actuators', i, 'position_max_m'),
+                f'expected at most {high:g}: arm.modules.max_length_m and the tables of valves',
                 f'{a.position_max_m:g}',
             )
 
@@ -59,18 +55,21 @@ def _room(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if not a.position_min_m < neutral < a.position_max_m:
             yield Problem(
-                ('actuators', i, 'position_max_m'),
+                ('arm', 'actuators', i, 'position_max_m'),
                 f'expected position_min_m < {neutral:g} < position_max_m: the length in the '
-                'straight arm (backbone.length_m by modules.modules), from which muscles must '
+                'straight arm (arm.backbone.length_m by arm.modules.modules), from which muscles '
+                'must '
                 'both shorten and lengthen to bend a backbone that keeps its length',
                 f'{a.position_min_m:g} to {a.position_max_m:g}',
             )
 
 
-@check('modules', 'intervals')
+@check('modules', 'chosen_model')
 def _intervals(rig: Any) -> Iterator[Problem]:
-    if rig.intervals % rig.modules.modules:
-        yield Problem(('intervals',), _multiple(rig), f'{rig.intervals}')
+    default = MinimumEnergySettings.model_fields['intervals'].default
+    intervals = rig.chosen_model.of_part.get('intervals', default)
+    if isinstance(intervals, int) and intervals % rig.modules.modules:
+        yield Problem(('model', 'intervals'), _multiple(rig), f'{intervals}')
 
 
 @check('modules', 'plant')
@@ -80,7 +79,9 @@ def _plant_intervals(rig: Any) -> Iterator[Problem]:
 
 
 def _multiple(rig: Any) -> str:
-    return f'expected a multiple of modules.modules = {rig.modules.modules}: disks lie on nodes'
+    return (
+        f'expected a multiple of arm.modules.modules = {rig.modules.modules}: disks lie on nodes'
+    )
 
 
 @check('valves', 'plant')
@@ -90,7 +91,7 @@ def _guard(rig: Any) -> Iterator[Problem]:
     needed += 2.0 * relays.closing_spread_s + 6.0 * relays.jitter_s
     if rig.valves.guard_s <= needed:
         yield Problem(
-            ('valves', 'guard_s'),
+            ('arm', 'valves', 'guard_s'),
             f'expected more than {needed:.3g}: the spread of the delays of plant.relays and its '
             'jitter, else both valves of a muscle can be open together',
             f'{rig.valves.guard_s:g}',
@@ -109,8 +110,9 @@ def _valve_speed(rig: Any) -> Iterator[Problem]:
             slowest = float(min(abs(curve.slope(ends))))
             if a.max_speed_m_s > slowest:
                 yield Problem(
-                    ('actuators', i, 'max_speed_m_s'),
-                    f'expected at most {slowest:.3g}: how fast the table valves.{name} moves at '
+                    ('arm', 'actuators', i, 'max_speed_m_s'),
+                    f'expected at most {slowest:.3g}: how fast the table arm.valves.{name} moves '
+                    'at '
                     'the slower end of the range',
                     f'{a.max_speed_m_s:g}',
                 )
@@ -138,7 +140,7 @@ def _same_arm(rig: Any) -> Iterator[Problem]:
 def _no_cables(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
-            ('tracker', 'pretension_m'),
+            ('controller', 'pretension_m'),
             'expected 0: commands are lengths of muscles, which a longer one loosens',
             f'{rig.tracker.pretension_m:g}',
         )
@@ -158,7 +160,8 @@ def _within_length(rig: Any) -> Iterator[Problem]:
             if point is not None and math.dist(point, (0.0, 0.0, 0.0)) >= rig.backbone.length_m:
                 yield Problem(
                     ('trajectories', name, field),
-                    f'expected within backbone.length_m = {rig.backbone.length_m:g} of the base',
+                    f'expected within arm.backbone.length_m = {rig.backbone.length_m:g} of the '
+                    'base',
                     '[' + ', '.join(f'{v:g}' for v in point) + ']',
                 )
 

@@ -18,7 +18,7 @@ def _outputs(rig: Any) -> Iterator[Problem]:
     pairs, muscles = len(rig.devices.valves.pairs), len(rig.actuators)
     if pairs != muscles:
         yield Problem(
-            ('devices', 'valves', 'pairs'),
+            ('drives', 'valves', 'pairs'),
             f'expected a pair of outputs for each of {muscles} actuators, in their order',
             f'{pairs} pairs',
         )
@@ -28,14 +28,14 @@ def _outputs(rig: Any) -> Iterator[Problem]:
 def _times_of_the_board(rig: Any) -> Iterator[Problem]:
     if rig.valves.longest_pulse_s > WATCHDOG_S:
         yield Problem(
-            ('valves', 'longest_pulse_s'),
+            ('arm', 'valves', 'longest_pulse_s'),
             f'expected at most {WATCHDOG_S:g}, the watchdog of the board: a pulse that it cuts '
             'ends where nobody knows',
             f'{rig.valves.longest_pulse_s:g}',
         )
     if rig.valves.guard_s > MOST_DEAD_S:
         yield Problem(
-            ('valves', 'guard_s'),
+            ('arm', 'valves', 'guard_s'),
             f'expected at most {MOST_DEAD_S:g}, the longest dead time of the board',
             f'{rig.valves.guard_s:g}',
         )
@@ -43,7 +43,7 @@ def _times_of_the_board(rig: Any) -> Iterator[Problem]:
         ticks = getattr(rig.valves, field) / TICK_S
         if abs(ticks - round(ticks)) > 1e-6:
             yield Problem(
-                ('valves', field),
+                ('arm', 'valves', field),
                 'expected whole milliseconds, the ticks of the board',
                 f'{TICK_S * ticks:g}',
             )

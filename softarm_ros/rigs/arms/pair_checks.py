@@ -8,7 +8,6 @@ from typing import Any
 from softarm_ros.models.config import CableConfig
 from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
-from softarm_ros.rigs.model_choice import model_problems
 
 ANGULAR_UNITS = ('deg', 'rad')
 
@@ -40,13 +39,13 @@ def _all_or_none(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         if not a.pair:
             yield Problem(
-                ('actuators', i, 'pair'),
+                ('arm', 'actuators', i, 'pair'),
                 'expected true: other actuators of this arm are pairs',
                 'false',
             )
         if identified and not a.bends:
             yield Problem(
-                ('actuators', i, 'bends'),
+                ('arm', 'actuators', i, 'bends'),
                 f'missing; expected for all actuators or none, {identified[0]!r} has them',
             )
 
@@ -57,7 +56,7 @@ def _bends(rig: Any) -> Iterator[Problem]:
     for i, a in enumerate(rig.actuators):
         seen: set[str] = set()
         for k, bend in enumerate(a.bends):
-            path = ('actuators', i, 'bends', k, 'section')
+            path = ('arm', 'actuators', i, 'bends', k, 'section')
             if bend.section not in names:
                 hint = did_you_mean(bend.section, names)
                 yield Problem(
@@ -84,19 +83,14 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
     try:
         PairedCablesArm(rig.sections, _cables(rig))
     except ValueError as error:
-        yield Problem(('actuators',), str(error))
-
-
-@check('actuators', 'default_model')
-def _model(rig: Any) -> Iterator[Problem]:
-    yield from model_problems(rig.default_model, mechanics_name(rig))
+        yield Problem(('arm', 'actuators'), str(error))
 
 
 @check('actuators', 'tracker')
 def _pretension(rig: Any) -> Iterator[Problem]:
     if is_paired(rig) and rig.tracker.pretension_m != 0.0:
         yield Problem(
-            ('tracker', 'pretension_m'),
+            ('controller', 'pretension_m'),
             'expected 0: to wind a pair further bends the arm',
             f'{rig.tracker.pretension_m:g}',
         )
@@ -109,19 +103,19 @@ def _only_pairs(rig: Any) -> Iterator[Problem]:
     for i, s in enumerate(rig.sections):
         if s.passing_radius_m != 0.0:
             yield Problem(
-                ('sections', i, 'passing_radius_m'),
+                ('arm', 'sections', i, 'passing_radius_m'),
                 'expected 0: single cables run through the centre of the sections before theirs',
                 f'{s.passing_radius_m:g}',
             )
         if any(s.rest_bend_deg):
             yield Problem(
-                ('sections', i, 'rest_bend_deg'),
+                ('arm', 'sections', i, 'rest_bend_deg'),
                 'expected [0, 0]: only arms with pairs of cables may be bent at rest',
                 f'[{s.rest_bend_deg[0]:g}, {s.rest_bend_deg[1]:g}]',
             )
     for i, a in enumerate(rig.actuators):
         if a.bends:
-            yield Problem(('actuators', i, 'bends'), 'expected none: only pairs have them')
+            yield Problem(('arm', 'actuators', i, 'bends'), 'expected none: only pairs have them')
 
 
 @check('actuators', 'plant')
@@ -171,6 +165,8 @@ def _passing_inside(rig: Any) -> Iterator[Problem]:
 @check('recording', 'actuators', 'sections')
 def _recording(rig: Any) -> Iterator[Problem]:
     recording = rig.recording
+    if recording is None:
+        return
     if is_paired(rig):
         missing = [s.name for s in rig.sections if s.name not in recording.section_tips]
         if missing:
@@ -179,7 +175,7 @@ def _recording(rig: Any) -> Iterator[Problem]:
         for i, a in enumerate(rig.actuators):
             if a.pulley_radius_m is None:
                 yield Problem(
-                    ('actuators', i, 'pulley_radius_m'),
+                    ('arm', 'actuators', i, 'pulley_radius_m'),
                     f'missing; recording.command_unit is {recording.command_unit!r}',
                 )
 

@@ -7,14 +7,8 @@ from typing import Any
 
 from softarm_ros.rigs.checks import check, checks_in, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem, listed
-from softarm_ros.rigs.model_choice import model_problems
 
 _WATER_KG_M3 = 998.0
-
-
-@check('default_model')
-def _model(rig: Any) -> Iterator[Problem]:
-    yield from model_problems(rig.default_model, 'air_chambers')
 
 
 @check('sections')
@@ -28,12 +22,14 @@ def _chambers(rig: Any) -> Iterator[Problem]:
     found = [a.name for a in rig.actuators]
     if len(found) != len(names):
         yield Problem(
-            ('actuators',), f'expected three a section: {listed(names)}', f'{len(found)} actuators'
+            ('arm', 'actuators'),
+            f'expected three a section: {listed(names)}',
+            f'{len(found)} actuators',
         )
         return
     for i, (name, wanted) in enumerate(zip(found, names)):
         if name != wanted:
-            yield Problem(('actuators', i, 'name'), f'expected {wanted!r}', repr(name))
+            yield Problem(('arm', 'actuators', i, 'name'), f'expected {wanted!r}', repr(name))
 
 
 @check('sections', 'actuators')
@@ -44,7 +40,7 @@ def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
     for i, (a, curve) in enumerate(zip(rig.actuators, curves)):
         if a.pressure_max_Pa > curve.pressure_Pa[-1]:
             yield Problem(
-                ('actuators', i, 'pressure_max_Pa'),
+                ('arm', 'actuators', i, 'pressure_max_Pa'),
                 f'expected at most {curve.pressure_Pa[-1]:g}, where the curve of its section ends',
                 f'{a.pressure_max_Pa:g}',
             )
@@ -54,7 +50,7 @@ def _pressures_within_curves(rig: Any) -> Iterator[Problem]:
 def _no_cables(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
-            ('tracker', 'pretension_m'),
+            ('controller', 'pretension_m'),
             'expected 0: there are no cables, commands are pressures',
             f'{rig.tracker.pretension_m:g}',
         )
@@ -93,7 +89,7 @@ def _load_known(rig: Any) -> Iterator[Problem]:
     if rig.default_model == 'constant_curvature' and rig.tip_load_kg > 0.0:
         yield Problem(
             ('tip_load_kg',),
-            "expected 0 with default_model 'constant_curvature', which knows no weight",
+            "expected 0 with model 'constant_curvature', which knows no weight",
             f'{rig.tip_load_kg:g}',
         )
 

@@ -20,13 +20,13 @@ def _channels(rig: Any) -> Iterator[Problem]:
     try:
         require_channels([part.name for part in daq.inputs], streamed, names)
     except ValueError as error:
-        yield Problem(('devices', 'daq'), str(error), ', '.join(streamed) or 'none')
+        yield Problem(('drives', 'daq'), str(error), ', '.join(streamed) or 'none')
         return
     for field in ('inputs', 'outputs'):
         for i, part in enumerate(getattr(daq, field)):
             if part.name.removesuffix(VALVE_SUFFIX) in names and part.unit != UNIT:
                 yield Problem(
-                    ('devices', 'daq', field, i, 'unit'), f'expected {UNIT}', repr(part.unit)
+                    ('drives', 'daq', field, i, 'unit'), f'expected {UNIT}', repr(part.unit)
                 )
 
 
@@ -39,14 +39,14 @@ def _ranges(rig: Any) -> Iterator[Problem]:
         needed = wanted + 0.5 * rig.play_compensation.play_Pa
         if wanted and part.streamed and part.high < needed:
             yield Problem(
-                ('devices', 'daq', 'outputs', i, 'high'),
+                ('drives', 'daq', 'outputs', i, 'high'),
                 f'expected at least {needed:g}: pressure_max_Pa and half of '
                 'play_compensation.play_Pa',
                 f'{part.high:g}',
             )
         if wanted and part.low > 0.0:
             yield Problem(
-                ('devices', 'daq', 'outputs', i, 'low'),
+                ('drives', 'daq', 'outputs', i, 'low'),
                 'expected 0: a valve shuts',
                 f'{part.low:g}',
             )
@@ -57,13 +57,13 @@ def _ranges(rig: Any) -> Iterator[Problem]:
         )
         if wanted and measured <= wanted:
             yield Problem(
-                ('devices', 'daq', 'inputs', i, 'scale'),
+                ('drives', 'daq', 'inputs', i, 'scale'),
                 f'expected a range beyond pressure_max_Pa = {wanted:g}',
                 f'up to {measured:g}',
             )
         if wanted and part.high is not None and part.high <= wanted:
             yield Problem(
-                ('devices', 'daq', 'inputs', i, 'high'),
+                ('drives', 'daq', 'inputs', i, 'high'),
                 f'expected more than pressure_max_Pa = {wanted:g}, else full pressure stops '
                 'the arm',
                 f'{part.high:g}',
@@ -80,13 +80,13 @@ def _gripper(rig: Any) -> Iterator[Problem]:
     except ValueError as error:
         field = str(error).removeprefix('gripper ').split(':', maxsplit=1)[0]
         known = field in type(gripper).model_fields
-        path = ('devices', 'gripper', field) if known else ('devices', 'gripper')
+        path = ('drives', 'gripper', field) if known else ('drives', 'gripper')
         yield Problem(path, str(error), repr(getattr(gripper, field)) if known else 'beyond it')
     for field in ('open_pressure_Pa', 'close_pressure_Pa'):
         wanted, found = getattr(rig.gripper, field), getattr(gripper, field)
         if wanted != found:
             yield Problem(
-                ('devices', 'gripper', field),
+                ('drives', 'gripper', field),
                 f'expected {wanted:g} as in gripper.{field}, which tasks use',
                 f'{found:g}',
             )

@@ -48,7 +48,7 @@ def _angles(rig: Any) -> Iterator[Problem]:
             found = rig.actuators[i].angle_deg
             if abs((found - angle + 180.0) % 360.0 - 180.0) > MOST_TURNED_DEG:
                 yield Problem(
-                    ('actuators', i, 'angle_deg'),
+                    ('arm', 'actuators', i, 'angle_deg'),
                     f'expected within {MOST_TURNED_DEG:g} of {angle % 360.0:g}, where the body '
                     f'{rig.plant.kind!r} has this chamber',
                     f'{found:g}',

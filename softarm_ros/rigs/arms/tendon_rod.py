@@ -10,10 +10,9 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import PulledTendons
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cosserat.config import CableRoute, RodCableConfig, RodSegmentConfig
-from softarm_ros.models.parts import CosseratSettings
 from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
@@ -40,10 +39,6 @@ class TendonRodArm(ArmBase):
     BODY: ClassVar[str] = 'tendon_chain'
 
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
-    model_steps: int = Field(
-        default=3, ge=1, le=100, description='integration steps of the rod in each segment'
-    )
-    extensible: bool = Field(default=False, description='whether the rod stretches and shears')
     pretension_N: NonNegative = Field(description='least tension that the controller asks for')
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
@@ -68,12 +63,6 @@ class TendonRodArm(ArmBase):
         return RodCables(
             self.segments, cables, around.gravity_m_s2, self.pretension_N, around.tip_load_kg
         )
-
-    def model_settings(self, part: Part) -> ConfigBlock:
-        """Return the settings of a model, those of the Cosserat rod from this file."""
-        if part.config is CosseratSettings:
-            return CosseratSettings(steps=self.model_steps, extensible=self.extensible)
-        return super().model_settings(part)
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in N, N/s, N/s^2."""

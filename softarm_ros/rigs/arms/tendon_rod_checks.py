@@ -9,7 +9,6 @@ import numpy as np
 
 from softarm_ros.rigs.checks import check, checks_in, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
-from softarm_ros.rigs.model_choice import model_problems
 
 MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
 MAX_LENGTH_M = 5.0
@@ -22,18 +21,13 @@ def _medium(rig: Any) -> Iterator[Problem]:
         yield Problem(('medium',), message, repr(rig.medium))
 
 
-@check('default_model')
-def _model(rig: Any) -> Iterator[Problem]:
-    yield from model_problems(rig.default_model, 'rod_cables')
-
-
 @check('segments')
 def _segments(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.segments, 'segments')
     for i, segment in enumerate(rig.segments):
         if segment.length_m > MAX_LENGTH_M:
             message = f'expected at most {MAX_LENGTH_M:g} m (was it given in millimetres?)'
-            yield Problem(('segments', i, 'length_m'), message, f'{segment.length_m:g}')
+            yield Problem(('arm', 'segments', i, 'length_m'), message, f'{segment.length_m:g}')
 
 
 @check('segments', 'actuators')
@@ -46,7 +40,7 @@ def _routes(rig: Any) -> Iterator[Problem]:
                 unknown = True
                 hint = did_you_mean(route.segment, names)
                 yield Problem(
-                    ('actuators', i, 'routes', j, 'segment'),
+                    ('arm', 'actuators', i, 'routes', j, 'segment'),
                     f'no such segment{hint}; known: {listed(names)}',
                     repr(route.segment),
                 )
@@ -55,7 +49,7 @@ def _routes(rig: Any) -> Iterator[Problem]:
         places = [names.index(route.segment) for route in cable.routes]
         if places != list(range(places[0], places[0] + len(places))):
             yield Problem(
-                ('actuators', i, 'routes'),
+                ('arm', 'actuators', i, 'routes'),
                 'expected routes through neighbouring segments from base to tip',
                 listed([route.segment for route in cable.routes]),
             )
@@ -65,7 +59,7 @@ def _routes(rig: Any) -> Iterator[Problem]:
 def _straight_in_plant(rig: Any) -> Iterator[Problem]:
     for i, cable in enumerate(rig.actuators):
         for j, route in enumerate(cable.routes):
-            path = ('actuators', i, 'routes', j)
+            path = ('arm', 'actuators', i, 'routes', j)
             if route.turns != 0.0:
                 message = 'the simulated arm has cables parallel to the rod only; expected 0'
                 yield Problem((*path, 'turns'), message, f'{route.turns:g}')
@@ -83,7 +77,7 @@ def _pretension(rig: Any) -> Iterator[Problem]:
     lowest = min(cable.tension_max_N for cable in rig.actuators)
     if rig.pretension_N >= lowest:
         yield Problem(
-            ('pretension_N',),
+            ('arm', 'pretension_N'),
             f'expected less than the smallest tension_max_N = {lowest:g}',
             f'{rig.pretension_N:g}',
         )
@@ -93,7 +87,7 @@ def _pretension(rig: Any) -> Iterator[Problem]:
 def _no_winding(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
-            ('tracker', 'pretension_m'),
+            ('controller', 'pretension_m'),
             'commands of this kind are tensions, not lengths; expected 0, and pretension_N',
             f'{rig.tracker.pretension_m:g}',
         )

@@ -7,51 +7,55 @@ import pytest
 
 from softarm_ros.control.controllers.damped_inverse import DampedInverse
 from softarm_ros.control.controllers.resolved_rate import ResolvedRate
-from softarm_ros.rigs.controller_choice import controller_part
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.runtime.assembly import build_tracker
 from softarm_ros.runtime.direct import run_direct
 
-OTHER = 'tracker.kind=damped_inverse'
+OTHER = 'controller.kind=damped_inverse'
 STOP_S = 12.0  # simulated: approach, settling and part of the path
 
 
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])
 def test_every_rig_loads_with_every_controller(name):
     for kind in kinds_of('controller'):
-        rig = load_rig(name, [f'tracker.kind={kind}'])
-        part, config = controller_part(rig.tracker)
+        rig = load_rig(name, [f'controller.kind={kind}'])
+        part, config = chosen_part('controller', rig.tracker)
         assert part.kind == kind
-        assert (
-            config.feedback_gain_1_s == load_rig(name).tracker.of_controller['feedback_gain_1_s']
-        )
+        assert config.feedback_gain_1_s == load_rig(name).tracker.of_part['feedback_gain_1_s']
         controller = build_tracker(rig, rig.model()).controller
         assert isinstance(controller, {'resolved_rate': ResolvedRate}.get(kind, DampedInverse))
 
 
 def test_fields_of_the_other_controller_alone_are_left_out():
     rig = load_rig('pam_arm', [OTHER])
-    assert set(rig.tracker.of_controller) == {
+    assert set(rig.tracker.of_part) == {
         *('feedback_gain_1_s', 'damping', 'max_correction_speed_m_s')
     }
     assert pickle.loads(pickle.dumps(rig)).tracker == rig.tracker
 
 
 def test_a_field_set_for_the_other_controller_is_its_own_fault():
-    with pytest.raises(RigError, match=r'tracker\.integral_gain_1_s2 = 9\.0: unknown field'):
-        load_rig('pam_arm', [OTHER, 'tracker.integral_gain_1_s2=9.0'])
+    with pytest.raises(RigError, match=r'controller\.integral_gain_1_s2 = 9\.0: unknown field'):
+        load_rig('pam_arm', [OTHER, 'controller.integral_gain_1_s2=9.0'])
 
 
 @pytest.mark.parametrize(
     ('setting', 'message'),
     [
-        ('tracker.kind=resolved_rat', r"no such controller .did you mean 'resolved_rate'.*known:"),
-        ('tracker.kind=3', r'tracker\.kind = 3: expected text'),
-        ('tracker.feedback_gain_1_s=-1', r'tracker\.feedback_gain_1_s = -1: expected a number >='),
-        ('tracker.feedback_gian_1_s=1', r"unknown field .*did you mean 'feedback_gain_1_s'"),
-        ('tracker.rate_hzz=1', r"unknown field .*did you mean 'rate_hz'"),
+        (
+            'controller.kind=resolved_rat',
+            r"no such controller .did you mean 'resolved_rate'.*known:",
+        ),
+        ('controller.kind=3', r'controller\.kind = 3: expected text'),
+        (
+            'controller.feedback_gain_1_s=-1',
+            r'controller\.feedback_gain_1_s = -1: expected a number >=',
+        ),
+        ('controller.feedback_gian_1_s=1', r"unknown field .*did you mean 'feedback_gain_1_s'"),
+        ('controller.rate_hzz=1', r"unknown field .*did you mean 'rate_hz'"),
     ],
 )
 def test_mistakes_in_the_block_are_named_with_field_and_line(setting, message):
@@ -62,7 +66,9 @@ def test_mistakes_in_the_block_are_named_with_field_and_line(setting, message):
 def test_a_field_that_is_missing_is_named_with_what_it_is():
     rig = load_rig('cable_arm')
     text = rig.source.read_text().replace('  damping: 1.0e-4 ', '  # ')
-    with pytest.raises(RigError, match=r'tracker\.damping: missing; expected a number > 0 .eps'):
+    with pytest.raises(
+        RigError, match=r'controller\.damping: missing; expected a number > 0 .eps'
+    ):
         _load_text(text)
 
 

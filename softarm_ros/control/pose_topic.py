@@ -1,0 +1,36 @@
+"""The part `sensors.pose_topic`: measured poses by topic, whoever publishes them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.parts import Part
+
+KIND = 'pose_topic'
+
+
+class PoseTopicConfig(ConfigBlock):
+    """What arrives at the control cycle, from any driver: of this package or of another."""
+
+    rate_hz: Positive = Field(description='how often poses arrive')
+    delay_s: NonNegative = Field(
+        default=0.01, description='from the exposure of a pose to its arrival'
+    )
+    position_noise_m: NonNegative = Field(
+        default=2.0e-4, description='standard deviation of each coordinate of a pose at rest'
+    )
+    topic: str = Field(
+        default='tip/pose',
+        pattern=r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$',
+        description='PoseStamped in the base frame, relative to the namespace of the rig',
+    )
+
+    @property
+    def pose_topic(self) -> str:
+        """The topic, relative to the namespace of the rig."""
+        return self.topic
+
+
+# No driver: who publishes the topic is another program, or another sensor of the rig.
+PART = Part('sensors', KIND, PoseTopicConfig, {}, 'poses of the tip on a topic, from anywhere')
