@@ -27,7 +27,7 @@ def view(
     port: Annotated[int, typer.Option(min=1, max=65535, help='On this computer alone.')] = 8080,
     settings: SetOption = None,
 ) -> None:
-    """Look at an arm in a browser: one that runs, or a recorded run. It never holds up the arm."""
+    """Look at an arm in a browser: one that runs, or a recorded run."""
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.run_command import stdout_console, stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
