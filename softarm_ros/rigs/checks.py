@@ -104,15 +104,19 @@ def actuator_sections(rig: Any) -> Iterator[Problem]:
             yield Problem(('arm', 'actuators', i, 'section'), message, repr(a.section))
 
 
+def as_many(
+    path: FieldPath, count: int, noun: str, wanted: str, expected: int
+) -> Iterator[Problem]:
+    """Yield a problem if a list has another length than is wanted: `count` of `noun`."""
+    if count != expected:
+        message = f'expected {wanted}: {expected}'
+        yield Problem(path, message, f'{count} {noun}{"s" if count != 1 else ""}')
+
+
 def as_many_sections(rig: Any) -> Iterator[Problem]:
     """Yield a problem if the plant has another number of sections than the arm."""
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
+    wanted = 'as many as sections of the arm', len(rig.sections)
+    yield from as_many(('plant', 'sections'), len(rig.plant.sections), 'section', *wanted)
 
 
 def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
