@@ -382,12 +382,13 @@ def _pose_jump(rig: Any) -> Iterator[Problem]:
 
 @check('trajectories', 'default_trajectory')
 def _default_trajectory(rig: Any) -> Iterator[Problem]:
-    if rig.default_trajectory not in rig.trajectories:
-        hint = did_you_mean(rig.default_trajectory, rig.trajectories)
+    named = rig.default_trajectory  # empty: the first one
+    if named and named not in rig.trajectories:
+        hint = did_you_mean(named, rig.trajectories)
         yield Problem(
             ('default_trajectory',),
             f'no such trajectory{hint}; known: {listed(rig.trajectories)}',
-            repr(rig.default_trajectory),
+            repr(named),
         )
 
 
