@@ -88,8 +88,12 @@ def updated_text(text: str, rig: Rig, found: PairParameters, source: str) -> str
 def _set(entry: CommentedMap, field: str, value: Any, note: str) -> None:
     """Write a value with its mark, in a mapping that has a line for each field from then on."""
     entry.fa.set_block_style()
+    behind = entry.ca.items.get(field, [None] * 4)[2]
+    # Comments on the lines after this one hang on it, too.
+    _, newline, after = behind.value.partition('\n') if behind is not None else ('', '', '')
     entry[field] = value
     entry.yaml_add_eol_comment(note, field, column=_COMMENT_COLUMN)
+    entry.ca.items[field][2].value += newline + after
 
 
 def _set_bends(actuator: CommentedMap, value: CommentedSeq, note: str) -> None:

@@ -105,15 +105,19 @@ def actuator_sections(rig: Any) -> Iterator[Problem]:
             yield Problem(('arm', 'actuators', i, 'section'), message, repr(a.section))
 
 
+def as_many(
+    path: FieldPath, count: int, noun: str, wanted: str, expected: int
+) -> Iterator[Problem]:
+    """Yield a problem if a list has another length than is wanted: `count` of `noun`."""
+    if count != expected:
+        message = f'expected {wanted}: {expected}'
+        yield Problem(path, message, f'{count} {noun}{"s" if count != 1 else ""}')
+
+
 def as_many_sections(rig: Any) -> Iterator[Problem]:
     """Yield a problem if the plant has another number of sections than the arm."""
-    count, expected = len(rig.plant.sections), len(rig.sections)
-    if count != expected:
-        yield Problem(
-            ('plant', 'sections'),
-            f'expected as many as sections of the arm: {expected}',
-            f'{count} section{"s" if count != 1 else ""}',
-        )
+    wanted = 'as many as sections of the arm', len(rig.sections)
+    yield from as_many(('plant', 'sections'), len(rig.plant.sections), 'section', *wanted)
 
 
 def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
@@ -379,12 +383,13 @@ def _pose_jump(rig: Any) -> Iterator[Problem]:
 
 @check('trajectories', 'default_trajectory')
 def _default_trajectory(rig: Any) -> Iterator[Problem]:
-    if rig.default_trajectory not in rig.trajectories:
-        hint = did_you_mean(rig.default_trajectory, rig.trajectories)
+    named = rig.default_trajectory  # empty: the first one
+    if named and named not in rig.trajectories:
+        hint = did_you_mean(named, rig.trajectories)
         yield Problem(
             ('default_trajectory',),
             f'no such trajectory{hint}; known: {listed(rig.trajectories)}',
-            repr(rig.default_trajectory),
+            repr(named),
         )
 
 

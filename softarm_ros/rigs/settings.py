@@ -81,6 +81,8 @@ def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldP
         return (*node[:key], inner, *node[key + 1 :])
     place = (*done, key)
     instead = instead_of((*place, *rest))
+    if not done and isinstance(node, dict) and key in (node.get('arm') or ()):
+        instead = f'no longer a field; write arm.{key}'
     if instead is not None:
         raise RigError('', f'setting {setting!r}: {format_path(place)} is {instead}')
     raise RigError('', f'setting {setting!r}: the file has no {format_path(place)}')

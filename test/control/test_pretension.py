@@ -60,7 +60,7 @@ def test_more_than_the_range_is_refused_with_the_actuator():
     ],
 )
 def test_rigs_without_single_cables_refuse_it(rig):
-    with pytest.raises(RigError, match=r'tracker\.pretension_m'):
+    with pytest.raises(RigError, match=r'controller\.pretension_m'):
         load_rig(rig, ['controller.pretension_m=0.001'])
 
 
@@ -97,7 +97,7 @@ def test_near_the_end_of_the_range_no_cable_loses_its_pretension():
     most = float(commands_of(RIG, 'line_small')[0].max()) - 1.0e-3
     tight = load_rig(
         'cable_arm',
-        [f'actuators[{i}].position_max_m={most}' for i in range(len(RIG.actuators))],
+        [f'arm.actuators[{i}].position_max_m={most}' for i in range(len(RIG.actuators))],
     )
     commands, configurations = commands_of(tight, 'line_small')
     limits, model = tight.actuator_limits(), tight.model()

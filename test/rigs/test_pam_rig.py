@@ -67,7 +67,7 @@ def test_payload_reaches_model_and_plant():
     ('path', 'value', 'message'),
     [
         (('medium',), 'water', 'no model of water'),
-        (('drives', 'valves', 'pairs'), range(29), 'expected a pair of outputs for each of 30'),
+        (('drives', 'valves', 'pairs'), range(29), 'for each actuator, in their order: 30'),
         (('drives', 'valves', 'pairs'), [*range(29), 3], 'pairs[29] = 3: two muscles have it'),
         (('arm', 'valves', 'longest_pulse_s'), 0.25, 'expected at most 0.2, the watchdog'),
         (('arm', 'valves', 'guard_s'), 0.21, 'expected at most 0.2, the longest dead time'),

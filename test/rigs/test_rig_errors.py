@@ -501,6 +501,13 @@ def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
     assert [line for line, _ in found] == sorted(line for line, _ in found)
 
 
+def test_a_mistake_brings_no_other_with_it_in_a_file_that_names_no_default_trajectory(tmp_path):
+    text = edited('default_trajectory: circle\n', '').replace('9.81', '98.1')
+    text = text.replace('settle_timeout_s: 3.0', 'settle_timeout_s: -1')
+    found = [m.split(' = ')[0] for _, m in problems_of(text, tmp_path)]
+    assert found == ['gravity_m_s2', 'controller.settle_timeout_s']
+
+
 def test_mistake_behind_an_anchor_is_told_once(tmp_path):
     text = edited('max_speed_m_s: 0.02 ', 'max_speed_m_s: 0 ')
     assert problems_of(text, tmp_path) == [

@@ -31,6 +31,8 @@ def test_values_are_replaced_added_and_remembered():
         ('plant.pose_sensor.dely_s=0.02', "did you mean 'delay_s'"),
         ('plnt.mocap.delay_s=0.02', 'the file has no plnt'),
         ('arm.sections[2].length_m=0.1', r'the file has no arm.sections\[2\]'),
+        ('sections[1].length_m=0.1', 'sections is no longer a field; write arm.sections'),
+        ('tracker.rate_hz=50', 'tracker is no longer a field; write controller'),
         ('tip_load_kg=heavy', "tip_load_kg = 'heavy': expected a number"),
         ('tip_load_kg=[', 'is not a YAML value'),
         ('medium=water', "medium = 'water': expected 'air'"),

@@ -164,7 +164,7 @@ def test_a_trajectory_wholly_outside_is_refused_with_numbers(rig, trajectory_fil
 
 
 def test_a_first_point_beyond_an_actuators_range_is_approached_within_it(trajectory_file):
-    tight = load_rig('cable_arm', [f'actuators[{i}].position_max_m=0.012' for i in range(6)])
+    tight = load_rig('cable_arm', [f'arm.actuators[{i}].position_max_m=0.012' for i in range(6)])
     file = trajectory_file(
         'type: line\nstart: [0.15, 0.0, 0.19]\nend: [0.03, 0.0, 0.23]\nspeed: 0.05\nlaps: 1\n'
     )

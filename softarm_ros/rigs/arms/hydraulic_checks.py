@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softarm_ros.rigs.checks import actuator_sections, check, checks_in, duplicates, plant_sections
+from softarm_ros.rigs.checks import (
+    actuator_sections,
+    as_many,
+    check,
+    checks_in,
+    duplicates,
+    plant_sections,
+)
 from softarm_ros.rigs.errors import Problem
 
 CHAMBERS_PER_SECTION = 3
@@ -111,13 +118,9 @@ def _torques(rig: Any) -> Iterator[Problem]:
 
 @check('actuators', 'plant')
 def _plant_axes(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.efficiency_factors), len(rig.actuators)
-    if count != expected:
-        yield Problem(
-            ('plant', 'efficiency_factors'),
-            f'expected one for each actuator: {expected}',
-            f'{count} numbers',
-        )
+    count, wanted = len(rig.plant.efficiency_factors), len(rig.actuators)
+    path = ('plant', 'efficiency_factors')
+    yield from as_many(path, count, 'number', 'one for each actuator', wanted)
     for i, factor in enumerate(rig.plant.efficiency_factors):
         efficiency = factor * rig.plant.axis.transmission_efficiency
         if efficiency > 1.0:

@@ -8,21 +8,15 @@ from typing import Any
 
 from softarm_ros.models.minimum_energy.muscles import muscle_names
 from softarm_ros.models.parts import MinimumEnergySettings
-from softarm_ros.rigs.checks import check, checks_in, only_in_air, same_arm
+from softarm_ros.rigs.checks import as_many, check, checks_in, only_in_air, same_arm
 from softarm_ros.rigs.errors import Problem
 
 
 @check('modules', 'actuators')
 def _muscles(rig: Any) -> Iterator[Problem]:
     names = muscle_names(rig.modules.modules)
-    count = len(rig.actuators)
-    if count != len(names):
-        yield Problem(
-            ('arm', 'actuators'),
-            f'expected three for each of arm.modules.modules = {rig.modules.modules}: '
-            f'{len(names)}',
-            f'{count} actuators',
-        )
+    wanted = f'three for each of arm.modules.modules = {rig.modules.modules}', len(names)
+    yield from as_many(('arm', 'actuators'), len(rig.actuators), 'actuator', *wanted)
     for i, (actuator, name) in enumerate(zip(rig.actuators, names)):
         if actuator.name != name:
             message = f'expected {name!r}: modules and muscles are numbered from base to tip'

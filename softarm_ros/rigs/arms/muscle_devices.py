@@ -7,7 +7,7 @@ from typing import Any
 
 from softarm_ros.drivers.messages import WATCHDOG_S
 from softarm_ros.drivers.muscle_lengths import TICK_S
-from softarm_ros.rigs.checks import check, checks_in
+from softarm_ros.rigs.checks import as_many, check, checks_in
 from softarm_ros.rigs.errors import Problem
 
 MOST_DEAD_S = 0.2  # SA_MOST_DEAD_MS of the firmware
@@ -15,13 +15,9 @@ MOST_DEAD_S = 0.2  # SA_MOST_DEAD_MS of the firmware
 
 @check('actuators', 'devices')
 def _outputs(rig: Any) -> Iterator[Problem]:
-    pairs, muscles = len(rig.devices.valves.pairs), len(rig.actuators)
-    if pairs != muscles:
-        yield Problem(
-            ('drives', 'valves', 'pairs'),
-            f'expected a pair of outputs for each of {muscles} actuators, in their order',
-            f'{pairs} pairs',
-        )
+    wanted = 'a pair of outputs for each actuator, in their order', len(rig.actuators)
+    count = len(rig.devices.valves.pairs)
+    yield from as_many(('drives', 'valves', 'pairs'), count, 'pair', *wanted)
 
 
 @check('valves', 'devices')

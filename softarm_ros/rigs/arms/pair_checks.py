@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from softarm_ros.models.config import CableConfig
-from softarm_ros.rigs.checks import check, checks_in
+from softarm_ros.rigs.checks import as_many, check, checks_in
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 ANGULAR_UNITS = ('deg', 'rad')
@@ -120,13 +120,11 @@ def _only_pairs(rig: Any) -> Iterator[Problem]:
 
 @check('actuators', 'plant')
 def _plant_of_pairs(rig: Any) -> Iterator[Problem]:
-    plant, count = rig.plant, len(rig.actuators)
-    if plant.zero_offset_m and len(plant.zero_offset_m) != count:
-        yield Problem(
-            ('plant', 'zero_offset_m'),
-            f'expected one for each of the {count} actuators, or none',
-            f'{len(plant.zero_offset_m)} values',
-        )
+    plant = rig.plant
+    if plant.zero_offset_m:
+        wanted = 'one for each actuator, or none', len(rig.actuators)
+        path = ('plant', 'zero_offset_m')
+        yield from as_many(path, len(plant.zero_offset_m), 'value', *wanted)
     if is_paired(rig):
         if plant.stepper.slack_m != 0.0:
             yield Problem(

@@ -41,7 +41,7 @@ def _ranges(rig: Any) -> Iterator[Problem]:
             yield Problem(
                 ('drives', 'daq', 'outputs', i, 'high'),
                 f'expected at least {needed:g}: pressure_max_Pa and half of '
-                'play_compensation.play_Pa',
+                'arm.play_compensation.play_Pa',
                 f'{part.high:g}',
             )
         if wanted and part.low > 0.0:

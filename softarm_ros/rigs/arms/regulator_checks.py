@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.rigs.checks import as_many_sections, check
+from softarm_ros.rigs.checks import as_many, as_many_sections, check
 from softarm_ros.rigs.errors import Problem
 
 MOST_TURNED_DEG = 10.0
@@ -17,13 +17,8 @@ MOST_TURNED_DEG = 10.0
 def _regulators(rig: Any) -> Iterator[Problem]:
     regulators = rig.plant.regulators
     for field in ('gain', 'offset_Pa'):
-        count = len(getattr(regulators, field))
-        if count != len(rig.actuators):
-            yield Problem(
-                ('plant', 'regulators', field),
-                f'expected one a chamber: {len(rig.actuators)}',
-                f'{count} values',
-            )
+        path, count = ('plant', 'regulators', field), len(getattr(regulators, field))
+        yield from as_many(path, count, 'value', 'one a chamber', len(rig.actuators))
     most = max(a.pressure_max_Pa for a in rig.actuators)
     if regulators.max_pressure_Pa < most:
         yield Problem(

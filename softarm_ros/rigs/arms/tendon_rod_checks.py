@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.rigs.checks import check, checks_in, duplicates
+from softarm_ros.rigs.checks import as_many, check, checks_in, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
@@ -95,13 +95,8 @@ def _no_winding(rig: Any) -> Iterator[Problem]:
 
 @check('segments', 'plant')
 def _plant_segments(rig: Any) -> Iterator[Problem]:
-    count, expected = len(rig.plant.segments), len(rig.segments)
-    if count != expected:
-        yield Problem(
-            ('plant', 'segments'),
-            f'expected as many as segments of the arm: {expected}',
-            f'{count} segment{"s" if count != 1 else ""}',
-        )
+    wanted = 'as many as segments of the arm', len(rig.segments)
+    yield from as_many(('plant', 'segments'), len(rig.plant.segments), 'segment', *wanted)
     for i, (known, real) in enumerate(zip(rig.segments, rig.plant.segments)):
         yield from _near(('plant', 'segments', i, 'length_m'), real.length_m, known.length_m)
         laws = (real.profile.stiffness(0.5), known.profile.stiffness(0.5))
