@@ -390,7 +390,7 @@ SINGLE = [
         "xyzzy = 1: unknown field 'xyzzy'; known: 'kind', 'name', 'description', 'gravity_m_s2', "
         "'medium', 'tip_load_kg', 'default_model', 'feedback', 'tracker', "
         "'supervisor', 'plant', 'trajectories', 'default_trajectory', 'gripper', 'devices', "
-        "'actuators', 'sections', 'recording'",
+        "'sensors', 'actuators', 'sections', 'recording'",
     ),
 ]
 
