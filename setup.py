@@ -82,6 +82,7 @@ setup(
         # Sensors of poses; each is imported when it is used.
         'sensing': [
             'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
+            'scikit-surgerynditracker>=1.0,<2',  # NDI trackers on a serial line
             'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
         ],
         'bag': ['rosbags>=0.10'],  # rosbag2 MCAP files

@@ -29,6 +29,7 @@ DEVICES = {
 SENSING = {
     'natnet': 'natnet>=0.3,<0.4',
     'qtm_rt': 'qtm-rt>=3.1,<4',
+    'sksurgerynditracker': 'scikit-surgerynditracker>=1.0,<2',
 }
 BAG = {'rosbags': 'rosbags>=0.10'}
 
