@@ -9,6 +9,7 @@ and x, y, z [mm], null for a coil that is not seen), or `error`. It ends when no
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -16,12 +17,15 @@ import sys
 import time
 from typing import Any
 
-POLL_S = 0.002  # between two questions while there is no new frame
+POLL_S = 0.004  # between two questions while there is no new frame
 GIVE_UP = 3  # replies that cannot be read, one after the other
 
 
 def main(port: str) -> int:
     """Track until the reader is gone (0), or the device is (1)."""
+    # A node's real-time priority is not for a library that loads for a second and asks in a loop.
+    with contextlib.suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     # What the library prints must not be taken for frames.
     with os.fdopen(os.dup(1), 'w', buffering=1) as out:
         os.dup2(2, 1)
