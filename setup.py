@@ -83,6 +83,7 @@ setup(
         'sensing': [
             'opencv-python-headless>=4.10,<6',  # cameras: boards, markers, sources of images
             'natnet>=0.3,<0.4',  # OptiTrack: decoder of NatNet packets, some of it not documented
+            'scikit-surgerynditracker>=1.0,<2',  # NDI trackers on a serial line
             'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
         ],
         'bag': [

@@ -30,6 +30,7 @@ SENSING = {
     'cv2': 'opencv-python-headless>=4.10,<6',
     'natnet': 'natnet>=0.3,<0.4',
     'qtm_rt': 'qtm-rt>=3.1,<4',
+    'sksurgerynditracker': 'scikit-surgerynditracker>=1.0,<2',
 }
 BAG = {'rosbags': 'rosbags>=0.10', 'mcap': 'mcap>=1.2'}
 

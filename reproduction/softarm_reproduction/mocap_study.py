@@ -179,7 +179,7 @@ def report(folder: Path) -> str:
         run = read(path)
         checked = check(run)
         cells = ''.join(map(_cell, checked.values()))
-        lost = sum(int(np.sum(~c.position)) for c in checked.values())
+        lost = sum(int(np.count_nonzero(c.position == 0)) for c in checked.values())
         lines.append(f'{run.name:24}{cells}   {lost} of {3 * len(run.time_s)}')
         row = f'{run.name:24}'
         for by_position, by_quaternion in bends(run, checked):

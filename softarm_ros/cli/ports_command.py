@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from softarm_ros.cli.device_checks import board_text, board_trouble, check_devices
+from softarm_ros.cli.sensor_checks import check_sensor
 from softarm_ros.drivers.board_probe import probe_board
 from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
 from softarm_ros.drivers.problems import DriverError
+from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.addresses import addressed
+from softarm_ros.runtime.addresses import addressed, addressed_sensor
 
 Print = Callable[[str], None]
 
@@ -85,11 +87,16 @@ def show_rig(
 
     """
     devices = addressed(rig.required_devices('hardware'), folder)
+    sensors = rig.sensors.devices()
     if test is False:
         for name in devices.names:
             out(f'{name:10}{_address(getattr(devices, name))}')
+        for name, config in sensors.items():
+            out(f'{name:10}{_address(addressed_sensor(name, config, folder))}')
         return True
     findings = list(check_devices(devices, connections))
+    for name in sensors:
+        findings += check_sensor(rig, name, folder)
     width = max(len(finding.part) for finding in findings)
     for finding in findings:
         verdict = 'OK    ' if finding.ok else 'FAILED'
@@ -103,6 +110,8 @@ def show_rig(
 
 
 def _address(config: object) -> str:
+    if isinstance(config, PoseSensorConfig):
+        return config.address
     port, host = getattr(config, 'port', None), getattr(config, 'host', None)
     if isinstance(port, str):
         return port

@@ -138,6 +138,11 @@ class PoseSensorConfig(ConfigBlock):
         return self
 
     @property
+    def address(self) -> str:
+        """Where the device is, for people."""
+        return 'this computer'
+
+    @property
     def base_body(self) -> SeenBody | None:
         """The body that sits on the base, if there is one."""
         return next((body for body in self.bodies if body.section == BASE), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.requirements import SENSING
@@ -17,3 +18,9 @@ def import_library(*modules: str) -> None:
             raise SensorError(
                 f"{module} cannot be imported ({error}): pip install '{SENSING[module]}'"
             ) from error
+
+
+def require_library(module: str) -> None:
+    """Raise SensorError, saying how to install it, if a library of another process is missing."""
+    if find_spec(module) is None:
+        raise SensorError(f"{module} is not installed: pip install '{SENSING[module]}'")

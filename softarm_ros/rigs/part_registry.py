@@ -47,6 +47,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
     'sensors.pose_topic': 'softarm_ros.control.pose_topic:PART',
+    'sensors.em_tracker': 'softarm_ros.perception.em_tracker.part:PART',
     'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
     'sensors.natnet': 'softarm_ros.perception.natnet.part:PART',
     'sensors.qtm': 'softarm_ros.perception.qtm.part:PART',

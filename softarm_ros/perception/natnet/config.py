@@ -30,3 +30,8 @@ class NatNetConfig(PoseSensorConfig):
         default='y', description="of Motive's streaming settings; counts with base_from: sensor"
     )
     unit: Literal['m', 'mm'] = Field(default='m', description='of positions in the stream')
+
+    @property
+    def address(self) -> str:
+        """Where the device is, for people."""
+        return f'{self.server}:{self.command_port}'

@@ -21,3 +21,8 @@ class QtmConfig(PoseSensorConfig):
         description='from the exposure to the sending, which the stream does not tell: what QTM '
         'shows as real-time latency',
     )
+
+    @property
+    def address(self) -> str:
+        """Where the device is, for people."""
+        return f'{self.host}:{self.port}'

@@ -1,0 +1,57 @@
+"""A test of a rig's sensors of poses: who answers, which bodies there are, which are seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from softarm_ros.cli.device_checks import Finding
+from softarm_ros.perception.sensor import PoseSensor, SensorError, SensorHealth
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_pose_sensor
+
+PATIENCE_S = 3.0  # to find the device
+LOOK_S = 0.5  # for the bodies
+
+
+def check_sensor(rig: Rig, name: str, folder: Path | None) -> Iterator[Finding]:
+    """Yield who answers and what is seen of each body of the rig file; `folder` as in `ports`."""
+    config = rig.sensors.devices()[name]
+    try:
+        sensor = build_pose_sensor(rig, name, folder)
+        sensor.open()
+    except SensorError as error:
+        yield Finding(False, name, '', str(error))
+        return
+    try:
+        health = _look(sensor)
+    finally:
+        sensor.close()
+    server = health.values.get('server', config.address)
+    if not health.connected:
+        why = str(health.problems[0]) if health.problems else 'no frames come'
+        yield Finding(False, name, '', why)
+        return
+    known = health.values.get('bodies_of_server', '')
+    of_server = f'; its bodies: {known}' if known else ''
+    yield Finding(True, name, '', f'{server} at {config.address}: frames come{of_server}')
+    wrong = {problem.subject: problem for problem in health.problems}
+    base = config.base_body.name if config.base_body is not None else None
+    for seen in (*config.bodies, *config.points):
+        if seen.name in wrong:
+            yield Finding(False, name, seen.name, str(wrong[seen.name]))
+        elif seen.name == base or seen.name in health.seen:
+            yield Finding(True, name, seen.name, f'seen, at {seen.section}')
+        else:
+            yield Finding(False, name, seen.name, 'not seen; look at its markers and its name')
+
+
+def _look(sensor: PoseSensor) -> SensorHealth:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and not sensor.read(0.1):
+        pass
+    end = time.monotonic() + LOOK_S
+    while time.monotonic() < end:
+        sensor.read(0.05)
+    return sensor.health()

@@ -1,0 +1,188 @@
+"""An NDI Aurora behind a pseudo-terminal: its ASCII commands and replies, each with CRC-16."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import tty
+from collections.abc import Sequence
+
+import numpy as np
+
+from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.perception.em_tracker.config import EmTrackerConfig
+from softarm_ros.plant.mocap import PoseMeasurement
+
+WAIT_S = 0.05
+OWN_FAULTS = ('corrupt', 'die')
+VERSION = (
+    'Northern Digital Inc.\nAURORA Control Firmware\nNDI S/N: 0000\n'
+    'Freeze Tag: AURORA Rev 007\nFreeze Date: 00/00/00\n'
+)
+_PORT_STATUS = 0x31  # occupied, initialised, enabled
+
+
+def crc16(data: bytes) -> int:
+    """Return the CRC-16 (polynomial 0x8005, reflected, from 0) of a command or reply."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ 0xA001 if crc & 1 else crc >> 1
+    return crc
+
+
+class NdiDevice:
+    """
+    Answers as an Aurora with a coil for each body of a scene does; an `EmulatedSensor`.
+
+    Its own faults beside those of the scene: `corrupt` (bits of replies are turned over), `die`
+    (it answers nothing).
+    """
+
+    def __init__(self, config: EmTrackerConfig, scene: TrackedScene, seed: int = 0) -> None:
+        self._config = config
+        self.scene = scene
+        self._fault = ''
+        self._random = np.random.default_rng([seed, 2])
+        self._master = self._slave = -1
+        self._newest: Scene | None = None
+        self._initialised: set[str] = set()
+        self._enabled: set[str] = set()
+        self._tracking = False
+        self._replies = 0
+        self._thread = PollingThread('ndi device', self._answer, lambda error: None)
+
+    # -- as an emulated sensor
+
+    def start(self) -> dict[str, object]:
+        """See `EmulatedSensor`."""
+        self._master, self._slave = pty.openpty()
+        tty.setraw(self._master)
+        tty.setraw(self._slave)
+        self._thread.start()
+        return {'port': os.ttyname(self._slave)}
+
+    def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
+        """See `EmulatedSensor`."""
+        for exposure in measured:
+            self.scene.expose(exposure, now_s)
+        for scene in self.scene.take(now_s):
+            self._newest = scene
+
+    def inject(self, fault: str) -> str:
+        """See `EmulatedSensor`."""
+        if fault not in (*OWN_FAULTS, *FAULTS):
+            known = ', '.join((*FAULTS, *OWN_FAULTS))
+            raise ValueError(f'no fault {fault!r} here; known: {known}')
+        self._fault = fault if fault in OWN_FAULTS else ''
+        return fault if fault in OWN_FAULTS else self.scene.inject(fault)
+
+    def report(self) -> dict[str, str]:
+        """See `EmulatedSensor`."""
+        return {
+            'ndi_replies': str(self._replies),
+            'ndi_fault': self._fault or self.scene.fault or 'none',
+        }
+
+    def close(self) -> None:
+        """See `EmulatedSensor`."""
+        self._thread.close()
+        for end in (self._master, self._slave):
+            if end >= 0:
+                os.close(end)
+        self._master = self._slave = -1
+
+    # -- protocol
+
+    def _answer(self, thread: PollingThread) -> None:
+        heard = b''
+        while not thread.ending.is_set():
+            readable, _, _ = select.select([self._master], [], [], WAIT_S)
+            if not readable:
+                continue
+            with contextlib.suppress(OSError):
+                heard += os.read(self._master, 4096)
+            *commands, heard = heard.split(b'\r')
+            for command in commands:
+                self._reply(command)
+
+    def _reply(self, command: bytes) -> None:
+        if self._fault == 'die':
+            return
+        text = self._text(command).encode()
+        reply = text + b'%04X\r' % crc16(text)
+        if self._fault == 'corrupt' and self._tracking and self._random.random() < 0.1:
+            bits = bytearray(reply)
+            bits[self._random.integers(len(bits) - 1)] ^= 1 << int(self._random.integers(7))
+            reply = bytes(bits)
+        self._replies += 1
+        with contextlib.suppress(OSError):
+            os.write(self._master, reply)
+
+    def _text(self, command: bytes) -> str:
+        """Return the reply to a command, without its check sum."""
+        if len(command) < 5 or command[-4:] != b'%04X' % crc16(command[:-4]):
+            return 'ERROR05'
+        word, _, rest = command[:-4].decode('ascii', 'replace').partition(':')
+        if word == 'INIT':
+            self._initialised.clear()
+            self._enabled.clear()
+            self._tracking = False
+            return 'OKAY'
+        if word in ('COMM', 'TSTART', 'TSTOP'):
+            self._tracking = word == 'TSTART' or (word == 'COMM' and self._tracking)
+            return 'OKAY'
+        if word == 'VER':
+            return VERSION
+        if word == 'GETINFO':
+            return f'{rest}=007.000;1;0;0;16;;NDI firmware'
+        if word == 'PHSR':
+            return self._handles(rest)
+        if word in ('PINIT', 'PENA'):
+            handle = rest[:2].upper()
+            if handle not in self.scene.names:
+                return 'ERROR0D'
+            (self._initialised if word == 'PINIT' else self._enabled).add(handle)
+            return 'OKAY'
+        if word == 'TX':
+            return self._frame() if self._tracking else 'ERROR0C'
+        return 'ERROR01'
+
+    def _handles(self, which: str) -> str:
+        """Return the ports to free (01), initialise (02) or enable (03), or all."""
+        names = sorted(self.scene.names)
+        known = {
+            '01': [],
+            '02': [name for name in names if name not in self._initialised],
+            '03': [n for n in names if n in self._initialised and n not in self._enabled],
+        }
+        found = known.get(which, names)
+        return f'{len(found):02X}' + ''.join(f'{name}001' for name in found)
+
+    def _frame(self) -> str:
+        scene = self._newest
+        enabled = sorted(self._enabled)
+        lines = f'{len(enabled):02X}'
+        number = 0 if scene is None else round(scene.exposed_s * self._config.rate_hz)
+        for handle in enabled:
+            seen = None if scene is None else scene.bodies.get(handle)
+            lines += handle
+            if seen is None:
+                lines += 'MISSING'
+            else:
+                x, y, z, w = quaternion_from_matrix(seen[:3, :3])
+                lines += ''.join(f'{round(1e4 * part):+06d}' for part in (w, x, y, z))
+                lines += ''.join(f'{round(1e5 * part):+07d}' for part in seen[:3, 3])
+                lines += f'{2000:+06d}'
+            lines += f'{_PORT_STATUS:08X}{number:08X}\n'
+        return lines + '0000'
+
+
+def build(config: EmTrackerConfig, sections: Sequence[str], seed: int) -> NdiDevice:
+    """Return the device, not started."""
+    return NdiDevice(config, TrackedScene(config, sections, seed), seed)

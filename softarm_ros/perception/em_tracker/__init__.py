@@ -1,0 +1,1 @@
+"""NDI trackers with a serial line: Aurora (electromagnetic), Polaris with wired tools."""

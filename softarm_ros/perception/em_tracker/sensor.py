@@ -1,0 +1,189 @@
+"""An NDI tracker as a sensor of poses."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.em_tracker.config import EmTrackerConfig
+from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+
+PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
+RESTART_S = 1.0
+END_S = 2.0
+SILENT_S = 5.0  # an unplugged device holds the library for as long
+LONGEST_LINE = 65_536
+_MM = 1.0e-3
+
+
+class EmTrackerSensor:
+    """
+    Reads the coils of an NDI tracker; a `PoseSensor`.
+
+    The library runs in a process of its own, which is started again when it ends or says nothing.
+    A frame's number, counted by the device at a constant rate, is its time stamp.
+    """
+
+    def __init__(self, config: EmTrackerConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        self.config = config
+        self._clock = clock
+        self._frame_id = frame_id
+        self._intake = FrameIntake(config, frame_id, clock)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._rest = b''
+        self._open = False
+        self._next_start_s = 0.0
+        self._heard_s = 0.0
+        self._said = ''
+        self._starts = 0
+        self._handles: tuple[str, ...] | None = None
+
+    def open(self) -> None:
+        """See `PoseSensor`."""
+        self.close()
+        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
+        self._open = True
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        self._open = False
+        self._end()
+
+    def read(self, timeout_s: float) -> list[Sighting]:
+        """See `PoseSensor`."""
+        end_s = self._clock.now_s() + timeout_s
+        seen: list[Sighting] = []
+        while self._open and not seen:
+            left = end_s - self._clock.now_s()
+            process = self._process or self._start()
+            if process is None:
+                self._clock.sleep(min(max(left, 0.0), 0.05))
+            else:
+                seen += self._receive(process, min(max(left, 0.0), 0.1))
+            if left <= 0.0:
+                break
+        return seen
+
+    def health(self) -> SensorHealth:
+        """See `PoseSensor`."""
+        health = self._intake.health()
+        problems = health.problems
+        if not health.connected:
+            problems = (
+                SensorProblem(
+                    'no-server',
+                    'device',
+                    f'no NDI tracker answers at {self.config.port}'
+                    + (f' ({self._said})' if self._said else ''),
+                    'switch it on, look at its cable and name (softarm ports), and whether this '
+                    'user may open the port (group dialout)',
+                ),
+                *problems,
+            )
+        values = {**health.values, 'starts': str(self._starts)}
+        if self._handles is not None:
+            values['bodies_of_server'] = ', '.join(self._handles)
+        return SensorHealth(
+            health.connected,
+            health.rate_hz,
+            health.last_exposure_ns,
+            health.seen,
+            problems,
+            values,
+        )
+
+    # -- the process
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        now = self._clock.now_s()
+        if now < self._next_start_s:
+            return None
+        self._next_start_s = now + RESTART_S
+        self._heard_s, self._rest = now, b''
+        self._starts += 1
+        self._process = subprocess.Popen(
+            [sys.executable, '-m', PROCESS, self.config.port],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:  # the library does not see signals while it waits
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def _receive(self, process: subprocess.Popen[bytes], timeout_s: float) -> list[Sighting]:
+        assert process.stdout is not None
+        readable, _, _ = select.select([process.stdout], [], [], timeout_s)
+        if not readable:
+            if self._clock.now_s() - self._heard_s > SILENT_S:
+                self._said = self._said or 'the library says nothing'
+                self._end()
+            return []
+        data = os.read(process.stdout.fileno(), LONGEST_LINE)
+        if not data:
+            self._end()  # it has said why
+            return []
+        self._heard_s = self._clock.now_s()
+        *lines, self._rest = (self._rest + data).split(b'\n')
+        taken = [self._take(line) for line in lines]
+        return [sighting for sighting in taken if sighting is not None]
+
+    def _take(self, line: bytes) -> Sighting | None:
+        try:
+            said = json.loads(line)
+            if 'error' in said:
+                self._said = str(said['error'])
+                raise CorruptFrameError(self._said)
+            frame = self._frame(said)
+            frame.check()
+        except (CorruptFrameError, ValueError, KeyError, TypeError) as error:
+            self._intake.problems.report(
+                self._clock.now_s(),
+                1,
+                SensorProblem(
+                    'corrupt',
+                    'device',
+                    f'a reply was not used: {error}',
+                    'look at the cable, and keep it away from those of motors',
+                ),
+            )
+            return None
+        self._said = ''
+        return self._intake.take(frame)
+
+    def _frame(self, said: dict[str, object]) -> CapturedFrame:
+        number, tools = said['frame'], said['tools']
+        assert isinstance(number, int) and isinstance(tools, list)
+        bodies, lost = [], []
+        for handle, quality, w, x, y, z, *position in tools:
+            name = f'{handle:02X}'
+            if w is None:
+                lost.append(name)
+                continue
+            where = (_MM * position[0], _MM * position[1], _MM * position[2])
+            bodies.append(CapturedBody(name, where, (x, y, z, w), _MM * (quality or 0.0)))
+        self._handles = tuple(sorted([body.name for body in bodies] + lost))
+        time_s = number / self.config.rate_hz
+        arrived_s = float(str(said['time_s']))
+        latency_s = self.config.device_latency_s
+        return CapturedFrame(
+            number, time_s, time_s + latency_s, arrived_s, tuple(bodies), (), tuple(lost)
+        )

@@ -1,0 +1,79 @@
+"""
+Reads an NDI tracker by the library scikit-surgerynditracker, in a process of its own.
+
+The library keeps the interpreter to itself while it waits for the device, five seconds where none
+answers; a node must not stand still meanwhile. `python -m ... PORT` writes a JSON object a line to
+its standard output: `frame`, `time_s` (monotonic), `tools` (handle, quality, then w, x, y, z [-]
+and x, y, z [mm], null for a coil that is not seen), or `error`. It ends when nobody reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import time
+from typing import Any
+
+POLL_S = 0.004  # between two questions while there is no new frame
+GIVE_UP = 3  # replies that cannot be read, one after the other
+
+
+def main(port: str) -> int:
+    """Track until the reader is gone (0), or the device is (1)."""
+    # A node's real-time priority is not for a library that loads for a second and asks in a loop.
+    with contextlib.suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    # What the library prints must not be taken for frames.
+    with os.fdopen(os.dup(1), 'w', buffering=1) as out:
+        os.dup2(2, 1)
+        try:
+            return _track(port, out)
+        except BrokenPipeError:
+            return 0
+        except (OSError, ValueError) as error:
+            _write(out, {'error': ' '.join(str(error).split())[:300]})
+            return 1
+
+
+def _track(port: str, out: Any) -> int:
+    from sksurgerynditracker.nditracker import NDITracker
+
+    tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
+    tracker.start_tracking()
+    last, failures = None, 0
+    while True:
+        try:
+            handles, _, frames, poses, qualities = tracker.get_frame()
+            failures = 0
+        except OSError as error:
+            failures += 1
+            if failures >= GIVE_UP:
+                raise
+            _write(out, {'error': str(error)})
+            continue
+        now = time.monotonic()
+        frame = max((int(number) for number in frames if number == number), default=0)
+        if frame == last:
+            time.sleep(POLL_S)
+            continue
+        last = frame
+        tools = [
+            [handle, _number(quality), *map(_number, pose.ravel())]
+            for handle, quality, pose in zip(handles, qualities, poses)
+        ]
+        _write(out, {'frame': frame, 'time_s': now, 'tools': tools})
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _write(out: Any, line: dict[str, object]) -> None:
+    out.write(json.dumps(line) + '\n')
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,62 @@
+"""`softarm ports RIG` says who streams poses, and what is seen of each body of the rig file."""
+
+import threading
+
+import pytest
+
+pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
+
+from softarm_ros.cli.sensor_checks import check_sensor
+from softarm_ros.emulation.emulated_sensor import write_address
+from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.sensors import Sensors
+from softarm_ros.runtime.assembly import build_emulated_sensor
+
+BODIES = [{'name': n, 'section': s} for n, s in (('base', 'base'), ('tip', 'distal'))]
+
+
+@pytest.fixture
+def rig():
+    config = NatNetConfig.model_validate(
+        {'server': '192.0.2.1', 'rate_hz': 100.0, 'timeout_s': 1.0, 'bodies': BODIES}
+    )
+    sensors = Sensors.model_construct(natnet=config)
+    return load_rig('cable_arm').model_copy(update={'sensors': sensors})
+
+
+@pytest.fixture
+def server(rig, tmp_path):
+    """Start an emulated server, and cameras that see the resting arm."""
+    server = build_emulated_sensor(rig, 'natnet', 0)
+    write_address(tmp_path, 'natnet', server.start())
+    plant, ending = rig.simulated_arm(0), threading.Event()
+
+    def run():
+        while not ending.wait(0.01):
+            plant.step(None, 0.01)
+            server.deliver(plant.poll_poses(), plant.time_s)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield server
+    ending.set()
+    thread.join()
+    server.close()
+
+
+def test_bodies_are_listed_and_a_hidden_one_is_named(rig, server, tmp_path):
+    findings = list(check_sensor(rig, 'natnet', tmp_path))
+    assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (True, 'tip')]
+    assert 'its bodies: base, tip' in findings[0].text
+    server.inject('hide')
+    findings = list(check_sensor(rig, 'natnet', tmp_path))
+    assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (False, 'tip')]
+
+
+def test_a_server_that_is_not_there_is_named_with_what_to_do(rig):
+    local = rig.sensors.devices()['natnet'].model_copy(update={'server': '127.0.0.1'})
+    nobody = rig.model_copy(update={'sensors': Sensors.model_construct(natnet=local)})
+    (finding,) = check_sensor(nobody, 'natnet', None)
+    assert not finding.ok
+    assert 'no NatNet server answers at 127.0.0.1 port 1510' in finding.text

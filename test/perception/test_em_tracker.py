@@ -1,0 +1,105 @@
+"""An NDI Aurora behind a pseudo-terminal, read by the real library in its own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from tracked_arm import BODIES, DELAY_S, FRAME_ID, RATE_HZ, SECTIONS, Bench, bench
+
+pytest.importorskip(
+    'sksurgerynditracker',
+    reason="needs scikit-surgerynditracker: pip install 'softarm_ros[sensing]'",
+)
+
+from softarm_ros.emulation.ndi_device import NdiDevice, crc16
+from softarm_ros.emulation.tracked_scene import TrackedScene
+from softarm_ros.perception.em_tracker.config import EmTrackerConfig
+from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
+
+HANDLES = {'base': '0A', 'middle': '0B', 'tip': '0C'}
+COILS = [{**body, 'name': HANDLES[body['name']]} for body in BODIES]
+
+
+@contextmanager
+def streaming() -> Iterator[Bench]:
+    """Start a device and a sensor that reads it."""
+    config = EmTrackerConfig.model_validate(
+        {
+            'port': '/dev/none',
+            'rate_hz': RATE_HZ,
+            'timeout_s': 1.0,
+            'device_latency_s': DELAY_S,
+            'bodies': COILS,
+        }
+    )
+    device = NdiDevice(config, TrackedScene(config, SECTIONS, 0))
+    found = device.start()
+    sensor = EmTrackerSensor(config.model_copy(update=found), FRAME_ID)
+    with bench(sensor, device) as running:
+        yield running
+
+
+def settle(running: Bench) -> None:
+    """Read until frames come and the base is known."""
+    running.wait_for(lambda: len(running.sightings) > 50, 30.0)
+
+
+def test_poses_are_where_the_arm_was_when_it_was_exposed() -> None:
+    with streaming() as running:
+        settle(running)
+        found = running.read(1.0)
+        health = running.sensor.health()
+    assert len(found) > 30
+    assert {b.name for s in found for b in s.bodies} == {'0B', '0C'}
+    assert np.median(running.errors_m(found)) < 1.5e-3
+    assert health.connected
+    assert health.seen == ('0B', '0C')
+    assert health.values['bodies_of_server'] == '0A, 0B, 0C'
+
+
+@pytest.mark.parametrize(
+    ('fault', 'code', 'subject'),
+    [('hide', 'body-lost', '0C'), ('flip', 'flip', '0C'), ('corrupt', 'corrupt', 'device')],
+)
+def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+    fault: str, code: str, subject: str
+) -> None:
+    with streaming() as running:
+        settle(running)
+        running.device.inject(fault)
+        running.wait_for(lambda: code in running.codes())
+        during = running.read(0.5)
+        problems = {p.subject: p for p in running.sensor.health().problems if p.code == code}
+        running.device.inject('mend')
+        running.wait_for(lambda: code not in running.codes() and running.sensor.health().connected)
+    assert len(problems[subject].advice) > 10
+    # The check sum of a reply leaves nothing garbled through.
+    assert max(running.errors_m(during), default=0.0) < 8e-3
+
+
+def test_a_device_that_is_switched_off_is_found_again_in_another_process() -> None:
+    with streaming() as running:
+        settle(running)
+        running.device.inject('die')
+        running.wait_for(lambda: 'no-server' in running.codes(), 20.0)
+        assert not running.sensor.health().connected
+        running.device.inject('mend')
+        running.wait_for(lambda: running.sensor.health().connected, 40.0)
+        assert int(running.sensor.health().values['starts']) >= 1
+
+
+def test_the_process_of_the_library_may_die() -> None:
+    with streaming() as running:
+        settle(running)
+        running.sensor._process.kill()
+        running.wait_for(lambda: running.sensor.health().values['starts'] == '2', 10.0)
+        seen = len(running.sightings)
+        running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
+
+
+def test_the_check_sum_is_that_of_the_manual() -> None:
+    assert crc16(b'INIT:') == 0xE3A5
+    assert crc16(b'OKAY') == 0xA896

@@ -1,0 +1,165 @@
+"""Frames of a tracker to sightings, without a network: order, base, names, impossible values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tracked_arm import BODIES, FRAME_ID, SECTIONS, section_tips
+
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
+from softarm_ros.perception import frame_intake
+from softarm_ros.perception.base_calibration_file import read_base, write_base
+from softarm_ros.perception.base_frame import BaseCalibration
+from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.sensor import SensorError
+
+X_SB = pose(rotation_x(2.8), [0.5, -0.2, 1.4])
+
+
+class ManualTime:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time_s = 0.0
+
+    def now_s(self) -> float:
+        return self.time_s
+
+
+def config(**fields: object) -> PoseSensorConfig:
+    return PoseSensorConfig.model_validate(
+        {'rate_hz': 100.0, 'timeout_s': 0.25, 'bodies': BODIES, **fields}
+    )
+
+
+def frame(number: int, *, without: str = '', lost: tuple[str, ...] = ()) -> CapturedFrame:
+    """Return what a tracker sends of the swinging arm; it takes 5 ms, and the network 1 ms."""
+    places = config().places(SECTIONS)
+    time_s = 0.01 * number
+    tips = section_tips(time_s)
+    bodies = []
+    for name, place in places.items():
+        seen = X_SB @ (tips[place.section] if place.section >= 0 else np.eye(4)) @ place.offset
+        if name != without:
+            turn = tuple(quaternion_from_matrix(seen[:3, :3]))
+            bodies.append(CapturedBody(name, tuple(seen[:3, 3]), turn))
+    sent_s = 100.0 + time_s + 0.005
+    return CapturedFrame(
+        number, 100.0 + time_s, sent_s, time_s + 0.006, tuple(bodies), (), tuple(lost)
+    )
+
+
+def fed(intake: FrameIntake, clock: ManualTime, frames: list[CapturedFrame]) -> list:
+    found = []
+    for one in frames:
+        clock.time_s = one.arrived_s
+        found.append(intake.take(one))
+    return found
+
+
+def test_bodies_are_where_the_arm_was_in_the_frame_of_its_base(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = ManualTime()
+    wall = SimpleNamespace(time_ns=lambda: 10**18 + round(1e9 * clock.time_s))
+    monkeypatch.setattr(frame_intake, 'time', wall)
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    sightings = fed(intake, clock, [frame(k) for k in range(100)])
+    tip = next(body for body in sightings[-1].bodies if body.name == 'tip')
+    true = section_tips(0.99)[1] @ config().places(SECTIONS)['tip'].offset
+    np.testing.assert_allclose(tip.pose, true, atol=1e-9)
+    assert {body.name for body in sightings[-1].bodies} == {'middle', 'tip'}
+    assert np.diag(tip.covariance) == pytest.approx([4e-8] * 3 + [4e-6] * 3)
+    # The exposure was 6 ms before the arrival, less the network's fastest 1 ms.
+    assert sightings[-1].stamp_ns == 10**18 + 991_000_000
+    assert float(intake.health().values['latency_ms']) == pytest.approx(5.0, abs=1e-6)
+    assert not intake.health().problems
+
+
+def test_nothing_is_delivered_before_the_base_was_seen() -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    frames = [frame(k, without='base' if k < 40 else '', lost=('base',)) for k in range(60)]
+    sightings = fed(intake, clock, frames)
+    assert [s is not None for s in sightings] == [k >= 40 for k in range(60)]
+    assert 'body-lost' in {p.code for p in intake.health().problems}
+
+
+def test_older_frames_after_newer_ones_are_not_used() -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    frames = [frame(k) for k in range(30)]
+    late = replace(frames[20], arrived_s=0.31)
+    assert fed(intake, clock, [*frames, late, late])[-2:] == [None, None]
+    assert {p.code for p in intake.health().problems} == {'out-of-order'}
+
+
+def test_a_device_that_began_anew_is_followed() -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    fed(intake, clock, [frame(k) for k in range(200)])
+    again = [
+        replace(frame(k), arrived_s=3.0 + 0.01 * k, exposed_s=0.01 * k, sent_s=0.01 * k + 0.005)
+        for k in range(200)
+    ]
+    sightings = fed(intake, clock, again)
+    assert all(s is not None for s in sightings[60:])
+    assert intake.clock_offset.jumps == 1
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'what'),
+    [
+        ({'sent_s': 90.0}, 'after the exposure'),
+        ({'sent_s': math.nan}, 'after the exposure'),
+        ({'exposed_s': 1e13, 'sent_s': 1e13}, 'time stamp'),
+        ({'bodies': (CapturedBody('tip', (0, 0, math.inf), (0, 0, 0, 1)),)}, 'limit 100 m'),
+        ({'bodies': (CapturedBody('tip', (0, 0, 101.0), (0, 0, 0, 1)),)}, 'limit 100 m'),
+        ({'bodies': (CapturedBody('tip', (0, 0, 0), (0, 0, 0, 1.02)),)}, 'quaternion of norm'),
+        ({'bodies': (CapturedBody('tip', (0, 0, 0), (0, math.nan, 0, 1)),)}, 'quaternion of norm'),
+    ],
+)
+def test_values_that_no_device_measures_are_refused(wrong: dict, what: str) -> None:
+    with pytest.raises(CorruptFrameError, match=what):
+        replace(frame(0), **wrong).check()
+
+
+def test_a_calibrated_base_stands_for_a_body_on_it(tmp_path: Path) -> None:
+    file = tmp_path / 'base.yaml'
+    write_base(file, BaseCalibration(X_SB, 1e-8 * np.eye(6), 1e-4))
+    found = read_base(file)
+    np.testing.assert_array_equal(found.pose, X_SB)
+    assert found.rms_m == 1e-4
+    clock = ManualTime()
+    fields = {'base_from': 'calibration', 'base_calibration': str(file), 'bodies': BODIES[1:]}
+    intake = FrameIntake(config(**fields), FRAME_ID, clock)
+    sighting = fed(intake, clock, [frame(k, without='base') for k in range(5)])[-1]
+    tip = sighting.bodies[-1].pose @ inverse_pose(config().places(SECTIONS)['tip'].offset)
+    np.testing.assert_allclose(tip, section_tips(0.04)[1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('text', 'what'),
+    [
+        (None, 'softarm calibrate base'),
+        ('version: 2', 'version'),
+        ('version: 1\nrms_m: 0.1', 'X_sensor_base'),
+        ('[', 'base_calibration'),
+    ],
+)
+def test_a_calibration_that_is_none_is_refused_by_name(
+    tmp_path: Path, text: str | None, what: str
+) -> None:
+    file = tmp_path / 'base.yaml'
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SensorError, match=what):
+        read_base(file)
