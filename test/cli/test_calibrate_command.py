@@ -114,7 +114,7 @@ def test_the_base_by_markers_and_a_window(folder, tmp_path):
     balls = np.array([[0, 0, 0], [0.06, 0, 0], [0, 0.08, 0.01], [0.03, 0.03, 0.04]], dtype=float)
     looks = ArmLooks(tube_radius_m=1e-4, marker_diameter_m=0.012)
     renderer = StereoRenderer(replace(small_pair(), X_LB=true), looks, 0)
-    for side, image in zip(SIDES, renderer.draw(np.zeros((2, 3)) + [[0], [1e-3]], balls)):
+    for side, image in zip(SIDES, renderer.draw(np.array([[0.0, 0, 0], [0, 0, 1e-3]]), balls)):
         cv2.imwrite(str(tmp_path / f'{side}.png'), image)
     places = tmp_path / 'places.yaml'
     places.write_text('\n'.join(f'm{k}: {(1e3 * p).tolist()}' for k, p in enumerate(balls)))
