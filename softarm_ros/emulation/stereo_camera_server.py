@@ -77,6 +77,10 @@ class StereoCameraServer:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._fault = ''
         self._drawn_s: list[float] = []
+        self._news = threading.Condition()
+        self._next: tuple[Array, int] | None = None
+        self._ending = False
+        self._painter: threading.Thread | None = None
 
     def start(self) -> dict[str, object]:
         """See `EmulatedSensor`."""
@@ -87,6 +91,9 @@ class StereoCameraServer:
         self._streams = {side: _Stream() for side in SIDES}
         for stream in self._streams.values():
             stream.plug()
+        self._ending, self._next = False, None
+        self._painter = threading.Thread(target=self._draw_newest, name='camera', daemon=True)
+        self._painter.start()
         return {
             'left': self._streams['left'].url,
             'right': self._streams['right'].url,
@@ -94,20 +101,37 @@ class StereoCameraServer:
         }
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
-        """See `EmulatedSensor`; images carry the wall time at which they were exposed."""
+        """
+        See `EmulatedSensor`; images carry the wall time at which they were exposed.
+
+        A thread draws them: who calls is not held up. One that is late draws the newest exposure
+        and leaves out those before it, as a slow camera does.
+        """
         if not measured:
             return
-        # Older exposures would be drawn only to be overtaken.
         newest = measured[-1]
         exposed_ns = time.time_ns() - round(1e9 * max(now_s - newest.stamp_s, 0.0))
-        begin_s = time.perf_counter()
-        images = self.draw(newest.section_tips)
-        self._drawn_s = [*self._drawn_s[-99:], time.perf_counter() - begin_s]
-        for side, image in images.items():
-            if self._fault == 'drop' and self._random.random() < _DROPPED:
-                continue
-            late_ns = _LATE_NS if self._fault == 'late' and side == 'right' else 0
-            self._streams[side].show(image, exposed_ns + late_ns)
+        with self._news:
+            self._next = (newest.section_tips.copy(), exposed_ns)
+            self._news.notify_all()
+
+    def _draw_newest(self) -> None:
+        """Draw and show exposures until told to end: the work of the thread."""
+        while True:
+            with self._news:
+                while self._next is None and not self._ending:
+                    self._news.wait()
+                if self._next is None or self._ending:
+                    return
+                (tips, exposed_ns), self._next = self._next, None
+            begin_s = time.perf_counter()
+            images = self.draw(tips)
+            self._drawn_s = [*self._drawn_s[-99:], time.perf_counter() - begin_s]
+            for side, image in images.items():
+                if self._fault == 'drop' and self._random.random() < _DROPPED:
+                    continue
+                late_ns = _LATE_NS if self._fault == 'late' and side == 'right' else 0
+                self._streams[side].show(image, exposed_ns + late_ns)
 
     def draw(self, section_tips: Array) -> dict[Side, Image]:
         """Return both images of an arm whose sections end at poses (sections, 4, 4)."""
@@ -155,6 +179,12 @@ class StereoCameraServer:
 
     def close(self) -> None:
         """See `EmulatedSensor`."""
+        painter, self._painter = self._painter, None
+        if painter is not None:
+            with self._news:
+                self._ending = True
+                self._news.notify_all()
+            painter.join()
         for stream in self._streams.values():
             stream.unplug()
         self._streams = {}

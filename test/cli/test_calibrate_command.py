@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ from typer.testing import CliRunner
 cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 sys.path.insert(0, str(Path(__file__).parents[1] / 'perception' / 'stereo'))
 
-from board_cases import CHESSBOARD, board_pose, pairs_of_images, rays
+from board_cases import CHESSBOARD, WINDOW, board_pose, pairs_of_images, rays, small_pair
 
 from softarm_ros.cli.main import app
 from softarm_ros.emulation.board_images import board_image
-from softarm_ros.perception.stereo.calibration_file import read_calibration
+from softarm_ros.emulation.stereo_camera_server import calibration_of
+from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
+from softarm_ros.perception.stereo.calibration_file import read_calibration, write_calibration
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES
 
@@ -81,6 +84,58 @@ def test_one_camera_and_then_the_pair_with_its_lens(folder, tmp_path):
     assert code == 0, err
     kept, used = (read_calibration(f).cameras['left'].matrix for f in (lenses, file))
     assert np.abs(np.subtract(kept, used)).max() < 1e-9
+
+
+def test_images_are_taken_live_when_the_board_is_held_still(folder, tmp_path):
+    video = tmp_path / 'run.avi'
+    writer = cv2.VideoWriter(str(video), cv2.VideoWriter_fourcc(*'MJPG'), 20.0, (480, 360))
+    if not writer.isOpened():
+        pytest.skip('this OpenCV writes no video')
+    for n in range(4):
+        image = cv2.imread(str(folder / f'left_{n:02d}.png'))
+        for _ in range(3):
+            writer.write(image)
+    writer.release()
+    file = tmp_path / 'lens.yaml'
+    more = ('--count', 4, '--output', file)
+    code, out, err = softarm('calibrate', 'camera', '--left', video, *BOARD, *more)
+    assert code == 0, err
+    assert list(read_calibration(file).cameras['left'].image_errors_px) == [
+        f'live_{n:03d}' for n in range(1, 5)
+    ]
+    assert 'left: 4 images: expected at least 10' in out
+
+
+def test_the_base_by_markers_and_a_window(folder, tmp_path):
+    """Cameras as they were rendered; balls on the base; a board behind glass."""
+    air, wet = tmp_path / 'air.yaml', tmp_path / 'wet.yaml'
+    write_calibration(air, calibration_of(replace(small_pair(), X_LB=np.eye(4))))
+    true = board_pose((0.05, 0.0, 0.5), (0.2, -0.3, 0.1))
+    balls = np.array([[0, 0, 0], [0.06, 0, 0], [0, 0.08, 0.01], [0.03, 0.03, 0.04]], dtype=float)
+    looks = ArmLooks(tube_radius_m=1e-4, marker_diameter_m=0.012)
+    renderer = StereoRenderer(replace(small_pair(), X_LB=true), looks, 0)
+    for side, image in zip(SIDES, renderer.draw(np.array([[0.0, 0, 0], [0, 0, 1e-3]]), balls)):
+        cv2.imwrite(str(tmp_path / f'{side}.png'), image)
+    places = tmp_path / 'places.yaml'
+    places.write_text('\n'.join(f'm{k}: {(1e3 * p).tolist()}' for k, p in enumerate(balls)))
+    sides = [part for s in SIDES for part in (f'--{s}', tmp_path / f'{s}.png')]
+    more = ('--markers', places, '--output', air)
+    code, _, err = softarm('calibrate', 'base', *sides, *more)
+    assert code == 0, err
+    found = read_calibration(air).stereo_cameras().base_pose()
+    assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 5e-4
+
+    for n, pair in enumerate(pairs_of_images(4, window=True)):
+        for side, image in zip(SIDES, pair):
+            cv2.imwrite(str(tmp_path / f'wet_{side}_{n}.png'), image)
+    sides = [part for s in SIDES for part in (f'--{s}', tmp_path / f'wet_{s}_*.png')]
+    more = ('--calibration', air, '--window', '100,10', '--output', wet)
+    code, _, err = softarm('calibrate', 'window', *sides, *BOARD, *more)
+    assert code == 0, err
+    block = read_calibration(wet).window
+    assert block.distance_m == pytest.approx(WINDOW.distance_m, abs=0.01)
+    assert block.rms_px < 0.3
+    assert read_calibration(wet).base is None  # it was seen without the window
 
 
 def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):

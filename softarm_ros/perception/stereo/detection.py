@@ -16,10 +16,12 @@ from softarm_ros.perception.stereo.images import Image, grey, opencv
 Level = Annotated[int, Field(ge=1, le=254)]
 Degrees = Annotated[float, Field(ge=0.0, le=360.0)]
 
-_RIM_PX = 2  # around a blob, where its edge fades and the background is read
+_EDGE_PX = 2  # around a blob its edge fades; beyond, the background is read
+_RIM_PX = _EDGE_PX + 2
 # How far the area of an ellipse is below what its second moments say: none. A digital one: some.
 _FULLEST = 1.15
-_BRIGHTER_SIDE = 85.0  # percentile of the grey levels around a blob
+_LEAST_COVER = 0.2
+_SMOOTHED = 5  # grey levels around a blob, of which the median is its background there
 
 
 class MarkerLooks(ConfigBlock):
@@ -160,24 +162,35 @@ def _centre(strength: Array, own: Any, other: Any) -> tuple[Array, Array, float]
     """
     Return centre (2,) of a blob by its grey levels, its covariance (2, 2), and its area [px].
 
-    Weights are the levels above the background, which is read around the blob; neighbours count as
-    background. Where it is brighter on one side, as at the edge of the arm, it is that of the
-    brighter side: else that side would pull. The covariance is what its noise does to the centre.
+    Each pixel weighs what it is covered by: between the background, read around the blob in the
+    direction of the pixel, and the blob's own level. One background for all would shift a marker
+    at the edge of the arm by a tenth of a pixel, towards the brighter side. Neighbours do not
+    count. The covariance is what the noise of the grey levels does to the centre.
     """
-    rim = ~own & ~other
-    around = strength[rim & _outermost(own.shape)]
-    background = float(np.percentile(around, _BRIGHTER_SIDE)) if around.size else 0.0
-    noise = _noise(around)
-    weight = np.where(other, 0.0, strength - background)
-    # Below the noise there is no marker: its pixels would only pull towards the box's middle.
-    weight = np.where(own | (weight > 3.0 * noise), weight, 0.0)
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
-    total = float(weight.sum())
-    centre = np.array([(weight * x).sum(), (weight * y).sum()]) / total
-    counted = weight != 0.0
-    arm = np.stack([x[counted] - centre[0], y[counted] - centre[1]])
-    peak = float(np.percentile(strength[own] - background, 90.0))
-    return centre, noise**2 * (arm @ arm.T) / total**2, total / peak
+    near, beyond = (_grown(own, by) for by in (_EDGE_PX, _EDGE_PX + 1))
+    edge = beyond & ~near & ~other
+    if edge.sum() < 2 * _SMOOTHED:
+        edge = beyond & ~near
+    middle = 0.5 * (np.array(strength.shape[::-1]) - 1.0)
+    angle = np.arctan2(y - middle[1], x - middle[0])
+    rank = np.argsort(angle[edge])
+    around = strength[edge][rank]
+    noise = _noise(around)
+    wrapped = np.concatenate([around[-(_SMOOTHED // 2) :], around, around[: _SMOOTHED // 2]])
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(wrapped, _SMOOTHED), axis=1)
+    ground = np.interp(angle, angle[edge][rank], smooth, period=2.0 * np.pi)
+    # From a little above the ground: it may be brighter between the blob and where it was read.
+    whole = np.maximum(np.percentile(strength[own], 90.0) - ground, 1.0)
+    height = (1.0 - _LEAST_COVER) * whole
+    cover = np.clip((strength - ground - _LEAST_COVER * whole) / height, 0.0, 1.0)
+    cover = np.where(near & ~other, cover, 0.0)
+    area = float(np.clip((strength - ground) / whole, 0.0, 1.0)[near & ~other].sum())
+    total = float(cover.sum())
+    centre = np.array([(cover * x).sum(), (cover * y).sum()]) / total
+    counted = cover > 0.0
+    arm = np.stack([x[counted] - centre[0], y[counted] - centre[1]]) * noise / height[counted]
+    return centre, arm @ arm.T / total**2, area
 
 
 def _noise(around: Array) -> float:
@@ -188,10 +201,12 @@ def _noise(around: Array) -> float:
     return max(1.4826 * float(np.median(steps)), 0.5)
 
 
-def _outermost(shape: tuple[int, ...]) -> Any:
-    edge = np.ones(shape, dtype=bool)
-    edge[1:-1, 1:-1] = False
-    return edge
+def _grown(own: Any, by_px: int) -> Any:
+    """Return a blob with all pixels that are so near to it."""
+    cv2 = opencv()
+    size = 2 * by_px + 1
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    return cv2.dilate(own.astype(np.uint8), disc) > 0
 
 
 def _aruco(image: Image, looks: MarkerLooks) -> Marks:

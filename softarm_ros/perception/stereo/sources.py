@@ -91,7 +91,9 @@ class PushedFrames:
         """See `FrameSource`."""
         with self._arrival:
             self._arrival.wait_for(lambda: bool(self._frames), timeout_s)
-            return self._frames.popleft() if self._frames else None
+            frame = self._frames.popleft() if self._frames else None
+            self._arrival.notify_all()  # there is room again
+            return frame
 
     def problem(self) -> str:
         """See `FrameSource`."""
@@ -189,6 +191,7 @@ class _ThreadedFrames(PushedFrames):
             try:
                 for frame in self._frames_of_device(stop):
                     self._why = ''
+                    self._wait_for_room(stop)
                     self.push(frame)
                     if stop.is_set():
                         return
@@ -198,6 +201,9 @@ class _ThreadedFrames(PushedFrames):
             if self._over:
                 return
             stop.wait(_RETRY_S)
+
+    def _wait_for_room(self, stop: Any) -> None:
+        """Wait until an image is read, if none may be left out; a camera does not wait."""
 
     def _frames_of_device(self, stop: Any) -> Iterator[Frame]:
         raise NotImplementedError
@@ -233,6 +239,13 @@ class OpenCvFrames(_ThreadedFrames):
                 yield Frame(self._stamp_ns(place_ms), as_8_bit(image, self.name))
         finally:
             capture.release()
+
+    def _wait_for_room(self, stop: Any) -> None:
+        if self._video_start_ns is None:
+            return
+        with self._arrival:
+            while len(self._frames) >= _KEPT and not stop.is_set():
+                self._arrival.wait(_RETRY_S)
 
     def _opened(self, cv2: Any) -> Any:
         if ' ! ' in self.name:

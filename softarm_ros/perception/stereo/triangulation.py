@@ -12,7 +12,7 @@ from softarm_ros.perception.stereo.camera import Mask
 from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 
 _STEP_M = 1e-6  # of the central differences
-_CONVERGED_M = 1e-10
+_CONVERGED_M = 1e-8  # of a step; the next would be far smaller
 _STEPS = 10
 
 

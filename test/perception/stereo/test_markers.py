@@ -33,15 +33,27 @@ def disc(centre, radius, size=(80, 60), ground=30.0, grey=220.0, noise=0.0, seed
 
 
 @pytest.mark.parametrize('kind', ['bright', 'dark'])
-def test_a_centre_is_found_to_a_hundredth_of_a_pixel(kind):
+@pytest.mark.parametrize(('blur_px', 'within_px'), [(0.7, 0.02), (0.0, 0.03)])
+def test_a_centre_is_found_to_hundredths_of_a_pixel(kind, blur_px, within_px):
     rng = np.random.default_rng(2)
     for _ in range(20):
         centre, radius = rng.uniform(20, 40, 2), rng.uniform(3.0, 8.0)
         image = disc(centre, radius)
+        image = cv2.GaussianBlur(image, (0, 0), blur_px) if blur_px else image
         image = 255 - image if kind == 'dark' else image
         marks = find_marks(image, MarkerLooks(kind=kind))
-        assert np.abs(marks.pixels - centre).max() < 0.02
+        assert np.abs(marks.pixels - centre).max() < within_px
         assert marks.areas[0] == pytest.approx(np.pi * radius**2, rel=0.05)
+
+
+def test_a_marker_at_the_edge_of_the_arm_is_not_drawn_towards_it():
+    for at in (36.0, 38.3, 40.7, 44.0):  # the arm is to the right of the 40th column
+        ground = np.full((60, 80), 30.0)
+        ground[:, 40:] = 90.0
+        image = disc((at, 30.2), 6.0, ground=ground)
+        image = cv2.GaussianBlur(image, (0, 0), 0.7)
+        marks = find_marks(image, MarkerLooks())
+        assert np.abs(marks.pixels - (at, 30.2)).max() < 0.04
 
 
 def test_the_covariance_of_a_centre_is_that_of_its_scatter():

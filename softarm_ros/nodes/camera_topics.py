@@ -1,0 +1,110 @@
+"""Images and calibrations of cameras that another ROS driver publishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.images import opencv
+from softarm_ros.perception.stereo.sources import Frame, PushedFrames
+
+# Encoding: channels, bytes of each, and where blue, green, red are.
+_ENCODINGS = {
+    'mono8': (1, 1, None),
+    '8UC1': (1, 1, None),
+    'mono16': (1, 2, None),
+    '16UC1': (1, 2, None),
+    'bgr8': (3, 1, (0, 1, 2)),
+    '8UC3': (3, 1, (0, 1, 2)),
+    'rgb8': (3, 1, (2, 1, 0)),
+    'bgra8': (4, 1, (0, 1, 2)),
+    'rgba8': (4, 1, (2, 1, 0)),
+}
+_LENSES = ('plumb_bob', 'rational_polynomial')
+
+
+def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
+    """
+    Return the images of a topic as a source for `StereoCameraSensor`.
+
+    An image that cannot be read is logged and left out.
+    """
+    frames = PushedFrames(topic)
+
+    def take(message: Any) -> None:
+        try:
+            frames.push(frame_of_compressed(message) if compressed else frame_of_image(message))
+        except CameraError as error:
+            node.get_logger().error(f'{topic}: {error}', throttle_duration_sec=2.0)
+
+    node.create_subscription(CompressedImage if compressed else Image, topic, take, MEASUREMENT)
+    return frames
+
+
+def frame_of_image(message: Any) -> Frame:
+    """
+    Return the frame of a sensor_msgs/Image.
+
+    Raises
+    ------
+    CameraError
+        If the encoding is not known, or the data are shorter than its size says.
+
+    """
+    if message.encoding not in _ENCODINGS:
+        raise CameraError(
+            f'encoding = {message.encoding!r}: expected one of {", ".join(_ENCODINGS)}'
+        )
+    channels, size, order = _ENCODINGS[message.encoding]
+    height, width, step = int(message.height), int(message.width), int(message.step)
+    used = width * channels * size
+    data = np.frombuffer(bytes(message.data), dtype=np.uint8)
+    if not (0 < used <= step and height > 0 and data.size >= height * step):
+        raise CameraError(
+            f'{data.size} bytes, step {step}: expected {width} x {height} of {message.encoding}'
+        )
+    rows = data[: height * step].reshape(height, step)[:, :used]
+    if size == 2:  # the high byte of each
+        return Frame(_stamp_ns(message), rows[:, 0 if message.is_bigendian else 1 :: 2].copy())
+    if order is None:
+        return Frame(_stamp_ns(message), rows.copy())
+    colours = rows.reshape(height, width, channels)[..., list(order)]
+    return Frame(_stamp_ns(message), np.ascontiguousarray(colours))
+
+
+def frame_of_compressed(message: Any) -> Frame:
+    """Return the frame of a sensor_msgs/CompressedImage; CameraError if it is no image."""
+    cv2 = opencv()
+    data = np.frombuffer(bytes(message.data), dtype=np.uint8)
+    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    if image is None:
+        raise CameraError(f'{data.size} bytes of {message.format!r} are no image')
+    return Frame(_stamp_ns(message), image)
+
+
+def camera_of_info(message: CameraInfo, name: str) -> Camera:
+    """
+    Return the camera that a sensor_msgs/CameraInfo describes.
+
+    Raises
+    ------
+    CameraError
+        If it is not calibrated, or its lens is of another kind than this package's.
+
+    """
+    if message.distortion_model not in _LENSES:
+        raise CameraError(
+            f'camera {name}: distortion_model = {message.distortion_model!r}: expected one of '
+            f'{", ".join(_LENSES)}'
+        )
+    size = (int(message.width), int(message.height))
+    return Camera(name, size, np.array(message.k).reshape(3, 3), np.array(message.d))
+
+
+def _stamp_ns(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
