@@ -32,6 +32,19 @@ class TrackerConfig(ConfigBlock):
         return dict(self.model_extra or {})
 
 
+class EstimatorConfig(ConfigBlock):
+    """From measured poses to the state of the arm; the part's fields stand in the same block."""
+
+    model_config = ConfigDict(extra='allow')
+
+    kind: str = Field(default='direct', description='which estimator')
+
+    @property
+    def of_part(self) -> dict[str, Any]:
+        """The fields of the block that belong to the part, unchecked."""
+        return dict(self.model_extra or {})
+
+
 class FeedbackWatchConfig(ConfigBlock):
     """When measured poses are not believed."""
 

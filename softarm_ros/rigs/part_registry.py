@@ -48,6 +48,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
     'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),
+    **_files_of('estimator', 'softarm_ros.control.estimators'),
 }
 _OURS = 'softarm_ros'
 

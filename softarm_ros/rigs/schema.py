@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from softarm_ros.control.config import SupervisorConfig, TrackerConfig
+from softarm_ros.control.config import EstimatorConfig, SupervisorConfig, TrackerConfig
 from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
@@ -95,6 +95,7 @@ class Rig(ConfigBlock):
     arm: SerializeAsAny[ArmBase] = Field(description='what a kind of arm has')
     default_model: str = Field(description='that runs use; --model chooses another')
     feedback: FeedbackConfig
+    estimator: EstimatorConfig = EstimatorConfig()
     tracker: TrackerConfig
     supervisor: SupervisorConfig = SupervisorConfig()
     plant: SerializeAsAny[PlantBase] | None = Field(

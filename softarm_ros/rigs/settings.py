@@ -15,6 +15,8 @@ from softarm_ros.rigs.yaml_document import YamlDocument
 
 _PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
 
+_LEFT_OUT = ('estimator',)  # blocks that a file need not have for one of their fields to be set
+
 
 def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocument:
     """
@@ -66,6 +68,8 @@ def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldP
     if not path:
         return value
     key, rest = path[0], path[1:]
+    if not done and key in _LEFT_OUT and isinstance(node, dict):
+        node = {key: {}, **node}
     if isinstance(node, dict) and isinstance(key, str) and (not rest or key in node):
         inner = _replaced(node.get(key), rest, value, setting, (*done, key))
         return {**node, key: inner}

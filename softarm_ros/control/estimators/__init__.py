@@ -1,0 +1,1 @@
+"""Estimators, a file each: `docs/estimation.md`."""
