@@ -7,6 +7,7 @@ from scipy.linalg import expm, solve_discrete_lyapunov
 from softarm_ros.control.estimation.chain_kernels import places_into, strains_of
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
+from softarm_ros.control.estimation.smoothing import smoothed, transition
 from softarm_ros.geometry.rotations import log_so3
 
 OPEN = np.full(7, 1e9)  # gates that nothing is beyond
@@ -172,6 +173,36 @@ def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
     np.testing.assert_allclose(x, solution[-2 * n :], atol=1e-9)
     information = A.T @ A
     np.testing.assert_allclose(P, np.linalg.inv(information)[-2 * n :, -2 * n :], atol=1e-9)
+
+
+def test_the_backward_pass_gives_the_states_of_batch_least_squares():
+    rng = np.random.default_rng(8)
+    densities, memory, period, F, Q, H, R, y = linear_case(rng, steps=8)
+    n, steps = len(densities), len(y)
+    np.testing.assert_allclose(transition(n, memory, period), F, atol=1e-13)
+    P0 = 2.0 * np.eye(2 * n)
+    x, P = np.zeros(2 * n), P0.copy()
+    filtered, predicted = [], []
+    size = 2 * n * steps
+    information, right = np.zeros((size, size)), np.zeros(size)
+    for step in range(steps):
+        here = slice(2 * n * step, 2 * n * (step + 1))
+        if step:
+            x, P = F @ x, F @ P @ F.T + Q
+            D = np.zeros((2 * n, size))
+            D[:, here], D[:, 2 * n * (step - 1) : 2 * n * step] = np.eye(2 * n), -F
+            information += D.T @ np.linalg.solve(Q, D)
+        else:
+            information[here, here] += np.linalg.inv(P0)
+        predicted.append((x, P))
+        C = np.hstack([H[step], np.zeros((6, n))])
+        K = P @ C.T @ np.linalg.inv(C @ P @ C.T + R)
+        x, P = x + K @ (y[step] - C @ x), P - K @ C @ P
+        filtered.append((x, P))
+        information[here, here] += C.T @ np.linalg.solve(R, C)
+        right[here] += C.T @ np.linalg.solve(R, y[step])
+    batch = np.linalg.solve(information, right).reshape(steps, 2 * n)
+    np.testing.assert_allclose(smoothed(filtered, predicted, [F] * (steps - 1)), batch, atol=1e-9)
 
 
 def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says():

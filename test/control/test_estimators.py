@@ -6,7 +6,7 @@ import pytest
 from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.predicting import PredictingEstimator
 from softarm_ros.control.estimator import Health, Surroundings
-from softarm_ros.control.estimators import direct
+from softarm_ros.control.estimators import direct, window
 from softarm_ros.control.estimators import filter as filter_part
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3
@@ -235,6 +235,48 @@ def test_bad_sightings_are_refused_with_what_is_wrong(arm):
     assert "'section_0' is not finite" in estimator.observe(bad)
     with pytest.raises(ValueError, match="place of 'hat': section 7"):
         build(arm, places={'hat': Place(7)})
+
+
+def test_a_window_finds_the_tip_as_a_filter_does(arm):
+    errors = {}
+    for kind in (filter_part, window):
+        bench = Bench(arm, build(arm, kind))
+        bench.run(0.0, 1.0)
+        errors[kind] = [bench.run(t, t + 0.1) for t in np.arange(1.0, 3.0, 0.1)]
+    filtered, fitted = (np.sqrt(np.mean(np.square(errors[k]))) for k in (filter_part, window))
+    assert fitted < 1.2 * filtered
+
+
+def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
+    fields = {'deviation_speeds_m_s': (0.01,), 'gate_probability': 1.0 - 1e-12}
+    estimators = [build(arm, filter_part, **fields), build(arm, window, **fields)]
+    bench = Bench(arm, estimators[0], amplitude=0.0)
+    bench.off = 1e-7 * bench.off
+    for time in np.arange(0.0, 0.5, 0.01):
+        for one in estimators:
+            one.command(time, arm.posture_of(bench.commanded(time)))
+        tips = bench.truth(time)
+        bodies = tuple(
+            BodySighting(f'section_{k}', pose(tip[:3, :3], tip[:3, 3] + 1e-7))
+            for k, tip in enumerate(tips)
+        )
+        for one in estimators:
+            one.observe(Sighting(round(1e9 * time), 'base', bodies))
+    first, second = (one.estimate(0.5) for one in estimators)
+    np.testing.assert_allclose(first.tip, second.tip, atol=1e-11)
+    np.testing.assert_allclose(first.tip_covariance, second.tip_covariance, rtol=1e-4, atol=1e-12)
+
+
+def test_an_outlier_hardly_moves_a_window(arm):
+    bench = Bench(arm, build(arm, window))
+    bench.run(0.0, 1.0)
+    before = bench.estimator.estimate(1.0)
+    spoiled = bench.sighting(0.995)
+    for body in spoiled.bodies:
+        body.pose[:3, 3] += [0.05, 0.0, 0.0]
+    bench.estimator.observe(spoiled)
+    after = bench.estimator.estimate(1.0)
+    assert np.linalg.norm(after.tip[:3, 3] - before.tip[:3, 3]) < NOISE_M
 
 
 def test_direct_hands_measurements_out_as_they_are_and_once(arm):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ class Belief:
         (K, 2 n), (K, 2 n, 2 n), (K,): `kalman_kernels`.
     accepted_s : float
         Time of the newest measurement of which something was used; -inf: none.
-    rejected_since_s : float
-        Since when all measurements have been rejected; inf: the last one was not.
+    rejected_since_s : mapping
+        Body or point -> since when all its measurements have been rejected.
     partly : str
         What of the newest measurement was rejected.
     excess, own : float
@@ -46,7 +47,7 @@ class Belief:
     P: Array
     weights: Array
     accepted_s: float = -np.inf
-    rejected_since_s: float = np.inf
+    rejected_since_s: Mapping[str, float] = field(default_factory=dict)
     partly: str = ''
     excess: float = 0.0
     own: float = 0.0
@@ -54,7 +55,7 @@ class Belief:
     @property
     def measured(self) -> bool:
         """Whether anything has been measured, used or not."""
-        return self.accepted_s > -np.inf or self.rejected_since_s < np.inf
+        return self.accepted_s > -np.inf or bool(self.rejected_since_s)
 
     @property
     def inflation(self) -> float:
@@ -102,6 +103,10 @@ class Believer:
         self._gates = np.array([0.0] + [float(chi2.ppf(gate_probability, m)) for m in range(1, 7)])
         self._max_rejected_s = max_rejected_s
 
+    def gate(self, rows: int) -> float:
+        """Return the largest squared distance of a measurement with some rows."""
+        return float(self._gates[rows])
+
     def first(self, stamp_s: float) -> Belief:
         """Return the belief before anything is measured."""
         x, P = self.deviation.first()
@@ -143,9 +148,10 @@ class Believer:
         """
         before = self.predicted(belief, measured.stamp_s)
         x, P, weights = before.x.copy(), before.P.copy(), before.weights.copy()
-        silent = measured.stamp_s - belief.rejected_since_s
-        if silent > self._max_rejected_s:  # what contradicts for so long is right
-            _, wide = self.deviation.first()
+        now = measured.stamp_s
+        since = belief.rejected_since_s
+        if any(now - since.get(name, now) > self._max_rejected_s for name in measured.names):
+            _, wide = self.deviation.first()  # what contradicts for so long is right
             P += wide
         n = self.deviation.size
         point = merged(x, P, weights)[0][:n] if at is None else at
@@ -156,18 +162,19 @@ class Believer:
             _FORGETTING, rows, distances,
         )  # fmt: skip
         taken = Taken(rows, distances)
-        if not rows.any():
-            since = min(belief.rejected_since_s, measured.stamp_s)
-            return replace(before, rejected_since_s=since, partly=_rejected(measured, rows)), taken
+        seen = dict(zip(measured.names, rows))
+        left = {name: at_s for name, at_s in since.items() if not seen.get(name)}
+        left |= {name: left.get(name, now) for name, used in seen.items() if not used}
         return Belief(
             before.stamp_s,
             x,
             P,
             weights,
-            measured.stamp_s,
-            partly=_rejected(measured, rows),
-            excess=_FORGETTING * belief.excess + float(distances[:, 1].sum()),
-            own=_FORGETTING * belief.own + float(distances[:, 2].sum()),
+            now if rows.any() else belief.accepted_s,
+            left,
+            _rejected(measured, rows),
+            _FORGETTING * belief.excess + float(distances[:, 1].sum()),
+            _FORGETTING * belief.own + float(distances[:, 2].sum()),
         ), taken
 
 

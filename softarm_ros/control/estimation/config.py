@@ -22,10 +22,9 @@ class PredictingConfig(ConfigBlock):
     memory_s: Positive = Field(
         default=0.3, description='during which a deviation from the model moves on as it did'
     )
-    deviation_speeds_1_s: Speeds = Field(
-        default=(0.005, 0.015, 0.05, 0.15, 0.45),
-        description='of the tip against the model, in lengths of the arm per second: one filter '
-        'each, weighted by what fits',
+    deviation_speeds_m_s: Speeds = Field(
+        default=(0.001, 0.004, 0.017, 0.07, 0.3),
+        description='of the tip against the model: one filter each, weighted by what fits',
     )
     bend_sd_rad: Positive = Field(default=0.3, description='of a section against the model')
     twist_sd_rad: Positive = Field(default=0.1, description='likewise')

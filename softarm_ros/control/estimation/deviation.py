@@ -12,7 +12,7 @@ from softarm_ros.control.estimation.config import PredictingConfig
 Array = NDArray[np.float64]
 _SIX = 6
 _TWIST_SHARE = 0.3  # of the speed of bends: torsion moves little
-_LINEAR_SHARE = 0.05  # likewise of stretch and shear, in lengths
+_LINEAR_SHARE = 0.05  # likewise of stretch and shear
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class DeviationModel:
         sd = np.concatenate(
             [np.concatenate([linear, [bend * n**0.5, bend * n**0.5, twist]]) for n in counts]
         )
-        # Independent bends of all groups at this speed move the tip by one length a second.
-        turn = (3.0 / groups) ** 0.5
-        shift = _LINEAR_SHARE * length_m / groups**0.5
+        # Independent bends of all groups at this speed move the tip by a metre a second.
+        turn = (3.0 / groups) ** 0.5 / length_m
+        shift = _LINEAR_SHARE / groups**0.5
         unit = np.tile([shift, shift, shift, turn, turn, _TWIST_SHARE * turn], groups)
-        speeds = np.array(config.deviation_speeds_1_s)[:, None] * unit
+        speeds = np.array(config.deviation_speeds_m_s)[:, None] * unit
         return DeviationModel(spread, ends, sd, 2.0 * speeds**2 / config.memory_s, config.memory_s)
