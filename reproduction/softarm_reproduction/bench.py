@@ -16,6 +16,7 @@ from softarm_reproduction import (
     bench_cosserat,
     bench_drivers,
     bench_dynamics,
+    bench_estimators,
     bench_hydraulics,
     bench_minimum_energy,
     bench_plants,
@@ -38,6 +39,7 @@ TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'dynamics': bench_dynamics.rows,
     'hydraulics': bench_hydraulics.rows,
     'plants': bench_plants.rows,
+    'estimators': bench_estimators.rows,
     'drivers': bench_drivers.rows,
     'steppers': bench_steppers.rows,
 }

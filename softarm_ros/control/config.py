@@ -8,7 +8,7 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Po
 
 
 class EstimatorConfig(PartBlock):
-    """From measured poses to the state of the arm."""
+    """From measured poses to the state of the arm; the part's fields stand in the same block."""
 
     kind: str = Field(default='direct', description='which estimator')
 

@@ -112,6 +112,11 @@ class Tracker:
         return self._posture.tip.copy()
 
     @property
+    def posture(self) -> Posture:
+        """The model at the present command."""
+        return self._posture
+
+    @property
     def configuration(self) -> Array:
         """The present configuration command (dof,)."""
         return self._posture.configuration

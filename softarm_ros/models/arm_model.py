@@ -81,6 +81,11 @@ class Posture(Protocol):
         ...
 
     @property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        ...
+
+    @property
     def actuation(self) -> Array:
         """Actuation (m,) that holds the configuration without load."""
         ...

@@ -8,13 +8,17 @@ from typing import Protocol
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, Posture
+from softarm_ros.models.arm_model import Array, Posture, Shape
 
 
 class ByConfiguration(Protocol):
     """The methods of `ArmModel` that a plain posture calls."""
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """See `ArmModel`."""
+        ...
+
+    def shape_of(self, configuration: Array) -> Shape:
         """See `ArmModel`."""
         ...
 
@@ -51,6 +55,11 @@ class PlainPosture:
     def tip_jacobian(self) -> Array:
         """Derivative of the tip by the configuration (3, dof)."""
         return self._tip_and_jacobian[1]
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        return self.model.shape_of(self.configuration).section_tips
 
     @cached_property
     def actuation(self) -> Array:

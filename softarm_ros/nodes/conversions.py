@@ -15,6 +15,7 @@ from geometry_msgs.msg import (
     Point,
     Pose,
     PoseStamped,
+    PoseWithCovarianceStamped,
     Quaternion,
     TransformStamped,
     Vector3,
@@ -27,6 +28,7 @@ from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from softarm_ros.control.estimator import Estimate
 from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.runtime.events import Event
 
@@ -77,6 +79,20 @@ def pose_message(transform: Array, stamp: Time, frame: str) -> PoseStamped:
     message = PoseStamped(pose=_pose_messages(transform)[0])
     message.header.stamp = stamp
     message.header.frame_id = frame
+    return message
+
+
+def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStamped:
+    """Return the tip of an estimate; zeros for an unknown covariance, as ROS has it."""
+    message, tip = PoseWithCovarianceStamped(), estimate.tip
+    message.header.stamp = time_message(round(1e9 * estimate.stamp_s))
+    message.header.frame_id = frame
+    if not np.isfinite(tip[:3, :3]).all():  # only a position was measured
+        tip = np.eye(4)
+        tip[:3, 3] = estimate.tip[:3, 3]
+    message.pose.pose = _pose_messages(tip)[0]
+    if estimate.tip_covariance is not None:
+        message.pose.covariance = estimate.tip_covariance.ravel()
     return message
 
 

@@ -8,12 +8,13 @@ import time
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
+from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
@@ -99,6 +100,7 @@ class TrackerNode(Node):
         self._phase: tuple[str, int] = (Phase.IDLE.value, 0)
         self._phase_since = 0.0
         self._events = EventLog()
+        self._health = Health.OK
         self._connect()
         reach = describe_reach(self.loop.reach)
         if reach is not None:
@@ -135,6 +137,7 @@ class TrackerNode(Node):
             JointState, 'configuration/command', command_qos(deadline)
         )
         self._state = self.create_publisher(JointState, 'configuration/state', MEASUREMENT)
+        self._tip = self.create_publisher(PoseWithCovarianceStamped, 'state/tip', MEASUREMENT)
         self._reference = self.create_publisher(PoseStamped, 'reference/pose', VISUAL)
         self._path = self.create_publisher(Path, 'reference/path', LATCHED)
         self._gripper = (
@@ -250,9 +253,12 @@ class TrackerNode(Node):
         pose, stamp_ns = self._sample(now)
         # A command carries the time stamp of the pose it was computed from.
         answers_ns = stamp_ns if not self.loop.open_loop else now
+        estimator = self._intake.estimator
+        self.loop.pace = estimator.pace(1e-9 * now)
         began = time.perf_counter()
         output = self.loop.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
+        estimator.command(1e-9 * now, self.loop.tracker.posture)
         self._command.publish(
             joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
@@ -285,19 +291,34 @@ class TrackerNode(Node):
         if taken is None:
             return None, now_ns
         pose, stamp_ns = taken
+        self._tell_estimate()
         if pose.configuration is not None and self._state.get_subscription_count() > 0:
             self._state.publish(
                 joint_bytes(self.loop.model.configuration_names, stamp_ns, pose.configuration)
             )
         return pose, stamp_ns
 
+    def _tell_estimate(self) -> None:
+        """Publish where the tip is, and tell when that is lost and found again."""
+        estimate = self._intake.newest
+        if estimate is None:
+            return
+        before, self._health = self._health, estimate.health
+        if Health.LOST in (before, estimate.health) and before is not estimate.health:
+            lost = estimate.health is Health.LOST
+            text = f'the tip is lost: {estimate.reason}' if lost else 'the tip is found again'
+            self._tell(Event(self._now_s(), 'warning' if lost else 'info', 'tracker', text))
+        if self._tip.get_subscription_count() > 0:
+            self._tip.publish(conversions.estimate_message(estimate, self.rig.base_frame))
+
     def _count(self, gap: float, measured: PoseSample | None) -> None:
         if not self._cycles.add(gap, self.loop.phase):
             return
         if np.isfinite(gap) and not self._simulated:
             self._heartbeat.late(gap - self._wait)
-        if measured is not None:
-            self._latency.add(1e3 * (self._now_s() - measured.stamp_s))
+        newest = self._intake.newest
+        if measured is not None and newest is not None:
+            self._latency.add(1e3 * (self._now_s() - newest.measured_s))
 
     def _after(self, output: CycleOutput) -> None:
         self._output = output
@@ -345,6 +366,7 @@ class TrackerNode(Node):
             'latency_ms': self._latency.text(),
             'refused_poses': str(self._refused),
             'frames': self._intake.frames.counts.text(),
+            'estimate': self._health.value,
             'sections': self._intake.frames.problem(self._now_s()) or '',
         }
         return values | self._events.values()

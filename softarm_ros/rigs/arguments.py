@@ -37,15 +37,19 @@ def number(name: str, text: str) -> float:
     return value
 
 
-def settings_of(texts: Iterable[str], controller: str | None = None) -> list[str]:
+def settings_of(
+    texts: Iterable[str], controller: str | None = None, estimator: str | None = None
+) -> list[str]:
     """
     Return what a run sets over its rig file, for `load_rig`.
 
     Each text may hold several `field=value`, separated by semicolons. A controller named for the
-    run stands in place of `controller.kind`, whatever the settings before it say.
+    run stands in place of `controller.kind`, whatever the settings before it say; an estimator
+    in place of `estimator.kind`.
     """
     settings = [part.strip() for text in texts for part in text.split(';') if part.strip()]
-    return settings if not controller else [*settings, f'controller.kind={controller}']
+    settings += [f'controller.kind={controller}'] if controller else []
+    return settings + ([f'estimator.kind={estimator}'] if estimator else [])
 
 
 def _refused(name: str, text: str, expected: str) -> RigError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softarm_ros.control.command_gate import CommandGate
+from softarm_ros.control.estimator import Estimator, Surroundings
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
@@ -18,6 +19,7 @@ from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.geometry.sightings import Place
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
 from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
@@ -248,6 +250,21 @@ def build_supervisor(
     )
 
 
+def build_estimator(
+    rig: Rig, model: ArmModel, places: Mapping[str, Place] | None = None
+) -> Estimator:
+    """Return the estimator of a rig; `places` of bodies and points that are not section tips."""
+    part, config = chosen_part('estimator', rig.estimator)
+    around = Surroundings(
+        rig.supervisor.feedback_watch.response_s,
+        rig.feedback.rate_hz,
+        rig.feedback.position_noise_m,
+        places,
+    )
+    built: Estimator = part.builder('estimator')(config, model, around)
+    return built
+
+
 def build_pose_intake(rig: Rig, model: ArmModel, *, time_scale: float = 1.0) -> PoseIntake:
     """Return the tracker's way from measured poses to pose samples."""
     watch = rig.supervisor.feedback_watch
@@ -258,7 +275,7 @@ def build_pose_intake(rig: Rig, model: ArmModel, *, time_scale: float = 1.0) -> 
             rig.supervisor.feedback_timeout_s,
             watch.sections_timeout_s,
         ),
-        model.observed_configuration,
+        build_estimator(rig, model),
     )
 
 

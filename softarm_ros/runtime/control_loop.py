@@ -133,7 +133,7 @@ class ControlLoop(Loop):
             self._enter(Phase.TRACK if self.open_loop else Phase.SETTLE)
 
     def _update_settle(self, error: Array, period: float) -> None:
-        self.tracker.step(np.zeros(3), error, period, self._measured())
+        self.tracker.step(np.zeros(3), self.pace * error, period, self._measured())
         # Where nothing has been measured yet, nothing is known to be close.
         unknown = not self.open_loop and self._pose is None
         self._error_history.append(np.inf if unknown else float(np.linalg.norm(error)))
@@ -152,7 +152,9 @@ class ControlLoop(Loop):
 
     def _update_track(self, error: Array, period: float) -> None:
         sample = self.trajectory.sample(self._phase_time)
-        step = self.tracker.step(sample.velocity, error, period, self._measured())
+        step = self.tracker.step(
+            self.pace * sample.velocity, self.pace * error, period, self._measured()
+        )
         self._watch_reach(sample.position)
         self._watch_limits(step.limited, period)
         if self._phase_time >= self.trajectory.duration_s:

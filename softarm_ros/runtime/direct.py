@@ -59,9 +59,11 @@ def run_direct(
         measure(body, intake, now)
         taken = intake.take(now)
         pose = None if taken is None else taken[0]
+        loop.pace = intake.estimator.pace(now)
         began = time.perf_counter()
         output = loop.cycle(now, pose)
         compute_ms.append(1e3 * (time.perf_counter() - began))
+        intake.estimator.command(now, loop.tracker.posture)
         command = loop.limits.check(output.actuation)  # nobody else stands before the plant
         events.extend(output.events)
         state = body.actuator_state()

@@ -110,6 +110,7 @@ class Loop(ABC):
         self.open_loop = open_loop
         self.phase = Phase.IDLE
         self.period_s = 1.0 / config.rate_hz
+        self.pace = 1.0  # of the reference, as a share; 0: the command stands
         self._resume_phase = Phase.IDLE
         self._now: float | None = None
         self._first_time: float | None = None
@@ -171,7 +172,7 @@ class Loop(ABC):
         period = min(max(now_s - self._now, 1e-6), _MAX_PERIODS * self.period_s)
         self._now = now_s
         if self.phase is not Phase.HELD:
-            self._phase_time += period
+            self._phase_time += self.pace * period
         return period
 
     def _read(self, pose: PoseSample | None) -> None:

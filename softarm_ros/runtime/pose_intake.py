@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
 from softarm_ros.control.feedback_watch import FeedbackWatch
-from softarm_ros.control.measurement_frame import FramePairing
+from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
+from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
 from softarm_ros.models.arm_model import Array
 from softarm_ros.runtime.loop import PoseSample
 
@@ -20,7 +20,7 @@ _BASE = 'base'
 
 class PoseIntake:
     """
-    Refuses poses that are not to be used, pairs the rest by frame, hands each out once.
+    Refuses poses that are not to be used, pairs the rest by frame, estimates where the arm is.
 
     Parameters
     ----------
@@ -28,19 +28,19 @@ class PoseIntake:
         Whose cheap checks every tip passes.
     frames : FramePairing
         Of what passes them.
-    observe : callable
-        From section tips (sections, 4, 4) to the measured configuration (dof,) or None.
+    estimator : Estimator
+        Takes every frame once.
+
+    Attributes
+    ----------
+    newest : Estimate or None
+        What was handed out last.
 
     """
 
-    def __init__(
-        self,
-        watch: FeedbackWatch,
-        frames: FramePairing,
-        observe: Callable[[Array], Array | None],
-    ) -> None:
-        self.watch, self.frames = watch, frames
-        self._observe = observe
+    def __init__(self, watch: FeedbackWatch, frames: FramePairing, estimator: Estimator) -> None:
+        self.watch, self.frames, self.estimator = watch, frames, estimator
+        self.newest: Estimate | None = None
 
     def on_tip(self, now_s: float, stamp_ns: int, frame_id: str, position: Array) -> str | None:
         """Take a measured tip position (3,) [m]; return why it is not used, or None."""
@@ -59,15 +59,28 @@ class PoseIntake:
         return refusal
 
     def take(self, now_s: float, *, wait: bool = True) -> tuple[PoseSample, int] | None:
-        """Return the newest pose and its time stamp [ns], once; None if there is nothing new."""
+        """
+        Return where the arm is and a time stamp [ns]; None if there is nothing new.
+
+        The stamp is that of the frame that came in; now, where the pose is predicted without one.
+        """
         frame = self.frames.take(now_s, wait=wait)
-        if frame is None:
+        if frame is not None:
+            self.estimator.observe(sighting_of(frame))
+        estimate = self.estimator.estimate(now_s)
+        if estimate is None:
             return None
-        seen = None
-        if frame.section_tips is not None:
-            with contextlib.suppress(ValueError):  # tips that give no configuration
-                seen = self._observe(frame.section_tips)
-        return PoseSample(1e-9 * frame.stamp_ns, frame.position, seen), frame.stamp_ns
+        self.newest = estimate
+        stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
+        position = estimate.tip[:3, 3]
+        return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns
+
+
+def sighting_of(frame: MeasurementFrame) -> Sighting:
+    """Return a frame as a sighting: the tip as a point, sections as bodies."""
+    tips = () if frame.section_tips is None else frame.section_tips
+    bodies = tuple(BodySighting(f'{SECTION}{k}', tip) for k, tip in enumerate(tips))
+    return Sighting(frame.stamp_ns, _BASE, bodies, (PointSighting(TIP, frame.position),))
 
 
 def measure(plant: Plant, intake: PoseIntake, now_s: float) -> list[PoseMeasurement]:

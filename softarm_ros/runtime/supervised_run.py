@@ -121,7 +121,9 @@ class SupervisedArm:
         """Run one cycle of the loop on what has been measured, without letting time pass."""
         now = self.now_s
         taken = self._intake.take(now)
+        self.loop.pace = self._intake.estimator.pace(now)
         output = self.loop.cycle(now, None if taken is None else taken[0])
+        self._intake.estimator.command(now, self.loop.tracker.posture)
         self.output = output
         command = output.actuation
         self.watch.on_configuration(output.configuration)

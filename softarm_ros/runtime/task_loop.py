@@ -177,7 +177,7 @@ class TaskLoop(Loop):
         error = np.zeros(3)
         if self._held_at is not None:
             error = self._error(age)
-            self.tracker.step(velocity, error, period, self._measured())
+            self.tracker.step(self.pace * velocity, self.pace * error, period, self._measured())
         if self._finished(error):
             self._begin(self._index + 1)
 

@@ -17,7 +17,12 @@ from numba.core import event
 
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
-from softarm_ros.runtime.assembly import build_emulated_arm, build_plant, build_tracker
+from softarm_ros.runtime.assembly import (
+    build_emulated_arm,
+    build_estimator,
+    build_plant,
+    build_tracker,
+)
 
 _AWAY = 0.3
 
@@ -115,6 +120,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.forward(actuation)
             model.jacobian(actuation)
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
+    build_estimator(rig, model)
     tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
 

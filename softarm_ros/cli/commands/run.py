@@ -37,6 +37,12 @@ def run(
             metavar='NAME', help='Instead of controller.kind; keeps the fields both have.'
         ),
     ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            metavar='NAME', help='Instead of estimator.kind; keeps the fields both have.'
+        ),
+    ] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
@@ -97,5 +103,5 @@ def run(
         report=report,
         json_file=json_file,
     )
-    arm = load_rig(rig, settings_of(settings or (), controller))
+    arm = load_rig(rig, settings_of(settings or (), controller, estimator))
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

@@ -2,13 +2,94 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
+
+from softarm_ros.control.estimator import SECTION, TIP, Array, Estimate, Estimator, Surroundings
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.models.arm_model import ArmModel
 
 
 class DirectConfig(ConfigBlock):
     """Nothing to set."""
 
 
-# The control cycle itself takes poses so (`runtime/pose_intake.py`); there is nothing to build.
-PART = Part('estimator', 'direct', DirectConfig, {}, 'measured poses as they are')
+class Direct(Estimator):
+    """
+    Hands every sighting of the tip out once, newest first: nothing is filtered or predicted.
+
+    The configuration is what the model sees in the section tips, where all were seen.
+    """
+
+    def __init__(self, model: ArmModel) -> None:
+        self._model = model
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was seen."""
+        self._newest: Estimate | None = None
+        self._stamp_ns: int | None = None
+
+    def observe(self, sighting: Sighting) -> str | None:
+        """Take a sighting of the tip, with the section tips or without."""
+        if self._stamp_ns is not None and sighting.stamp_ns <= self._stamp_ns:
+            behind = 1e-6 * (self._stamp_ns - sighting.stamp_ns)
+            return f'sighting is {behind:.1f} ms older than the newest'
+        tips = _sections_of(sighting)
+        tip = _tip_of(sighting, tips)
+        if tip is None:
+            return 'sighting without a tip'
+        self._stamp_ns = sighting.stamp_ns
+        stamp_s = 1e-9 * sighting.stamp_ns
+        seen = None
+        if tips is not None:
+            with contextlib.suppress(ValueError):  # tips that tell no configuration
+                seen = self._model.observed_configuration(tips)
+        self._newest = Estimate(stamp_s, stamp_s, tip, section_tips=tips, configuration=seen)
+        return None
+
+    def estimate(self, now_s: float) -> Estimate | None:
+        """Return what was measured, once."""
+        taken, self._newest = self._newest, None
+        return taken
+
+
+def _tip_of(sighting: Sighting, section_tips: Array | None) -> Array | None:
+    """Return the pose (4, 4) of the tip; its attitude is NaN where only a position was seen."""
+    for body in sighting.bodies:
+        if body.name == TIP:
+            return body.pose
+    for point in sighting.points:
+        if point.name == TIP:
+            tip = np.full((4, 4), np.nan) if section_tips is None else section_tips[-1].copy()
+            tip[:3, 3], tip[3] = point.position, (0.0, 0.0, 0.0, 1.0)
+            return tip
+    return None
+
+
+def _sections_of(sighting: Sighting) -> Array | None:
+    """Return the tips (n, 4, 4) of the sections 0, 1, ... as far as they were seen."""
+    found = {body.name: body.pose for body in sighting.bodies}
+    tips: list[Array] = []
+    while (name := f'{SECTION}{len(tips)}') in found:
+        tips.append(found[name])
+    return np.array(tips) if tips else None
+
+
+def build(
+    config: DirectConfig, model: ArmModel, surroundings: Surroundings | None = None
+) -> Direct:
+    """Return the estimator of an arm."""
+    return Direct(model)
+
+
+PART = Part(
+    'estimator',
+    'direct',
+    DirectConfig,
+    {'estimator': f'{__name__}:build'},
+    'measured poses as they are, at their time stamps',
+)

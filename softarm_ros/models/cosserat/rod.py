@@ -256,9 +256,14 @@ class CosseratRod:
             message = _REASONS[status]
             if reached > 0.0:
                 message += f'; {100.0 * reached:.1f} % of the loads are carried'
+        return self._state(status == OK, status == OK and regular, error, shots, message)
+
+    def _state(
+        self, converged: bool, stable: bool, error: float, shots: int, message: str
+    ) -> RodState:
         return RodState(
-            status == OK,
-            status == OK and regular,
+            converged,
+            stable,
             error,
             shots,
             message,
@@ -280,6 +285,12 @@ class CosseratRod:
         self._tip_rotation[:] = start.tip_rotation
         self._trace.strains[:] = start.strains
         self._solved = True
+
+    def resumed(self, start: RodStart) -> RodState:
+        """Return the state of a solution that was found under the loads set, and is stable."""
+        self.resume(start)
+        self.is_stable()  # writes positions and attitudes along the rod
+        return self._state(True, True, 0.0, 1, '')
 
     def is_stable(self) -> bool:
         """Evaluate the solution; leaves its strains converged to rounding."""

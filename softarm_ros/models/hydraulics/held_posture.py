@@ -36,6 +36,11 @@ class HeldPosture:
         return self._tip_and_jacobian[1]
 
     @cached_property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (s, 4, 4) [m]."""
+        return self.model.shape_of_held(self.held).section_tips
+
+    @cached_property
     def actuation(self) -> Array:
         """Pressures (m,) [Pa] that hold the configuration; they may lie out of range."""
         return self.model.pressures_of(self.held)

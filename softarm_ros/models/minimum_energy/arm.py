@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from softarm_ros.models.arm_model import (
     Array,
     InverseSolution,
     ModelError,
+    Posture,
     Shape,
     Vector3,
 )
@@ -38,7 +40,7 @@ from softarm_ros.models.minimum_energy.rod import (
     RodEquilibrium,
     node_poses,
 )
-from softarm_ros.models.posture import PlainPostures
+from softarm_ros.models.posture import PlainPosture
 
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
@@ -70,7 +72,29 @@ class MuscleEquilibrium:
     iterations: int
 
 
-class MinimumEnergyArm(PlainPostures):
+@dataclass(frozen=True)
+class MusclePosture(PlainPosture):
+    """A `PlainPosture` that solves its equilibrium once."""
+
+    model: MinimumEnergyArm
+
+    @cached_property
+    def _equilibrium(self) -> MuscleEquilibrium:
+        return self.model.equilibrium(self.configuration)
+
+    @cached_property
+    def _tip_and_jacobian(self) -> tuple[Array, Array]:
+        state = self._equilibrium
+        jacobian = self.model.state_jacobian(state, self.configuration, ZERO3)[:3]
+        return state.positions[-1].copy(), jacobian
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """Poses of all module disks (modules, 4, 4) [m]."""
+        return self.model.shape_of_state(self._equilibrium, self.configuration).section_tips
+
+
+class MinimumEnergyArm:
     """
     Arm whose muscles are springs of commanded rest length around an elastic backbone.
 
@@ -323,6 +347,10 @@ class MinimumEnergyArm(PlainPostures):
                 w3 * c + s * (w1 * y - w2 * x),
             ]
         return nodes
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """Return the posture of lengths (3 modules,) [m]."""
+        return MusclePosture(self, np.array(configuration, dtype=float))
 
     def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
         status, used, _, _ = constrained_newton(

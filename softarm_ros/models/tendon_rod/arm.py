@@ -79,6 +79,10 @@ class TendonRodModel(ABC):
     ) -> SolvedTip:
         """Return the tip under tensions (cables,) [N], from that under similar ones if given."""
 
+    def section_tips_near(self, tensions: Array, solved: SolvedTip) -> Array:
+        """Return the section tips (sections, 4, 4) under tensions whose tip is solved."""
+        return self.shape_of(tensions).section_tips
+
     # -- what follows from it ---------------------------------------------------------------
 
     @property

@@ -67,5 +67,13 @@ class CosseratTendonRod(TendonRodModel):
             self._arm.forward(tensions, force)  # leaves a stable solution, or raises
         return SolvedTip(rod.tip_pose(), rod.derivatives().tip_by_tension, rod.start)
 
+    def section_tips_near(self, tensions: Array, solved: SolvedTip) -> Array:
+        """Return the section tips (sections, 4, 4) under tensions whose tip is solved."""
+        if solved.start is None:
+            return self.shape_of(tensions).section_tips
+        rod = self._arm.rod
+        rod.load(tensions, self._weight)
+        return rod.resumed(solved.start).segment_tips
+
     def _force(self, tip_force: Vector3) -> Array:
         return np.asarray(tip_force, dtype=float) + self._weight

@@ -57,6 +57,11 @@ class TensionPosture:
         """Derivative of the tip by the tensions (3, cables) [m/N]."""
         return self.solved.twist[:3]
 
+    @cached_property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        return self.model.section_tips_near(self.configuration, self.solved)
+
     @property
     def actuation(self) -> Array:
         """The tensions themselves (cables,) [N]."""

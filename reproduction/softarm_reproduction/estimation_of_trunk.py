@@ -1,0 +1,193 @@
+"""
+The recorded ASL trunk, estimated: `python -m softarm_reproduction.estimation_of_trunk`.
+
+Three disks of which positions alone are used, commands, and the identified arm `trunk`. The arm
+was identified from every other 2.5 s of `servo_controlled_1_0g.csv`; what is scored are rows of
+the other blocks, half a second away from them, and `servo_controlled_1_100g.csv`, another run
+under a load of which the estimator does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_reproduction.trunk_study import MOVING, data_folder
+from softarm_ros.cli.identified_rig import known_parameters
+from softarm_ros.cli.recording_file import read_recording, recording_of, split_rows
+from softarm_ros.control.config import EstimatorConfig
+from softarm_ros.control.estimator import SECTION, Estimate, Estimator
+from softarm_ros.geometry.sightings import Place, PointSighting, Sighting
+from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
+from softarm_ros.rigs.arms.cable_driven import CableArm
+from softarm_ros.rigs.loader import load_rig_of
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_estimator
+
+Array = NDArray[np.float64]
+
+LOADED = 'servo_controlled_1_100g.csv'
+BLOCK_S, GUARD_S, HIDDEN_S = 2.5, 0.5, 1.0  # blocks as `softarm identify` cuts them
+DISKS = ('base', 'middle', 'tip')
+
+
+@dataclass(frozen=True)
+class Scores:
+    """
+    Errors [m] of one recording, rows scored alone.
+
+    Attributes
+    ----------
+    rows : int
+    filtered, ahead : (rows, 3)
+        Distance of each disk from its measurement, with it and 10 ms before it was used.
+    hidden, frozen, commanded : mapping
+        Disk -> distances (n,) while it was hidden, of the estimate, of where it was last seen, and
+        of the identified arm without any measurement.
+    configurations : (rows, dof)
+        Of the model, from the estimated sections.
+
+    """
+
+    rows: int
+    filtered: Array
+    ahead: Array
+    hidden: Mapping[str, Array]
+    frozen: Mapping[str, Array]
+    commanded: Mapping[str, Array]
+    configurations: Array
+
+
+def trunk(kind: str = 'filter') -> Rig:
+    """Return the arm with an estimator that answers commands as late as it was identified to."""
+    rig = load_rig_of(CableArm, 'trunk')
+    delay_s = recording_of(rig).delay_s
+    fields = {'kind': kind, 'response_s': delay_s}
+    return rig.model_copy(update={'estimator': EstimatorConfig.model_validate(fields)})
+
+
+def score(rig: Rig, folder: Path, file: str, most_rows: int | None = None) -> Scores:
+    """Estimate a recording row by row, once with all disks and once with each hidden in turn."""
+    recording = read_recording(rig, folder / file).measured
+    if recording.time_s is None:
+        raise ValueError(f'{file}: expected a column of time')
+    parameters = known_parameters(rig, recording_of(rig))
+    local = (recording.tips - parameters.mount_position) @ parameters.mount_rotation
+    scored = np.arange(len(local)) if file == LOADED else split_rows(recording)[1]
+    scored = scored[recording.time_s[scored] - recording.time_s[0] > 1.0]
+    if most_rows is not None:
+        scored = scored[scored < most_rows]
+    last = int(scored[-1]) + 1
+    filtered, ahead, seen = _pass(rig, recording, local, last, hide=None)
+    hidden: dict[str, Array] = {}
+    frozen: dict[str, Array] = {}
+    commanded: dict[str, Array] = {}
+    alone = (
+        predict(parameters, recording) - parameters.mount_position
+    ) @ parameters.mount_rotation
+    since = recording.time_s - recording.time_s[0]
+    gone = _hidden(since)
+    rows = scored[gone[scored]]
+    for k, name in enumerate(DISKS):
+        blind, _, _ = _pass(rig, recording, local, last, hide=k)
+        hidden[name] = np.linalg.norm(blind[rows, k] - local[rows, k], axis=1)
+        before = [int(np.flatnonzero(~gone[:row])[-1]) for row in rows]
+        frozen[name] = np.linalg.norm(local[before, k] - local[rows, k], axis=1)
+        commanded[name] = np.linalg.norm(alone[rows, k] - local[rows, k], axis=1)
+    return Scores(
+        len(scored),
+        np.linalg.norm(filtered[scored] - local[scored], axis=2),
+        np.linalg.norm(ahead[scored] - local[scored], axis=2),
+        hidden,
+        frozen,
+        commanded,
+        seen[scored],
+    )
+
+
+def _hidden(since_s: Array) -> NDArray[np.bool_]:
+    within = since_s % BLOCK_S
+    return (
+        (np.floor(since_s / BLOCK_S) % 2 == 1)
+        & (within >= GUARD_S)
+        & (within < GUARD_S + HIDDEN_S)
+    )
+
+
+def _pass(
+    rig: Rig, recording: PairRecording, local: Array, last: int, hide: int | None
+) -> tuple[Array, Array, Array]:
+    """Return disks (rows, 3, 3) with and before each row's measurement, and configurations."""
+    model = rig.model()
+    estimator: Estimator = build_estimator(
+        rig, model, {f'{SECTION}{k}': Place(k) for k in range(3)}
+    )
+    assert recording.time_s is not None
+    time_s = recording.time_s - recording.time_s[0]
+    gone = _hidden(time_s)
+    filtered, ahead = np.full((last, 3, 3), np.nan), np.full((last, 3, 3), np.nan)
+    configurations = np.full((last, len(model.rest_configuration)), np.nan)
+    posture = None
+    for row in range(last):
+        now = float(time_s[row])
+        configuration = model.configuration_of(recording.contractions[row])
+        posture = model.posture_of(configuration, posture)
+        estimator.command(now, posture)
+        ahead[row] = _disks(estimator.estimate(now))
+        points = tuple(
+            PointSighting(f'{SECTION}{k}', local[row, k])
+            for k in range(3)
+            if not (k == hide and gone[row])
+        )
+        estimator.observe(Sighting(round(1e9 * now), 'base', (), points))
+        estimate = estimator.estimate(now)
+        filtered[row] = _disks(estimate)
+        if estimate is not None and estimate.configuration is not None:
+            configurations[row] = estimate.configuration
+    return filtered, ahead, configurations
+
+
+def _disks(estimate: Estimate | None) -> Array:
+    if estimate is None or estimate.section_tips is None:
+        return np.full((3, 3), np.nan)
+    return estimate.section_tips[:, :3, 3]
+
+
+def lines(file: str, scores: Scores) -> list[str]:
+    """Return the scores in mm."""
+    out = [f'{file}: {scores.rows} rows scored']
+    for k, name in enumerate(DISKS):
+        out.append(
+            f'  disk {name:7} reprojection rms {_rms(scores.filtered[:, k]):6.3f} mm, '
+            f'10 ms ahead {_rms(scores.ahead[:, k]):6.3f} mm'
+        )
+    for name in DISKS:
+        error = scores.hidden[name]
+        out.append(
+            f'  disk {name:7} hidden for 1 s: rms {_rms(error):6.2f} mm, median '
+            f'{1e3 * np.median(error):6.2f}, largest {1e3 * error.max():6.2f}; last seen '
+            f'{_rms(scores.frozen[name]):6.2f}; by the commands alone '
+            f'{_rms(scores.commanded[name]):6.2f} ({len(error)} rows)'
+        )
+    return out
+
+
+def _rms(values: Array) -> float:
+    return 1e3 * float(np.sqrt(np.mean(np.square(values))))
+
+
+def main() -> None:
+    """Print the scores of both recordings."""
+    folder = data_folder()
+    if folder is None:
+        raise SystemExit('no recordings asl_trunk; set SOFTARM_DATA to the folder around it')
+    for file in (MOVING, LOADED):
+        print('\n'.join(lines(file, score(trunk(), folder, file))), flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,266 @@
+"""Runs of simulated arms in which estimators look on, or close the loop, beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.config import EstimatorConfig
+from softarm_ros.control.estimator import Estimate, Estimator, Health
+from softarm_ros.control.measurement_frame import MeasurementFrame
+from softarm_ros.geometry.poses import displacement
+from softarm_ros.plant.config import MocapConfig
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import (
+    build_control_loop,
+    build_estimator,
+    build_plant,
+    build_pose_intake,
+)
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.pose_intake import measure, sighting_of
+
+Array = NDArray[np.float64]
+
+RIGS = (
+    'cable_arm_single',
+    'cable_arm',
+    'trunk',
+    'pneumatic_arm',
+    'fishbone_arm',
+    'hydraulic_arm',
+    'pam_arm',
+)
+NOISE_M, DELAY_S = 2.0e-4, 0.01  # under which the bars are stated
+_TURN = 10.0  # rad of orientation noise per metre of position noise: a triangle of 0.1 m
+
+
+class SpoilingMocap(Mocap):
+    """A sensor of which some frames are far off."""
+
+    def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float) -> None:
+        super().__init__(config, seed)
+        self._rng = np.random.default_rng([seed, 5])
+        self._share, self._by_m = share, by_m
+
+    def poll(self, now_s: float) -> list[PoseMeasurement]:
+        """Return the frames that have arrived; a share of them moved in some direction."""
+        return [self._spoiled(frame) for frame in super().poll(now_s)]
+
+    def _spoiled(self, frame: PoseMeasurement) -> PoseMeasurement:
+        away = self._rng.standard_normal(3)
+        if self._rng.random() >= self._share:
+            return frame
+        tips = frame.section_tips.copy()
+        tips[:, :3, 3] += self._by_m * away / np.linalg.norm(away)
+        return PoseMeasurement(frame.stamp_s, tips, frame.frame_id)
+
+
+@dataclass
+class Track:
+    """
+    What an estimator said from cycle to cycle: positions [m], pose errors, covariances.
+
+    `errors` are truth less estimate (6,), position first, base axes.
+    """
+
+    tips: list[Array] = field(default_factory=list)
+    errors: list[Array] = field(default_factory=list)
+    covariances: list[Array] = field(default_factory=list)
+    health: list[Health] = field(default_factory=list)
+
+    def add(self, estimate: Estimate, truth: Array) -> None:
+        """Take an estimate beside the true pose (4, 4) of the tip."""
+        known = bool(np.isfinite(estimate.tip).all())
+        error = displacement(estimate.tip, truth) if known else np.full(6, np.nan)
+        error[:3] = truth[:3, 3] - estimate.tip[:3, 3]
+        covariance = estimate.tip_covariance
+        self.tips.append(estimate.tip[:3, 3].copy())
+        self.errors.append(error)
+        self.covariances.append(np.full((6, 6), np.nan) if covariance is None else covariance)
+        self.health.append(estimate.health)
+
+    def error_m(self) -> Array:
+        """Return the distances (n,) from the truth [m]."""
+        return np.linalg.norm(np.array(self.errors)[:, :3], axis=1)
+
+    def nees(self, rows: slice = slice(0, 3)) -> Array:
+        """Return the squared errors (n,) in units of their covariance."""
+        errors = np.array(self.errors)[:, rows]
+        covariances = np.array(self.covariances)[:, rows, rows]
+        return np.einsum(
+            'ni,ni->n', errors, np.linalg.solve(covariances, errors[..., None])[..., 0]
+        )
+
+
+@dataclass
+class Run:
+    """
+    One run.
+
+    Attributes
+    ----------
+    time_s, phase, truth, raw, reference, command
+        Per cycle: simulated time, phase, true tip (3,), newest measured tip (3,), reference (3,)
+        now, command (m,).
+    tracks : mapping
+        Of the estimators that looked on; `loop` is the one that closed the loop.
+
+    """
+
+    time_s: list[float] = field(default_factory=list)
+    phase: list[Phase] = field(default_factory=list)
+    truth: list[Array] = field(default_factory=list)
+    raw: list[Array] = field(default_factory=list)
+    reference: list[Array] = field(default_factory=list)
+    command: list[Array] = field(default_factory=list)
+    pace: list[float] = field(default_factory=list)
+    tracks: dict[str, Track] = field(default_factory=dict)
+
+    def tracking(self) -> Array:
+        """Return which cycles (n,) track the path."""
+        return np.array([phase is Phase.TRACK for phase in self.phase])
+
+    def raw_error_m(self) -> Array:
+        """Return how far the newest measurement (n,) is from the tip now [m]."""
+        return np.linalg.norm(np.array(self.raw) - np.array(self.truth), axis=1)
+
+    def tracking_error_m(self) -> Array:
+        """Return how far the true tip (n,) is from its reference now [m]."""
+        return np.linalg.norm(np.array(self.reference) - np.array(self.truth), axis=1)
+
+
+def rig_of(
+    name: str,
+    *,
+    speed: float = 1.0,
+    estimator: str = 'direct',
+    noise_m: float | None = NOISE_M,
+    delay_s: float | None = DELAY_S,
+    dropouts: bool = True,
+    fields: Mapping[str, object] | None = None,
+) -> Rig:
+    """Return a rig whose sensor has stated noise and delay (None: its own), at some speed."""
+    rig = load_rig(name)
+    plant = rig.plant_for('sim')
+    changes: dict[str, float] = {} if dropouts else {'dropout_probability': 0.0}
+    if noise_m is not None:
+        changes |= {'position_noise_m': noise_m, 'orientation_noise_rad': _TURN * noise_m}
+    if delay_s is not None:
+        changes['delay_s'] = delay_s
+    mocap = plant.mocap.model_copy(update=changes)
+    feedback = rig.feedback.model_copy(
+        update={'position_noise_m': mocap.position_noise_m, 'delay_s': mocap.delay_s}
+    )
+    path = rig.trajectories[rig.default_trajectory]
+    faster = path.model_copy(update={'speed': speed * path.speed})
+    sensed = (
+        {'orientation_noise_rad': mocap.orientation_noise_rad} if estimator != 'direct' else {}
+    )
+    return rig.model_copy(
+        update={
+            'plant': plant.model_copy(update={'mocap': mocap}),
+            'feedback': feedback,
+            'trajectories': {**rig.trajectories, rig.default_trajectory: faster},
+            'estimator': EstimatorConfig.model_validate(
+                {'kind': estimator, **sensed, **(fields or {})}
+            ),
+        }
+    )
+
+
+def with_estimator(rig: Rig, kind: str, **fields: object) -> Rig:
+    """Return the same rig with another estimator."""
+    turn = rig.plant_for('sim').mocap.orientation_noise_rad
+    own = {} if kind == 'direct' else {'orientation_noise_rad': turn, **fields}
+    return rig.model_copy(
+        update={'estimator': EstimatorConfig.model_validate({'kind': kind, **own})}
+    )
+
+
+def run(
+    rig: Rig,
+    beside: Sequence[str] = (),
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    spoil: tuple[float, float] | None = None,
+    blind: Callable[[float], bool] | None = None,
+    tip_only: bool = False,
+) -> Run:
+    """
+    Drive the default path and return what happened.
+
+    Parameters
+    ----------
+    rig : Rig
+        Whose estimator closes the loop.
+    beside : sequence of str
+        Kinds of estimators that look on.
+    seed : int
+        Of every random number.
+    seconds : float, optional
+        Of tracking; all of it without.
+    spoil : (float, float), optional
+        Share of frames that are off, and by how much [m].
+    blind : callable, optional
+        From seconds of tracking to whether the sensor sees nothing.
+    tip_only : bool
+        Estimators that look on get the tip's position alone.
+
+    """
+    loop = build_control_loop(rig, None, laps=1)
+    plant = build_plant(rig, seed)
+    if spoil is not None:
+        plant.look_with(SpoilingMocap(rig.plant_for('sim').mocap, seed, *spoil))
+    intake = build_pose_intake(rig, loop.model)
+    watching: dict[str, Estimator] = {
+        kind: build_estimator(with_estimator(rig, kind), loop.model) for kind in beside
+    }
+    result = Run(tracks={name: Track() for name in (*watching, 'loop')})
+    loop.start(plant.time_s)
+    raw, began = np.full(3, np.nan), None
+    while loop.phase is not Phase.DONE:
+        now = plant.time_s
+        if loop.phase is Phase.TRACK and began is None:
+            began = now
+        tracked = 0.0 if began is None else now - began
+        if seconds is not None and tracked >= seconds:
+            break
+        if blind is not None:
+            plant.mocap_enabled = began is None or not blind(tracked)
+        frames = measure(plant, intake, now)
+        for frame in frames:
+            raw = frame.section_tips[-1, :3, 3]
+            whole = None if tip_only else frame.section_tips
+            sighting = sighting_of(MeasurementFrame(round(1e9 * frame.stamp_s), raw, whole))
+            for one in watching.values():
+                one.observe(sighting)
+        taken = intake.take(now)
+        loop.pace = intake.estimator.pace(now)
+        truth = plant.true_section_tips()[-1]
+        said = {name: one.estimate(now) for name, one in watching.items()}
+        said['loop'] = intake.newest
+        seen = {name: estimate for name, estimate in said.items() if estimate is not None}
+        record = len(seen) == len(said) and bool(np.isfinite(raw).all())
+        if record:
+            result.time_s.append(now)
+            result.phase.append(loop.phase)
+            result.truth.append(truth[:3, 3].copy())
+            result.raw.append(raw.copy())
+            for name, estimate in seen.items():
+                result.tracks[name].add(estimate, truth)
+        output = loop.cycle(now, None if taken is None else taken[0])
+        if record:
+            result.reference.append(output.reference_position.copy())
+            result.command.append(output.actuation.copy())
+            result.pace.append(loop.pace)
+        for one in (intake.estimator, *watching.values()):
+            one.command(now, loop.tracker.posture)
+        plant.step(loop.limits.check(output.actuation), loop.period_s)
+    return result

@@ -1,0 +1,41 @@
+"""Studies of the estimators: on a simulated arm, and on the recorded trunk."""
+
+import numpy as np
+import pytest
+
+from softarm_reproduction import estimation_of_trunk
+from softarm_reproduction.estimation_runs import rig_of, run
+from softarm_reproduction.estimation_study import beside_lines, gap_lines
+from softarm_reproduction.trunk_study import MOVING, data_folder
+
+FOLDER = data_folder()
+
+
+def test_a_filter_beside_the_loop_halves_the_error_of_the_delayed_measurement():
+    result = run(rig_of('cable_arm_single', speed=4.0), ['filter'], seed=11, seconds=3.0)
+    on = result.tracking()
+    raw, error = result.raw_error_m()[on], result.tracks['filter'].error_m()[on]
+    assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(raw**2))
+
+
+def test_a_filter_in_the_loop_bridges_a_gap_and_stands_in_a_long_one():
+    short, long = gap_lines('cable_arm_single', 'filter', seed=11)
+    assert 'pace down to 0.95' in short  # 10 ms of delay and 300 ms of gap: it begins to slow
+    assert 'pace down to 0.00' in long
+
+
+def test_lines_say_whether_the_bar_is_met():
+    lines = beside_lines('cable_arm_single', ['filter'], 1.0, 11)
+    assert [line.split()[1] for line in lines] == ['x1', 'x4']
+    assert all('(bar 0.5: ' in line for line in lines)
+
+
+@pytest.mark.skipif(
+    FOLDER is None, reason='no recordings asl_trunk; set SOFTARM_DATA to the folder around it'
+)
+def test_a_hidden_disk_of_the_real_trunk_is_predicted_better_than_by_its_last_position():
+    scores = estimation_of_trunk.score(estimation_of_trunk.trunk(), FOLDER, MOVING, 1500)
+    for disk in ('middle', 'tip'):
+        hidden, frozen = scores.hidden[disk], scores.frozen[disk]
+        assert np.sqrt(np.mean(hidden**2)) < 0.5 * np.sqrt(np.mean(frozen**2))
+    assert np.isfinite(scores.configurations).all()

@@ -1,0 +1,65 @@
+"""What a filter believes about arm and sensors: fields of the estimators that predict."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+
+Speeds = Annotated[tuple[Positive, ...], Field(min_length=1, max_length=5)]
+
+
+class PredictingConfig(ConfigBlock):
+    """The arm's answer to commands, how the arm deviates from the model, and the sensors."""
+
+    response_s: NonNegative | None = Field(
+        default=None,
+        description='of the arm to a command, as two lags; '
+        'supervisor.feedback_watch.response_s without it',
+    )
+    memory_s: Positive = Field(
+        default=0.3, description='during which a deviation from the model moves on as it did'
+    )
+    deviation_speeds_m_s: Speeds = Field(
+        default=(0.001, 0.004, 0.017, 0.07, 0.3),
+        description='of the tip against the model: one filter each, weighted by what fits',
+    )
+    bend_sd_rad: Positive = Field(default=0.3, description='of a section against the model')
+    twist_sd_rad: Positive = Field(default=0.1, description='likewise')
+    stretch_sd: Positive = Field(default=0.02, description='likewise, as a share of its length')
+    shear_sd: Positive = Field(default=0.02, description='likewise')
+    groups: int = Field(
+        default=4,
+        ge=1,
+        le=12,
+        description='of sections, each with a deviation of its own; an arm of more sections is '
+        'estimated at the ends of so many groups',
+    )
+    position_noise_m: Positive | None = Field(
+        default=None,
+        description='of sensors that state none; feedback.position_noise_m without it',
+    )
+    orientation_noise_rad: Positive | None = Field(
+        default=None, description='likewise; without it the position noise over 0.1 m'
+    )
+    shape_noise_m: Positive = Field(
+        default=1.0e-3,
+        description='by which points inside a section may lie beside an even bend',
+    )
+    gate_probability: float = Field(
+        default=0.9999, gt=0.5, lt=1.0, description='with which a right measurement is accepted'
+    )
+    max_rejected_s: Positive = Field(
+        default=0.1, description='after which measurements that all contradict are believed'
+    )
+    max_lateness_s: Positive = Field(
+        default=0.5, description='by which measurements may come after newer ones'
+    )
+    bridge_s: Positive = Field(
+        default=0.5, description='during which prediction alone may drive the arm'
+    )
+    slow_s: Positive = Field(
+        default=0.2, description='within which the reference stops and starts'
+    )

@@ -1,0 +1,80 @@
+"""How the arm may deviate from the model: groups of sections, their spread and their speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.estimation.config import PredictingConfig
+
+Array = NDArray[np.float64]
+_SIX = 6
+_TWIST_SHARE = 0.3  # of the speed of bends: torsion moves little
+_LINEAR_SHARE = 0.05  # likewise of stretch and shear
+
+
+@dataclass(frozen=True)
+class DeviationModel:
+    """
+    Strains of sections = commanded + `spread` @ c, with c (n,) as in `kalman_kernels`.
+
+    Attributes
+    ----------
+    spread : (6 sections, n)
+        A group's deviation, shared evenly by its sections.
+    group_ends : (groups,)
+        Index of the last section of each group.
+    sd : (n,)
+        Of c before anything is measured.
+    densities : (filters, n)
+        Of the white noise, a filter each.
+    memory_s : float
+
+    """
+
+    spread: Array
+    group_ends: tuple[int, ...]
+    sd: Array
+    densities: Array
+    memory_s: float
+
+    @property
+    def size(self) -> int:
+        """Length n of c."""
+        return len(self.sd)
+
+    def first(self) -> tuple[Array, Array]:
+        """Return x (filters, 2 n) and P (filters, 2 n, 2 n) before anything is measured."""
+        bank, n = self.densities.shape
+        covariance = np.zeros((bank, 2 * n, 2 * n))
+        diagonal = np.arange(n)
+        covariance[:, diagonal, diagonal] = self.sd**2
+        covariance[:, n + diagonal, n + diagonal] = 0.5 * self.memory_s * self.densities
+        return np.zeros((bank, 2 * n)), covariance
+
+    @staticmethod
+    def of(config: PredictingConfig, sections: int, length_m: float) -> DeviationModel:
+        """Return the deviations of an arm of some sections and a length [m]."""
+        groups = min(config.groups, sections)
+        of_section = [k * groups // sections for k in range(sections)]
+        spread = np.zeros((_SIX * sections, _SIX * groups))
+        for k, group in enumerate(of_section):
+            share = 1.0 / of_section.count(group)
+            for i in range(_SIX):
+                spread[_SIX * k + i, _SIX * group + i] = share
+        ends = tuple(k for k in range(sections) if of_section[k + 1 : k + 2] != [of_section[k]])
+        part = length_m / groups
+        counts = np.array([of_section.count(g) for g in range(groups)], dtype=float)
+        linear = part * np.array([config.shear_sd, config.shear_sd, config.stretch_sd])
+        bend, twist = config.bend_sd_rad, config.twist_sd_rad
+        sd = np.concatenate(
+            [np.concatenate([linear, [bend * n**0.5, bend * n**0.5, twist]]) for n in counts]
+        )
+        # Independent bends of all groups at this speed move the tip by a metre a second.
+        turn = (3.0 / groups) ** 0.5 / length_m
+        shift = _LINEAR_SHARE / groups**0.5
+        unit = np.tile([shift, shift, shift, turn, turn, _TWIST_SHARE * turn], groups)
+        speeds = np.array(config.deviation_speeds_m_s)[:, None] * unit
+        return DeviationModel(spread, ends, sd, 2.0 * speeds**2 / config.memory_s, config.memory_s)

@@ -1,0 +1,262 @@
+"""
+A bank of Kalman filters over deviations and their rates, compiled.
+
+State x = (c, v), (2 n,): dc = v dt, dv = -v / memory dt + w, w white of density q: integrated
+Ornstein-Uhlenbeck processes, of which white noise on acceleration is the limit of a long memory.
+All filters of a bank have the same measurements and differ in q.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.kernels import kernel
+
+Array = NDArray[np.float64]
+_FAR = 1e30
+_NEGLIGIBLE = -12.0  # log of a weight
+
+
+@kernel(allocates=False)
+def predict(x: Array, P: Array, densities: Array, memory_s: float, period_s: float) -> None:
+    """
+    Move a bank on in place: x (K, 2 n), P (K, 2 n, 2 n), densities (K, n), by `period_s` [s].
+
+    Exact for the process above.
+    """
+    bank, n = densities.shape
+    left = math.exp(-period_s / memory_s)
+    gone = -math.expm1(-period_s / memory_s)
+    a = memory_s * gone
+    gone_twice = -math.expm1(-2.0 * period_s / memory_s)
+    vv = 0.5 * memory_s * gone_twice
+    cv = 0.5 * memory_s * memory_s * gone * gone
+    # Of a short period the exact difference is lost in rounding; its leading term is not.
+    ratio = period_s / memory_s
+    if ratio < 1e-3:
+        cc = period_s**3 / 3.0 * (1.0 - 0.75 * ratio)
+    else:
+        cc = memory_s * memory_s * (period_s - 2.0 * a + 0.5 * memory_s * gone_twice)
+    for k in range(bank):
+        for i in range(n):
+            x[k, i] += a * x[k, n + i]
+            x[k, n + i] *= left
+        for i in range(n):
+            for j in range(n):
+                old_cv, old_vc, old_vv = P[k, i, n + j], P[k, n + i, j], P[k, n + i, n + j]
+                P[k, i, j] += a * (old_cv + old_vc) + a * a * old_vv
+                P[k, i, n + j] = left * (old_cv + a * old_vv)
+                P[k, n + i, j] = left * (old_vc + a * old_vv)
+                P[k, n + i, n + j] = left * left * old_vv
+            q = densities[k, i]
+            P[k, i, i] += q * cc
+            P[k, i, n + i] += q * cv
+            P[k, n + i, i] += q * cv
+            P[k, n + i, n + i] += q * vv
+
+
+@kernel
+def _innovation(
+    x: Array,
+    P: Array,
+    at: Array,
+    H: Array,
+    r: Array,
+    R: Array,
+    m: int,
+    PH: Array,
+    L: Array,
+    y: Array,
+) -> tuple[float, float]:
+    """
+    Prepare an update by the first m rows; return (squared distance, log determinant).
+
+    H (m, n) are the derivatives by c at `at` (n,), r (m,) the residual there. Leaves P H^T
+    (2 n, m), the Cholesky factor L (m, m) of the innovation's covariance and y = L^-1 innovation.
+    """  # fmt: skip
+    n = H.shape[1]
+    for i in range(2 * n):
+        for a in range(m):
+            value = 0.0
+            for j in range(n):
+                value += P[i, j] * H[a, j]
+            PH[i, a] = value
+    logs, distance = 0.0, 0.0
+    for a in range(m):
+        value = r[a]
+        for j in range(n):
+            value -= H[a, j] * (x[j] - at[j])
+        y[a] = value
+        for b in range(a + 1):
+            s = R[a, b]
+            for j in range(n):
+                s += H[a, j] * PH[j, b]
+            for e in range(b):
+                s -= L[a, e] * L[b, e]
+            if a == b:
+                L[a, a] = math.sqrt(max(s, 1e-300))
+            else:
+                L[a, b] = s / L[b, b]
+        for e in range(a):
+            y[a] -= L[a, e] * y[e]
+        y[a] /= L[a, a]
+        logs += 2.0 * math.log(L[a, a])
+        distance += y[a] * y[a]
+    return distance, logs
+
+
+@kernel
+def _apply(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
+    """Update x (2 n,) and P (2 n, 2 n) by what `_innovation` left."""
+    size = len(x)
+    # W = P H^T L^-T; then x += W y and P -= W W^T.
+    for i in range(size):
+        for a in range(m):
+            value = PH[i, a]
+            for e in range(a):
+                value -= L[a, e] * PH[i, e]
+            PH[i, a] = value / L[a, a]
+        for a in range(m):
+            x[i] += PH[i, a] * y[a]
+    for i in range(size):
+        for j in range(i + 1):
+            value = P[i, j]
+            for a in range(m):
+                value -= PH[i, a] * PH[j, a]
+            P[i, j] = value
+            P[j, i] = value
+
+
+@kernel
+def _share_of_noise(R: Array, L: Array, m: int) -> float:
+    """Return trace(S^-1 R) of the first m rows, S = L L^T: of m, what is the sensor's noise."""
+    total = 0.0
+    z = np.empty(m)
+    for column in range(m):
+        for a in range(m):
+            value = R[a, column]
+            for e in range(a):
+                value -= L[a, e] * z[e]
+            z[a] = value / L[a, a]
+        for a in range(m - 1, column - 1, -1):
+            value = z[a]
+            for e in range(a + 1, m):
+                value -= L[e, a] * z[e]
+            z[a] = value / L[a, a]
+        total += z[column]
+    return total
+
+
+@kernel
+def absorb(
+    x: Array,
+    P: Array,
+    weights: Array,
+    at: Array,
+    H: Array,
+    r: Array,
+    R: Array,
+    sizes: NDArray[np.int64],
+    gates: Array,
+    forgetting: float,
+    taken: NDArray[np.int64],
+    distances: Array,
+) -> None:
+    """
+    Update a bank in place by blocks of up to six rows, each gated on its own.
+
+    Parameters
+    ----------
+    x, P
+        (K, 2 n), (K, 2 n, 2 n).
+    weights : (K,)
+        Logarithms of the filters' likelihoods.
+    at : (n,)
+        Where H and r were taken.
+    H, r, R : (blocks, 6, n), (blocks, 6), (blocks, 6, 6)
+        Derivatives, residuals, covariances.
+    sizes : (blocks,)
+        Rows that count of each block.
+    gates : (7,)
+        Largest squared distance by number of rows.
+    forgetting : float
+        Factor on the weights before.
+    taken : (blocks,)
+        Written: rows used. A block of six that is too far is tried by its first three, the
+        position of a body whose attitude may be flipped.
+    distances : (blocks, 3)
+        Written, for the likeliest filter: squared distance of all rows; and of the rows used, what
+        the squared distance exceeds its expectation by, and the part of the expectation that is
+        the filter's own uncertainty.
+
+    """  # fmt: skip
+    bank, size = x.shape
+    PH, L, y = np.empty((bank, size, 6)), np.empty((bank, 6, 6)), np.empty((bank, 6))
+    far, logs = np.empty(bank), np.empty(bank)
+    for k in range(bank):
+        weights[k] *= forgetting
+    for block in range(len(sizes)):
+        m = sizes[block]
+        taken[block] = 0
+        while True:
+            best, nearest, likeliest = -_FAR, _FAR, 0
+            for k in range(bank):
+                best = max(best, weights[k])
+            for k in range(bank):
+                far[k], logs[k] = _innovation(
+                    x[k], P[k], at, H[block], r[block], R[block], m, PH[k], L[k], y[k]
+                )
+                if weights[k] >= weights[likeliest]:
+                    likeliest = k
+                if weights[k] > best + _NEGLIGIBLE:
+                    nearest = min(nearest, far[k])
+            if m == sizes[block]:
+                distances[block, 0] = far[likeliest]
+            if nearest <= gates[m]:
+                taken[block] = m
+                break
+            if m != 6:
+                break
+            m = 3
+        distances[block, 1] = distances[block, 2] = 0.0
+        if taken[block] == 0:
+            continue
+        distances[block, 1] = far[likeliest] - m
+        distances[block, 2] = m - _share_of_noise(R[block], L[likeliest], m)
+        for k in range(bank):
+            _apply(x[k], P[k], m, PH[k], L[k], y[k])
+            weights[k] -= 0.5 * (far[k] + logs[k])
+        best = -_FAR
+        for k in range(bank):
+            best = max(best, weights[k])
+        for k in range(bank):
+            weights[k] = max(weights[k] - best, 2.0 * _NEGLIGIBLE)
+
+
+@kernel
+def merged(x: Array, P: Array, weights: Array) -> tuple[Array, Array]:
+    """Return mean (2 n,) and covariance (2 n, 2 n) of a bank, spread between filters included."""
+    bank, size = x.shape
+    total, best = 0.0, -_FAR
+    share = np.empty(bank)
+    for k in range(bank):
+        best = max(best, weights[k])
+    for k in range(bank):
+        share[k] = math.exp(weights[k] - best)
+        total += share[k]
+    mean, covariance = np.zeros(size), np.zeros((size, size))
+    for k in range(bank):
+        share[k] /= total
+        for i in range(size):
+            mean[i] += share[k] * x[k, i]
+    for k in range(bank):
+        if share[k] < 1e-9:
+            continue
+        for i in range(size):
+            d = x[k, i] - mean[i]
+            for j in range(size):
+                covariance[i, j] += share[k] * (P[k, i, j] + d * (x[k, j] - mean[j]))
+    return mean, covariance

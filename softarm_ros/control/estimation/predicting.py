@@ -1,0 +1,227 @@
+"""What estimators that predict share: sightings in order, the estimate for now, health, pace."""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.control.estimation.belief import Belief, Believer, poses_at
+from softarm_ros.control.estimation.chain_kernels import strains_of
+from softarm_ros.control.estimation.commanded import CommandedStrains
+from softarm_ros.control.estimation.config import PredictingConfig
+from softarm_ros.control.estimation.deviation import DeviationModel
+from softarm_ros.control.estimation.kalman_kernels import merged
+from softarm_ros.control.estimation.measurements import Measured, Noise, Places
+from softarm_ros.control.estimator import TIP, Array, Estimate, Estimator, Health, Surroundings
+from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
+from softarm_ros.models.arm_model import ArmModel, Posture
+
+_MARKER_TRIANGLE_M = 0.1  # over which the noise of positions is one of attitudes
+_USUAL = 3.0  # periods between measurements after which an estimate counts as predicted
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A measurement, and the belief before it."""
+
+    measured: Measured
+    before: Belief
+
+
+class PredictingEstimator(Estimator):
+    """
+    Estimates the strains of all sections: those of the lagged command, and a deviation from them.
+
+    The deviation is a state with a velocity (`kalman_kernels`): model error, sag, hysteresis and
+    swing are in it. A measurement is applied at its own time; one that comes after newer ones is
+    put in order, and the newer ones are applied again.
+    """
+
+    def __init__(
+        self, config: PredictingConfig, model: ArmModel, surroundings: Surroundings
+    ) -> None:
+        self.config = config
+        self._model, self._around = model, surroundings
+        rest = model.posture_of(model.rest_configuration)
+        sections = len(rest.section_tips)
+        self._deviation = DeviationModel.of(config, sections, model.rest_length_m)
+        response = surroundings.response_s if config.response_s is None else config.response_s
+        noise = config.position_noise_m or surroundings.position_noise_m
+        turn = config.orientation_noise_rad or noise / _MARKER_TRIANGLE_M
+        self._places = Places(
+            sections,
+            self._deviation.group_ends,
+            surroundings.places or {},
+            Noise(noise, turn, config.shape_noise_m),
+        )
+        horizon = 2.0 * config.max_lateness_s + config.bridge_s
+        self._commanded = CommandedStrains(response, horizon)
+        self._believer = Believer(
+            self._deviation, self._commanded, config.gate_probability, config.max_rejected_s
+        )
+        self._ends = np.arange(sections)
+        self._whole = np.ones(sections)
+        self._frames = np.tile(np.eye(4), (sections, 1, 1))
+        self.reset()
+        self._rehearse(rest)
+
+    def _rehearse(self, rest: Posture) -> None:
+        """Go through everything once, so that compiled code is loaded now and not in motion."""
+        self.command(0.0, rest)
+        self.observe(Sighting(0, '', (BodySighting(TIP, rest.section_tips[-1]),)))
+        self.estimate(0.01)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the arm begins anew."""
+        self._commanded.forget()
+        self._belief: Belief | None = None
+        self._log: list[_Entry] = []
+        self._paced: tuple[float, float] | None = None
+        self._actuated_s = -np.inf
+
+    # -- what comes in
+
+    def command(self, now_s: float, posture: Posture) -> None:
+        """Take what the arm is asked for from now on."""
+        self._commanded.take(now_s, strains_of(np.ascontiguousarray(posture.section_tips)))
+
+    def actuated(self, stamp_s: float, actuation: Array) -> None:
+        """
+        Take the measured actuation (m,), without pretension: instead of commands from now on.
+
+        Where no poses come it is all there is to go by; the estimate is then degraded.
+        """
+        with contextlib.suppress(ValueError):  # actuators beyond what the model covers
+            configuration = self._model.configuration_of(actuation)
+            self.command(stamp_s, self._model.posture_of(configuration))
+            self._actuated_s = stamp_s
+
+    def observe(self, sighting: Sighting) -> str | None:
+        """Take a sighting, in any order; return why it, or some of it, is not used, or None."""
+        if not self._commanded.began:
+            return 'sighting before the first command'
+        measured, refused = self._places.measured(sighting)
+        if measured is None:
+            return '; '.join(refused) or 'sighting of nothing that has a place on the arm'
+        late = self._log[-1].measured.stamp_s - measured.stamp_s if self._log else 0.0
+        if late > self.config.max_lateness_s:
+            return (
+                f'sighting is {1e3 * late:.0f} ms older than the newest '
+                f'(limit {1e3 * self.config.max_lateness_s:.0f} ms)'
+            )
+        self._insert(measured)
+        return '; '.join(refused) or None
+
+    def _insert(self, measured: Measured) -> None:
+        log = self._log
+        at = bisect_right(log, measured.stamp_s, key=lambda entry: entry.measured.stamp_s)
+        if at < len(log) and log[at].before.measured:
+            belief = log[at].before
+        elif at < len(log):  # older than the first of all
+            belief = self._believer.first(measured.stamp_s)
+        else:
+            belief = self._belief or self._believer.first(measured.stamp_s)
+        again = [measured, *(entry.measured for entry in log[at:])]
+        del log[at:]
+        for one in again:
+            log.append(_Entry(one, belief))
+            belief = self._applied(belief, one)
+        self._belief = belief
+        oldest = log[-1].measured.stamp_s - self.config.max_lateness_s
+        while len(log) > 1 and log[1].before.stamp_s < oldest:
+            log.pop(0)
+
+    def _applied(self, belief: Belief, measured: Measured) -> Belief:
+        return self._believer.updated(belief, measured)[0]
+
+    # -- what comes out
+
+    def estimate(self, now_s: float) -> Estimate | None:
+        """Return the estimate for now; None before the first measurement of poses or actuators."""
+        belief = self._current()
+        if belief is None:
+            if self._actuated_s == -np.inf:
+                return None
+            belief = self._believer.first(now_s)
+        mean, covariance = self._moments(belief, now_s)
+        strains, rates = self._believer.strains(mean, now_s)
+        tips, jacobians = poses_at(strains, self._ends, self._whole, self._frames)
+        n, spread = self._deviation.size, self._deviation.spread
+        by_mode = jacobians[-1] @ spread
+        seen = None
+        with contextlib.suppress(ValueError):  # tips that tell no configuration
+            seen = self._model.observed_configuration(tips)
+        health, reason = self._health(belief, now_s)
+        return Estimate(
+            stamp_s=now_s,
+            measured_s=belief.accepted_s,
+            tip=tips[-1],
+            tip_covariance=by_mode @ covariance[:n, :n] @ by_mode.T,
+            tip_twist=jacobians[-1] @ rates.ravel(),
+            section_tips=tips,
+            strains=strains,
+            strain_rates=rates,
+            strain_covariance=spread @ covariance[:n, :n] @ spread.T,
+            configuration=seen,
+            health=health,
+            reason=reason,
+        )
+
+    def place(self, place: Place, now_s: float) -> tuple[Array, Array] | None:
+        """Return pose (4, 4) and covariance (6, 6) of a place on the arm now, or None."""
+        belief = self._current()
+        if belief is None:
+            return None
+        mean, covariance = self._moments(belief, now_s)
+        strains, _ = self._believer.strains(mean, now_s)
+        poses, jacobians = poses_at(
+            strains,
+            np.array([place.section]),
+            np.array([place.fraction]),
+            np.array([place.offset]),
+        )
+        n = self._deviation.size
+        by_mode = jacobians[0] @ self._deviation.spread
+        return poses[0], by_mode @ covariance[:n, :n] @ by_mode.T
+
+    def pace(self, now_s: float) -> float:
+        """Return how fast a reference may go on: slower towards the end of `bridge_s`."""
+        belief = self._current()
+        if belief is None:
+            return 1.0
+        age = now_s - belief.accepted_s
+        wanted = float(np.clip((self.config.bridge_s - age) / self.config.slow_s, 0.0, 1.0))
+        if self._paced is not None and wanted > self._paced[1]:
+            before_s, before = self._paced
+            wanted = min(wanted, before + max(now_s - before_s, 0.0) / self.config.slow_s)
+        self._paced = (now_s, wanted)
+        return wanted
+
+    def _current(self) -> Belief | None:
+        return self._belief
+
+    def _moments(self, belief: Belief, now_s: float) -> tuple[Array, Array]:
+        now = self._believer.predicted(belief, now_s)
+        mean, covariance = merged(now.x, now.P, now.weights)
+        return mean, belief.inflation * covariance
+
+    def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
+        age = now_s - belief.accepted_s
+        if age == np.inf:
+            return Health.DEGRADED, 'no pose has been measured: from the actuators alone'
+        if age > self.config.bridge_s:
+            limit = 1e3 * self.config.bridge_s
+            why = belief.partly and f' ({belief.partly})'
+            if self._actuated_s > belief.accepted_s:
+                return Health.DEGRADED, f'no pose for {1e3 * age:.0f} ms: from the actuators'
+            return Health.LOST, f'no pose for {1e3 * age:.0f} ms (limit {limit:.0f} ms){why}'
+        usual = _USUAL / self._around.rate_hz + self.config.slow_s * 0.1
+        if age > usual:
+            return Health.DEGRADED, f'predicted: no pose for {1e3 * age:.0f} ms'
+        if belief.partly:
+            return Health.DEGRADED, belief.partly
+        return Health.OK, ''

@@ -1,0 +1,317 @@
+"""Geometry of the chain and Kalman kernels against closed forms."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm, solve_discrete_lyapunov
+
+from softarm_ros.control.estimation.chain_kernels import places_into, strains_of
+from softarm_ros.control.estimation.commanded import CommandedStrains
+from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
+from softarm_ros.control.estimation.smoothing import smoothed, transition
+from softarm_ros.geometry.rotations import log_so3
+
+OPEN = np.full(7, 1e9)  # gates that nothing is beyond
+
+
+def chain(rng, sections=3):
+    return rng.normal(size=(sections, 6)) * [0.02, 0.02, 0.3, 0.9, 0.9, 0.5]
+
+
+def places(strains, sections, fractions, offsets):
+    poses = np.empty((len(sections), 4, 4))
+    jacobians = np.empty((len(sections), 6, strains.size))
+    places_into(strains, sections, fractions, offsets, poses, jacobians)
+    return poses, jacobians
+
+
+def matrix_of(strain):
+    v, w = strain[:3], strain[3:]
+    out = np.zeros((4, 4))
+    out[:3, :3] = [[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]]
+    out[:3, 3] = v
+    return out
+
+
+def test_a_chain_is_a_product_of_matrix_exponentials():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        strains = chain(rng)
+        poses, _ = places(
+            strains,
+            np.array([0, 1, 2, 1]),
+            np.array([1, 1, 1, 0.3]),
+            np.tile(np.eye(4), (4, 1, 1)),
+        )
+        one, two, three = (expm(matrix_of(s)) for s in strains)
+        partly = one @ expm(0.3 * matrix_of(strains[1]))
+        for pose, expected in zip(poses, (one, one @ two, one @ two @ three, partly)):
+            np.testing.assert_allclose(pose, expected, atol=1e-13)
+
+
+def test_strains_of_section_tips_are_those_that_made_them():
+    rng = np.random.default_rng(2)
+    for scale in (1.0, 1e-3, 0.0):
+        strains = scale * chain(rng)
+        tips, _ = places(strains, np.arange(3), np.ones(3), np.tile(np.eye(4), (3, 1, 1)))
+        np.testing.assert_allclose(strains_of(tips), strains, atol=1e-13)
+
+
+def test_derivatives_of_places_are_those_of_differences():
+    rng = np.random.default_rng(3)
+    offsets = np.tile(np.eye(4), (5, 1, 1))
+    offsets[2] = expm(matrix_of(rng.normal(size=6)))
+    where = np.array([0, 1, 2, 2, -1]), np.array([1.0, 0.3, 1.0, 0.6, 1.0]), offsets
+    for _ in range(5):
+        strains, h = chain(rng), 1e-6
+        _, jacobians = places(strains, *where)
+        for i in range(strains.size):
+            moved = np.zeros(strains.size)
+            moved[i] = h
+            after, _ = places(strains + moved.reshape(3, 6), *where)
+            before, _ = places(strains - moved.reshape(3, 6), *where)
+            for n in range(5):
+                linear = (after[n, :3, 3] - before[n, :3, 3]) / (2 * h)
+                angular = log_so3(after[n, :3, :3] @ before[n, :3, :3].T) / (2 * h)
+                np.testing.assert_allclose(jacobians[n, :3, i], linear, atol=1e-8)
+                np.testing.assert_allclose(jacobians[n, 3:, i], angular, atol=1e-8)
+
+
+def process(densities, memory, period):
+    """Transition and noise of (c, v) by the matrix exponential of Van Loan."""
+    n = len(densities)
+    A = np.zeros((2 * n, 2 * n))
+    A[:n, n:] = np.eye(n)
+    A[n:, n:] = -np.eye(n) / memory
+    W = np.zeros((2 * n, 2 * n))
+    W[n:, n:] = np.diag(densities)
+    big = np.block([[-A, W], [np.zeros_like(A), A.T]]) * period
+    e = expm(big)
+    F = e[2 * n :, 2 * n :].T
+    return F, F @ e[: 2 * n, 2 * n :]
+
+
+@pytest.mark.parametrize('period', [1e-4, 0.01, 0.3, 2.0])
+def test_prediction_is_the_exact_one_of_the_process(period):
+    rng = np.random.default_rng(4)
+    n, memory = 3, 0.25
+    densities = rng.uniform(0.1, 1.0, (2, n))
+    x = rng.normal(size=(2, 2 * n))
+    root = rng.normal(size=(2, 2 * n, 2 * n))
+    P = root @ root.transpose(0, 2, 1)
+    expected = []
+    for k in range(2):
+        F, Q = process(densities[k], memory, period)
+        expected.append((F @ x[k], F @ P[k] @ F.T + Q))
+    predict(x, P, densities, memory, period)
+    for k in range(2):
+        np.testing.assert_allclose(x[k], expected[k][0], rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(P[k], expected[k][1], rtol=1e-9, atol=1e-13)
+
+
+def linear_case(rng, steps=30, n=2):
+    densities, memory, period = rng.uniform(0.5, 1.5, n), 0.4, 0.02
+    F, Q = process(densities, memory, period)
+    H = rng.normal(size=(steps, 6, n))
+    R = np.diag(rng.uniform(0.5, 2.0, 6))
+    y = rng.normal(size=(steps, 6))
+    return densities, memory, period, F, Q, H, R, y
+
+
+def filtered(densities, memory, period, H, R, y, x0, P0, gates=OPEN):
+    x, P, weights = x0[None].copy(), P0[None].copy(), np.zeros(1)
+    n = len(densities)
+    for step in range(len(y)):
+        if step:
+            predict(x, P, densities[None], memory, period)
+        absorb(
+            x, P, weights, np.zeros(n), H[step][None], y[step][None], R[None], np.array([6]),
+            gates, 1.0, np.zeros(1, dtype=np.int64), np.zeros((1, 3)),
+        )  # fmt: skip
+    return x[0], P[0]
+
+
+def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
+    rng = np.random.default_rng(5)
+    densities, memory, period, F, Q, H, R, y = linear_case(rng)
+    n, steps = len(densities), len(y)
+    root = rng.normal(size=(2 * n, 2 * n))
+    x0, P0 = rng.normal(size=2 * n), root @ root.T + np.eye(2 * n)
+    x, P = filtered(densities, memory, period, H, R, y, x0, P0)
+
+    # The textbook filter.
+    xk, Pk = x0.copy(), P0.copy()
+    for step in range(steps):
+        if step:
+            xk, Pk = F @ xk, F @ Pk @ F.T + Q
+        C = np.hstack([H[step], np.zeros((6, n))])
+        K = Pk @ C.T @ np.linalg.inv(C @ Pk @ C.T + R)
+        xk, Pk = xk + K @ (y[step] - C @ xk), (np.eye(2 * n) - K @ C) @ Pk
+    np.testing.assert_allclose(x, xk, atol=1e-9)
+    np.testing.assert_allclose(P, Pk, atol=1e-9)
+
+    # All states at once, by least squares on the whitened rows.
+    rows, right = [], []
+
+    def add(block, values, covariance):
+        W = np.linalg.inv(np.linalg.cholesky(covariance))
+        rows.append(W @ block)
+        right.append(W @ values)
+
+    size = 2 * n * steps
+    for step in range(steps):
+        here = np.zeros((2 * n, size))
+        here[:, 2 * n * step : 2 * n * (step + 1)] = np.eye(2 * n)
+        if step == 0:
+            add(here, x0, P0)
+        else:
+            before = np.zeros((2 * n, size))
+            before[:, 2 * n * (step - 1) : 2 * n * step] = F
+            add(here - before, np.zeros(2 * n), Q)
+        add(np.hstack([H[step], np.zeros((6, n))]) @ here, y[step], R)
+    A, b = np.vstack(rows), np.concatenate(right)
+    solution, *_ = np.linalg.lstsq(A, b, rcond=None)
+    np.testing.assert_allclose(x, solution[-2 * n :], atol=1e-9)
+    information = A.T @ A
+    np.testing.assert_allclose(P, np.linalg.inv(information)[-2 * n :, -2 * n :], atol=1e-9)
+
+
+def test_the_backward_pass_gives_the_states_of_batch_least_squares():
+    rng = np.random.default_rng(8)
+    densities, memory, period, F, Q, H, R, y = linear_case(rng, steps=8)
+    n, steps = len(densities), len(y)
+    np.testing.assert_allclose(transition(n, memory, period), F, atol=1e-13)
+    P0 = 2.0 * np.eye(2 * n)
+    x, P = np.zeros(2 * n), P0.copy()
+    filtered, predicted = [], []
+    size = 2 * n * steps
+    information, right = np.zeros((size, size)), np.zeros(size)
+    for step in range(steps):
+        here = slice(2 * n * step, 2 * n * (step + 1))
+        if step:
+            x, P = F @ x, F @ P @ F.T + Q
+            D = np.zeros((2 * n, size))
+            D[:, here], D[:, 2 * n * (step - 1) : 2 * n * step] = np.eye(2 * n), -F
+            information += D.T @ np.linalg.solve(Q, D)
+        else:
+            information[here, here] += np.linalg.inv(P0)
+        predicted.append((x, P))
+        C = np.hstack([H[step], np.zeros((6, n))])
+        K = P @ C.T @ np.linalg.inv(C @ P @ C.T + R)
+        x, P = x + K @ (y[step] - C @ x), P - K @ C @ P
+        filtered.append((x, P))
+        information[here, here] += C.T @ np.linalg.solve(R, C)
+        right[here] += C.T @ np.linalg.solve(R, y[step])
+    batch = np.linalg.solve(information, right).reshape(steps, 2 * n)
+    np.testing.assert_allclose(smoothed(filtered, predicted, [F] * (steps - 1)), batch, atol=1e-9)
+
+
+def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says():
+    rng = np.random.default_rng(6)
+    runs, steps, n = 200, 40, 2
+    densities, memory, period = np.array([1.0, 2.0]), 0.4, 0.02
+    F, Q = process(densities, memory, period)
+    root = np.linalg.cholesky(Q)
+    H, R = rng.normal(size=(steps, 6, n)), 0.01 * np.eye(6)
+    P0 = np.diag([1.0] * n + [0.5] * n)
+    nees, nis = [], []
+    for _ in range(runs):
+        truth = np.sqrt(np.diag(P0)) * rng.standard_normal(2 * n)
+        x, P, weights = np.zeros((1, 2 * n)), P0[None].copy(), np.zeros(1)
+        distance = np.zeros((1, 3))
+        for step in range(steps):
+            if step:
+                truth = F @ truth + root @ rng.standard_normal(2 * n)
+                predict(x, P, densities[None], memory, period)
+            y = H[step] @ truth[:n] + 0.1 * rng.standard_normal(6)
+            absorb(
+                x, P, weights, np.zeros(n), H[step][None], y[None], R[None], np.array([6]),
+                OPEN, 1.0, np.zeros(1, dtype=np.int64), distance,
+            )  # fmt: skip
+            nis.append(distance[0, 0])
+        error = truth - x[0]
+        nees.append(error @ np.linalg.solve(P[0], error))
+    # Means of chi-square variables: 95 % bands, 1.96 standard deviations.
+    assert abs(np.mean(nees) - 2 * n) < 1.96 * np.sqrt(4 * n / runs)
+    assert abs(np.mean(nis) - 6) < 1.96 * np.sqrt(12 / (runs * steps))
+
+
+def test_what_is_beyond_the_gate_changes_nothing_and_a_flipped_body_keeps_its_position():
+    n = 6
+    P0 = np.diag([1e-4] * 2 * n)
+    H, R = np.eye(6), 1e-6 * np.eye(6)
+    gates = np.array([0.0, 15.1, 18.4, 21.1, 23.5, 25.7, 27.9])
+
+    def update(residual):
+        x, P, weights = np.zeros((1, 2 * n)), P0[None].copy(), np.zeros(1)
+        rows = np.zeros(1, dtype=np.int64)
+        absorb(
+            x, P, weights, np.zeros(n), H[None], residual[None], R[None], np.array([6]),
+            gates, 1.0, rows, np.zeros((1, 3)),
+        )  # fmt: skip
+        return x[0], P[0], rows[0]
+
+    x, P, rows = update(np.array([0.5, 0, 0, 0, 0, 0.0]))
+    assert rows == 0
+    assert np.array_equal(x, np.zeros(2 * n))
+    assert np.array_equal(P, P0)
+    x, P, rows = update(np.array([0.01, 0, 0, 3.1, 0, 0.0]))
+    assert rows == 3
+    assert x[0] == pytest.approx(0.01, rel=0.02)
+    assert x[3] == 0.0
+
+
+def test_of_a_bank_the_filter_that_fits_outweighs_the_others():
+    rng = np.random.default_rng(7)
+    memory, period, steps = 0.3, 0.01, 400
+    densities = np.array([[1e-4], [1e-1], [1e2]])
+    F, Q = process(densities[1], memory, period)
+    root, truth = np.linalg.cholesky(Q), np.zeros(2)
+    P = np.tile(np.diag([1e-2, 1e-2]), (3, 1, 1))
+    x, weights = np.zeros((3, 2)), np.zeros(3)
+    H = np.zeros((1, 6, 1))
+    H[0, 0, 0] = 1.0
+    for _ in range(steps):
+        truth = F @ truth + root @ rng.standard_normal(2)
+        predict(x, P, densities, memory, period)
+        y = np.zeros((1, 6))
+        y[0, 0] = truth[0] + 1e-3 * rng.standard_normal()
+        absorb(
+            x, P, weights, np.zeros(1), H, y, 1e-6 * np.eye(6)[None], np.array([3]), OPEN, 0.99,
+            np.zeros(1, dtype=np.int64), np.zeros((1, 3)),
+        )  # fmt: skip
+    assert np.argmax(weights) == 1
+    mean, covariance = merged(x, P, weights)
+    np.testing.assert_allclose(mean, x[1], atol=3 * np.sqrt(P[1, 0, 0]))
+    assert np.all(np.linalg.eigvalsh(covariance) > 0.0)
+
+
+def test_velocity_settles_to_the_spread_of_the_process():
+    memory, density = 0.3, 2.0
+    x, P = np.zeros((1, 2)), np.zeros((1, 2, 2))
+    predict(x, P, np.array([[density]]), memory, 20.0)
+    F, Q = process([density], memory, 0.05)
+    assert P[0, 1, 1] == pytest.approx(solve_discrete_lyapunov(F[1:, 1:], Q[1:, 1:])[0, 0])
+
+
+def test_commands_pass_two_lags_exactly_however_often_they_come():
+    lag = 0.05
+    steps = {0.0: 0.0, 0.1: 1.0, 0.13: -0.5}
+
+    def followed(repeat_s):
+        follower = CommandedStrains(2 * lag, 10.0)
+        for at in np.arange(0.0, 0.5, repeat_s):
+            value = [v for t, v in steps.items() if t <= at + 1e-12][-1]
+            follower.take(at, np.full((1, 6), value))
+        return follower
+
+    rare, often = followed(0.01), followed(0.001)
+    for time in (0.05, 0.1, 0.117, 0.2, 0.4, 0.6):
+        expected, rate = 0.0, 0.0
+        for since, change in ((0.1, 1.0), (0.13, -1.5)):
+            u = max(time - since, 0.0) / lag
+            expected += change * (1.0 - (1.0 + u) * np.exp(-u))
+            rate += change * u * np.exp(-u) / lag
+        for follower in (rare, often):
+            value, speed = follower.at(time)
+            assert value[0, 3] == pytest.approx(expected, abs=1e-12)
+            assert speed[0, 3] == pytest.approx(rate, abs=1e-10)

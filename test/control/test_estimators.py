@@ -1,0 +1,302 @@
+"""Estimators as a loop uses them, on an arm whose truth is known."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.estimation.chain_kernels import strains_of
+from softarm_ros.control.estimation.predicting import PredictingEstimator
+from softarm_ros.control.estimator import Health, Surroundings
+from softarm_ros.control.estimators import direct, window
+from softarm_ros.control.estimators import filter as filter_part
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.sightings import BodySighting, Place, PointSighting, Sighting
+from softarm_ros.rigs.loader import load_rig
+
+NOISE_M, RATE_HZ = 2e-4, 100.0
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return load_rig('trunk').model('constant_curvature')
+
+
+def build(arm, kind=filter_part, places=None, **fields):
+    config = kind.PART.config(**fields)
+    around = Surroundings(0.1, RATE_HZ, NOISE_M, places)
+    return kind.build(config, arm, around)
+
+
+class Bench:
+    """An arm that lies off its model by a bend, moves as commanded, and is seen with noise."""
+
+    def __init__(self, arm, estimator, seed=0, amplitude=0.3):
+        self.arm, self.estimator, self.rng = arm, estimator, np.random.default_rng(seed)
+        self.amplitude = amplitude
+        self.off = 0.05 * self.rng.standard_normal(len(arm.rest_configuration))
+
+    def commanded(self, time):
+        phase = np.arange(len(self.off)) + 0.8 * time
+        return self.amplitude * np.sin(phase)
+
+    def truth(self, time):
+        """Return the true section tips: the command of 0.1 s ago, about, and the error."""
+        strains, _ = self.estimator._commanded.at(time)
+        bends = np.stack([strains[:, 4], -strains[:, 3]], axis=1).ravel()
+        return self.arm.shape_of(bends + self.off).section_tips
+
+    def sighting(self, time, names=None, tip_only=False):
+        tips = self.truth(time)
+        bodies = []
+        for k, tip in enumerate(tips):
+            turn = exp_so3(2e-3 * self.rng.standard_normal(3))
+            seen = pose(turn @ tip[:3, :3], tip[:3, 3] + NOISE_M * self.rng.standard_normal(3))
+            name = f'section_{k}'
+            if names is None or name in names:
+                bodies.append(BodySighting(name, seen))
+        stamp = round(1e9 * time)
+        if tip_only:
+            point = PointSighting('tip', bodies[-1].pose[:3, 3])
+            return Sighting(stamp, 'base', (), (point,))
+        return Sighting(stamp, 'base', tuple(bodies))
+
+    def run(self, begin, end, delay=0.01, see=lambda time: True, **how):
+        """Drive from one time to another; return the distance of the tip at the end."""
+        for time in np.arange(begin, end, 0.01):
+            self.estimator.command(time, self.arm.posture_of(self.commanded(time)))
+            if time - delay >= 0.0 and see(time):
+                self.estimator.observe(self.sighting(time - delay, **how))
+        return self.away(end)
+
+    def away(self, time):
+        estimate = self.estimator.estimate(time)
+        return float(np.linalg.norm(estimate.tip[:3, 3] - self.truth(time)[-1, :3, 3]))
+
+
+def test_finds_tip_configuration_and_velocities_now(arm):
+    estimator = build(arm)
+    bench = Bench(arm, estimator)
+    errors = [bench.run(0.0, 1.0), *(bench.run(t, t + 0.1) for t in np.arange(1.0, 3.0, 0.1))]
+    assert np.sqrt(np.mean(np.square(errors[1:]))) < NOISE_M
+    now = 3.0
+    estimate = estimator.estimate(now)
+    assert estimate.health is Health.OK
+    assert estimate.stamp_s == now
+    tips = bench.truth(now)
+    np.testing.assert_allclose(estimate.configuration, arm.observed_configuration(tips), atol=0.02)
+    np.testing.assert_allclose(estimate.strains, strains_of(tips), atol=0.02)
+    speed = (bench.truth(now + 1e-4)[-1, :3, 3] - bench.truth(now - 1e-4)[-1, :3, 3]) / 2e-4
+    assert np.linalg.norm(estimate.tip_twist[:3] - speed) < 0.2 * np.linalg.norm(speed)
+    assert np.all(np.linalg.eigvalsh(estimate.strain_covariance) > -1e-12)
+    assert np.all(np.linalg.eigvalsh(estimate.tip_covariance) > 0.0)
+
+
+def test_the_tip_alone_is_enough_for_the_tip(arm):
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 2.0, tip_only=True)
+    errors = [bench.run(t, t + 0.1, tip_only=True) for t in np.arange(2.0, 3.0, 0.1)]
+    assert np.sqrt(np.mean(np.square(errors))) < np.sqrt(3) * NOISE_M
+
+
+def test_points_on_the_centreline_are_enough(arm):
+    places = {'low': Place(0, 0.7), 'middle': Place(1, 0.5), 'high': Place(2, 0.6)}
+    estimator = build(arm, places=places)
+    bench = Bench(arm, estimator)
+    for time in np.arange(0.0, 3.0, 0.01):
+        estimator.command(time, arm.posture_of(bench.commanded(time)))
+        strains = strains_of(np.ascontiguousarray(bench.truth(time)))
+        points = []
+        for name, place in places.items():
+            seen = _place_of(strains, place) + NOISE_M * bench.rng.standard_normal(3)
+            points.append(PointSighting(name, seen))
+        estimator.observe(Sighting(round(1e9 * time), 'base', (), tuple(points)))
+    assert bench.away(3.0) < 3e-3  # the end of the arm is not seen: its last bend is a guess
+    where, covariance = estimator.place(places['high'], 3.0)
+    truth = _place_of(strains_of(np.ascontiguousarray(bench.truth(3.0))), places['high'])
+    assert np.linalg.norm(where[:3, 3] - truth) < 1e-3
+    assert np.sqrt(np.trace(covariance[:3, :3])) < 2e-3
+
+
+def _place_of(strains, place):
+    from softarm_ros.control.estimation.belief import poses_at
+
+    poses, _ = poses_at(
+        strains, np.array([place.section]), np.array([place.fraction]), place.offset[None]
+    )
+    return poses[0, :3, 3]
+
+
+def test_out_of_order_is_as_in_order(arm):
+    estimators = [build(arm), build(arm)]
+    bench = Bench(arm, estimators[0])
+    sightings = []
+    for time in np.arange(0.0, 1.0, 0.01):
+        for one in estimators:
+            one.command(time, arm.posture_of(bench.commanded(time)))
+        sightings.append(bench.sighting(time))
+    order = np.arange(len(sightings))
+    for begin in range(0, len(order), 7):
+        bench.rng.shuffle(order[begin : begin + 7])
+    for k in range(len(sightings)):
+        assert estimators[0].observe(sightings[k]) is None
+        assert estimators[1].observe(sightings[order[k]]) is None
+    first, second = (one.estimate(1.0) for one in estimators)
+    np.testing.assert_array_equal(first.tip, second.tip)
+    np.testing.assert_array_equal(first.strain_covariance, second.strain_covariance)
+
+
+def test_what_comes_too_late_is_refused_with_the_limit(arm):
+    bench = Bench(arm, build(arm, max_lateness_s=0.2))
+    bench.run(0.0, 1.0)
+    said = bench.estimator.observe(bench.sighting(0.5))
+    assert 'older than the newest (limit 200 ms)' in said
+
+
+def test_a_drop_out_is_bridged_then_the_estimate_is_lost_and_the_pace_goes_to_nothing(arm):
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 2.0)
+    paces = []
+    for begin in np.arange(2.0, 3.0, 0.05):
+        away = bench.run(begin, begin + 0.05, see=lambda time: False)
+        paces.append(bench.estimator.pace(begin + 0.05))
+        if begin < 2.22:
+            assert away < 3e-3
+            assert paces[-1] == 1.0
+            assert bench.estimator.estimate(begin + 0.05).health is Health.DEGRADED
+    assert paces[-1] == 0.0
+    assert np.all(np.diff(paces) <= 0.0)
+    lost = bench.estimator.estimate(3.0)
+    assert lost.health is Health.LOST
+    assert 'no pose for' in lost.reason
+    assert 'limit 500 ms' in lost.reason
+    bench.run(3.0, 3.05)
+    assert bench.estimator.estimate(3.05).health is Health.OK
+    assert 0.0 < bench.estimator.pace(3.1) < 1.0  # it does not start with a jump
+    bench.run(3.05, 3.3)
+    assert bench.estimator.pace(3.3) == 1.0
+
+
+def test_outliers_are_rejected_and_named(arm):
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 1.0)
+    before = bench.estimator.estimate(1.0)
+    right = bench.sighting(0.995)
+    for body in right.bodies:
+        body.pose[:3, 3] += [0.05, 0.0, 0.0]
+    bench.estimator.observe(right)
+    after = bench.estimator.estimate(1.0)
+    assert np.linalg.norm(after.tip[:3, 3] - before.tip[:3, 3]) < 1e-5
+    assert after.health is Health.DEGRADED
+    assert 'section_0 rejected' in after.reason
+
+
+def test_a_flipped_body_keeps_its_position(arm):
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 1.0)
+    flipped = bench.sighting(0.995)
+    flipped.bodies[-1].pose[:3, :3] = flipped.bodies[-1].pose[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+    bench.estimator.observe(flipped)
+    assert bench.estimator.estimate(1.0).reason == 'attitude of section_2 rejected'
+    assert bench.away(1.0) < 5e-4
+
+
+def test_what_contradicts_for_long_is_believed(arm):
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 1.0)
+    bench.off = bench.off + 0.3  # the arm has been pushed aside for good
+    bench.estimator.observe(bench.sighting(1.0))
+    assert bench.away(1.01) > 0.03
+    bench.run(1.01, 1.4)
+    assert bench.away(1.4) < 1e-3
+    assert bench.estimator.estimate(1.4).health is Health.OK
+
+
+def test_actuators_alone_give_a_degraded_estimate_that_says_so(arm):
+    estimator = build(arm)
+    assert estimator.estimate(0.0) is None
+    configuration = 0.2 * np.ones(len(arm.rest_configuration))
+    for time in np.arange(0.0, 2.0, 0.05):
+        estimator.actuated(time, arm.actuation_of(configuration))
+    estimate = estimator.estimate(2.0)
+    assert estimate.health is Health.DEGRADED
+    assert 'from the actuators alone' in estimate.reason
+    tip = arm.shape_of(configuration).tip
+    assert np.linalg.norm(estimate.tip[:3, 3] - tip[:3, 3]) < 1e-3
+    assert np.sqrt(estimate.tip_covariance[0, 0]) > 0.01  # it knows that the model may be wrong
+
+
+def test_bad_sightings_are_refused_with_what_is_wrong(arm):
+    estimator = build(arm)
+    nowhere = Sighting(0, 'base', (BodySighting('hat', np.eye(4)),))
+    assert estimator.observe(nowhere) == 'sighting before the first command'
+    estimator.command(0.0, arm.posture_of(arm.rest_configuration))
+    assert "'hat' has no place on the arm" in estimator.observe(nowhere)
+    bad = Sighting(0, 'base', (BodySighting('section_0', np.full((4, 4), np.nan)),))
+    assert "'section_0' is not finite" in estimator.observe(bad)
+    with pytest.raises(ValueError, match="place of 'hat': section 7"):
+        build(arm, places={'hat': Place(7)})
+
+
+def test_a_window_finds_the_tip_as_a_filter_does(arm):
+    errors = {}
+    for kind in (filter_part, window):
+        bench = Bench(arm, build(arm, kind))
+        bench.run(0.0, 1.0)
+        errors[kind] = [bench.run(t, t + 0.1) for t in np.arange(1.0, 3.0, 0.1)]
+    filtered, fitted = (np.sqrt(np.mean(np.square(errors[k]))) for k in (filter_part, window))
+    assert fitted < 1.2 * filtered
+
+
+def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
+    fields = {'deviation_speeds_m_s': (0.01,), 'gate_probability': 1.0 - 1e-12}
+    estimators = [build(arm, filter_part, **fields), build(arm, window, **fields)]
+    bench = Bench(arm, estimators[0], amplitude=0.0)
+    bench.off = 1e-7 * bench.off
+    for time in np.arange(0.0, 0.5, 0.01):
+        for one in estimators:
+            one.command(time, arm.posture_of(bench.commanded(time)))
+        tips = bench.truth(time)
+        bodies = tuple(
+            BodySighting(f'section_{k}', pose(tip[:3, :3], tip[:3, 3] + 1e-7))
+            for k, tip in enumerate(tips)
+        )
+        for one in estimators:
+            one.observe(Sighting(round(1e9 * time), 'base', bodies))
+    first, second = (one.estimate(0.5) for one in estimators)
+    np.testing.assert_allclose(first.tip, second.tip, atol=1e-11)
+    np.testing.assert_allclose(first.tip_covariance, second.tip_covariance, rtol=1e-4, atol=1e-12)
+
+
+def test_an_outlier_hardly_moves_a_window(arm):
+    bench = Bench(arm, build(arm, window))
+    bench.run(0.0, 1.0)
+    before = bench.estimator.estimate(1.0)
+    spoiled = bench.sighting(0.995)
+    for body in spoiled.bodies:
+        body.pose[:3, 3] += [0.05, 0.0, 0.0]
+    bench.estimator.observe(spoiled)
+    after = bench.estimator.estimate(1.0)
+    assert np.linalg.norm(after.tip[:3, 3] - before.tip[:3, 3]) < NOISE_M
+
+
+def test_direct_hands_measurements_out_as_they_are_and_once(arm):
+    estimator = build(arm, direct)
+    tips = arm.shape_of(0.1 * np.ones(len(arm.rest_configuration))).section_tips
+    bodies = tuple(BodySighting(f'section_{k}', tip) for k, tip in enumerate(tips))
+    point = PointSighting('tip', tips[-1][:3, 3])
+    assert estimator.observe(Sighting(5_000_000, 'base', bodies, (point,))) is None
+    estimate = estimator.estimate(1.0)
+    assert estimate.stamp_s == 1e-9 * 5_000_000
+    np.testing.assert_array_equal(estimate.tip[:3, 3], point.position)
+    np.testing.assert_array_equal(estimate.configuration, arm.observed_configuration(tips))
+    assert estimator.estimate(1.0) is None
+    assert 'older than the newest' in estimator.observe(Sighting(4_000_000, 'base', (), (point,)))
+    assert estimator.pace(1.0) == 1.0
+
+
+def test_estimators_are_parts_of_a_rig():
+    from softarm_ros.runtime.assembly import build_estimator
+
+    rig = load_rig('cable_arm_single', ['estimator.kind=filter'])
+    assert isinstance(build_estimator(rig, rig.model()), PredictingEstimator)
+    assert isinstance(build_estimator(load_rig('cable_arm_single'), rig.model()), direct.Direct)
