@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from rclpy.context import Context
@@ -22,7 +21,14 @@ from std_srvs.srv import Trigger
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.qos import HEARTBEAT, listening, make_executor, newest, prefer_udp
-from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
+from softarm_ros.nodes.wire import (
+    JointValues,
+    StampedPoses,
+    listen,
+    read_joints,
+    read_pose,
+    read_status,
+)
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
 
@@ -107,9 +113,7 @@ class RunMonitor:
     def _subscribe(self, pose_topic: str) -> None:
         node, reliable = self.node, listening(depth=QUEUE, reliable=True)
         sensor = listening(depth=QUEUE, reliable=False)
-        node.create_subscription(
-            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
-        )
+        listen(node, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
         # Not spun but emptied by hand, many messages at a time: that costs a third, and only so
         # the time of sending comes along (the events executor refuses callbacks that ask for it).
         self._taps = Node('run_taps', namespace=node.get_namespace(), context=self._context)
@@ -187,8 +191,7 @@ class RunMonitor:
         finally:
             self.node.destroy_client(client)
 
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        health = conversions.health_of(message)
+    def _on_heartbeat(self, health: Health) -> None:
         self.health[health.name] = health
         self._heard[health.name] = time.monotonic()
         for number, event in conversions.events_of(health.values).items():
