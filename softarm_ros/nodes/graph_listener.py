@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import rclpy
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -17,9 +16,9 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, prefer_udp
+from softarm_ros.nodes.wire import listen, read_status
 
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
 
@@ -51,9 +50,7 @@ class GraphListener:
         self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
         self._heard: dict[str, float] = {}
-        self.node.create_subscription(
-            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
-        )
+        listen(self.node, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
 
     def __enter__(self: ListenerT) -> ListenerT:
         return self
@@ -136,8 +133,7 @@ class GraphListener:
         finally:
             self.node.destroy_client(client)
 
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        health = conversions.health_of(message)
+    def _on_heartbeat(self, health: Health) -> None:
         self.health[health.name] = health
         self._heard[health.name] = time.monotonic()
         self.on_health(health)

@@ -30,6 +30,7 @@ from softarm_ros.nodes.process import (
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import keep_in_memory, raise_priority
 from softarm_ros.nodes.timing import Lateness
+from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
@@ -247,7 +248,7 @@ class Heartbeat:
             return
         values = self._fill() | self._lateness.values(time.monotonic())
         health = Health(self._node.get_name(), self.level, self.message, values)
-        self._heartbeat.publish(conversions.status_message(health, self._hardware_id))
+        self._heartbeat.publish(status_bytes(health, self._hardware_id))
         if diagnostics:
             stamp = self._node.get_clock().now().to_msg()
             self._diagnostics.publish(

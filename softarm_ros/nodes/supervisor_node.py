@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
@@ -30,7 +29,14 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
-from softarm_ros.nodes.wire import JointValues, StampedPoses, listen, read_joints, read_pose
+from softarm_ros.nodes.wire import (
+    JointValues,
+    StampedPoses,
+    listen,
+    read_joints,
+    read_pose,
+    read_status,
+)
 from softarm_ros.rigs.checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
@@ -114,9 +120,7 @@ class SupervisorNode(Node):
         # Queues, so that a single bad message is not overwritten by the next good one.
         queue = listening(depth=10)
         pose_topic = rig.feedback.pose_topic
-        self.create_subscription(
-            DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
-        )
+        listen(self, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
         listen(self, read_pose, pose_topic, self._on_pose, queue)
         if self._watch is not None:
             listen(self, read_joints, 'configuration/command', self._on_configuration, queue)
@@ -150,16 +154,15 @@ class SupervisorNode(Node):
     def _on_clock(self, message: Clock) -> None:
         self._clock_s = conversions.seconds_of(message.clock)
 
-    def _on_heartbeat(self, message: DiagnosticStatus) -> None:
-        if message.name == self._me:
+    def _on_heartbeat(self, health: Health) -> None:
+        if health.name == self._me:
             return
-        health = conversions.health_of(message)
-        if message.name == self._tracker:
+        if health.name == self._tracker:
             self._on_tracker(health.values)
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
-        self._supervisor.on_heartbeat(message.name, time.monotonic(), not_ready)
+        self._supervisor.on_heartbeat(health.name, time.monotonic(), not_ready)
         self._healths[health.name] = health
 
     def _on_pose(self, tip: StampedPoses) -> None:

@@ -1,5 +1,5 @@
 """
-Poses and joint states in the form they travel in (CDR), without message objects in between.
+Poses, joint states and heartbeats in the form they travel in (CDR), without message objects.
 
 rclpy makes a Python object of every field of a message and looks each up by name, which cost the
 nodes of a loop more processor time than the loop itself. The topics they use in every cycle are
@@ -14,11 +14,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+
+from softarm_ros.nodes.conversions import Health
 
 Array = NDArray[np.float64]
 Values = TypeVar('Values')
@@ -26,6 +29,7 @@ Values = TypeVar('Values')
 _LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning
 _FRONT = struct.Struct('<4xiI')  # what is in front, stamp
 _COUNT = struct.Struct('<I')
+_LEVEL = struct.Struct('<4xB3x')  # what is in front, level of a status, filled up
 _S = 1_000_000_000
 _NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
 
@@ -73,12 +77,7 @@ def read_joints(data: bytes) -> JointValues:
     stamp_ns, _, at = _header(data)
     at = _aligned(at, 4)
     (count,) = _COUNT.unpack_from(data, at)
-    at += 4
-    names = []
-    for _ in range(count):
-        at = _aligned(at, 4)
-        name, at = _text(data, at)
-        names.append(name)
+    names, at = _texts(data, count, at + 4)
     columns = []
     for _ in range(3):
         at = _aligned(at, 4)
@@ -87,6 +86,26 @@ def read_joints(data: bytes) -> JointValues:
         columns.append(_doubles(data, length, at))
         at = _aligned(at, 8) + 8 * length if length else at
     return JointValues(stamp_ns, tuple(names), *columns)
+
+
+def read_status(data: bytes) -> Health:
+    """Return what a serialised DiagnosticStatus says of a node; struct.error if it is cut off."""
+    data = _little_endian(data, DiagnosticStatus)
+    (level,) = _LEVEL.unpack_from(data)
+    (name, message, _), at = _texts(data, 3, _LEVEL.size)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    texts, _ = _texts(data, 2 * count, at + 4)
+    return Health(name, level, message, dict(zip(texts[::2], texts[1::2])))
+
+
+def _texts(data: bytes, count: int, at: int) -> tuple[list[str], int]:
+    """Return texts one behind the other, and where they end."""
+    found = []
+    for _ in range(count):
+        text, at = _text(data, _aligned(at, 4))
+        found.append(text)
+    return found, at
 
 
 def _little_endian(data: bytes, kind: type) -> bytes:
@@ -173,6 +192,22 @@ def time_reference_bytes(stamp_ns: int, time_ns: int, source: str) -> bytes:
     )
 
 
+def status_bytes(health: Health, hardware_id: str) -> bytes:
+    """Return a serialised DiagnosticStatus of a node of the arm `hardware_id`."""
+    pieces = [b'\x00\x01\x00\x00', bytes((health.level, 0, 0, 0))]
+    for text in (health.name, health.message, hardware_id):
+        pieces.append(_padded(_written(text), 4))
+    pieces.append(_COUNT.pack(len(health.values)))
+    last = b''  # what is behind the last text is not filled up
+    for key, value in health.values.items():
+        data = value.encode() + b'\x00'
+        last = _COUNT.pack(len(data)) + data
+        pieces += (_padded(_written(key), 4), _padded(last, 4))
+    if last:
+        pieces[-1] = last
+    return b''.join(pieces)
+
+
 def _front(stamp_ns: int) -> bytes:
     return b'\x00\x01\x00\x00' + struct.pack('<iI', stamp_ns // _S, stamp_ns % _S)
 
@@ -223,4 +258,9 @@ def listen(
     node.create_subscription(_KINDS[read], topic, take, qos, raw=True, **options)
 
 
-_KINDS: dict[Any, type] = {read_pose: PoseStamped, read_poses: PoseArray, read_joints: JointState}
+_KINDS: dict[Any, type] = {
+    read_pose: PoseStamped,
+    read_poses: PoseArray,
+    read_joints: JointState,
+    read_status: DiagnosticStatus,
+}

@@ -20,7 +20,8 @@ from emulated_bench import (
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 CASE = Case(
     'hydraulic_arm',
-    'type: waypoints\npoints: [[0.06, -0.03, 0.776], [0.06, 0.03, 0.776], [0.085, 0.0, 0.776]]\n'
+    'type: waypoints\n'
+    'points: [[0.06, -0.015, 0.776], [0.06, 0.015, 0.776], [0.0725, 0.0, 0.776]]\n'
     'closed: true\n'
     'speed: 0.02\nlaps: 100\n',
     settings=(

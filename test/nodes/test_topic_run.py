@@ -118,7 +118,6 @@ class Started:
         """Wait until the arm moves; how long that takes depends on the machine."""
         moving = wait_until(lambda: ' lap 1' in self.said(), STARTING_S)
         assert moving, self.said()
-        time.sleep(1.0)
 
     def end(self, timeout=20):
         """Wait for the end; return all that was said."""

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,21 @@ def test_a_pose(stamp_ns, frame_id, row):
     back = deserialize_message(wire.pose_bytes(stamp_ns, frame_id, np.array(row)), PoseStamped)
     assert_stamped(back, stamp_ns, frame_id)
     np.testing.assert_array_equal(row_of(back.pose), row)
+
+
+@given(st.integers(0, 3), TEXTS, TEXTS, TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=5))
+def test_a_heartbeat(level, name, text, arm, values):
+    health = conversions.Health(name, level, text, values)
+    data = bytes(serialize_message(conversions.status_message(health, arm)))
+    assert wire.read_status(data) == health
+    written = wire.status_bytes(health, arm)
+    back = deserialize_message(written, DiagnosticStatus)
+    assert conversions.health_of(back) == health
+    assert back.hardware_id == arm
+    assert len(written) <= len(data)  # nothing behind the last text
+    for end in range(4, len(written)):
+        with pytest.raises(struct.error):
+            wire.read_status(written[:end])
 
 
 @given(STAMPS, TEXTS, ROWS)
