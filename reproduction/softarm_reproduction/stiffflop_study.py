@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,7 @@ COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
 _TURNS, _RELAXATION = 100, 0.3
 SETTLING_S, STEADY_PA = 1.0, 3e3
+BEYOND = 0.01  # share of the last knot by which a pressure may exceed it; taken at the knot
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,27 @@ def read_recording(path: Path) -> Recording:
         1e-3 * tip[settled],
         None if force is None else force[settled],
     )
+
+
+def within_knots(recording: Recording, name: str) -> tuple[Recording, int]:
+    """
+    Return a recording with pressures barely above the last knot at it, and how many rows have one.
+
+    Raises
+    ------
+    ValueError
+        If a pressure is further above: the curves say nothing there.
+
+    """
+    last = float(KNOTS_PA[-1])
+    highest = float(recording.pressures.max())
+    if highest > (1.0 + BEYOND) * last:
+        raise ValueError(
+            f'{name}: {highest:.0f} Pa is {100.0 * (highest / last - 1.0):.1f} % above the last '
+            f'knot of the curves, {last:.0f} Pa; expected at most {100.0 * BEYOND:g} %'
+        )
+    rows = int(np.sum(recording.pressures.max(axis=1) > last))
+    return replace(recording, pressures=np.minimum(recording.pressures, last)), rows
 
 
 def identify(recording: Recording, knots_Pa: Array = KNOTS_PA) -> Identified:
@@ -183,8 +205,8 @@ def mount_of_compliance(bend_per_moment: float) -> MountConfig:
 
 def study(folder: Path) -> tuple[Identified, list[Row]]:
     """Return what was identified, and the errors of every model."""
-    noload = read_recording(folder / 'noload.csv')
-    load1 = read_recording(folder / 'load1.csv')
+    noload, _ = within_knots(read_recording(folder / 'noload.csv'), 'noload.csv')
+    load1, _ = within_knots(read_recording(folder / 'load1.csv'), 'load1.csv')
     if load1.force is None:
         raise ValueError(f'{folder / "load1.csv"}: no column fx_N')
     pressed = np.linalg.norm(load1.force, axis=1) > PRESSED_N
@@ -243,7 +265,10 @@ def main() -> None:
     folder = parser.parse_args().data_dir
     if (folder / 'stiffflop_pneumatic').is_dir():
         folder = folder / 'stiffflop_pneumatic'
-    found, rows = study(folder)
+    try:
+        found, rows = study(folder)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     compliance = compliance_of_curves(found)
     mount = mount_of_compliance(compliance)
     print(f'effective chamber radius {1e3 * found.radius:.2f} mm')

@@ -14,6 +14,7 @@ from softarm_reproduction.stiffflop_study import (
     identify,
     read_recording,
     study,
+    within_knots,
 )
 from softarm_ros.models.pneumatic.config import PressureCurveConfig
 
@@ -63,3 +64,15 @@ def test_the_measured_module():
     assert corrected.pressed_m < 0.8 * plain.pressed_m
     assert error['give along the arc, measured force'].pressed_m < 0.35 * plain.pressed_m
     assert corrected.load1_m < plain.load1_m < 0.4 * error['tip stays at rest'].load1_m
+
+
+def test_pressures_barely_above_the_curves_are_taken_at_their_end_others_refused():
+    last = KNOTS_PA[-1]
+    pressures = np.array([[0.0, 0.5 * last, last], [1.002 * last, 0.0, 0.0]])
+    recording = Recording(pressures, np.zeros((2, 3)), None)
+    inside, rows = within_knots(recording, 'load2.csv')
+    assert rows == 1
+    np.testing.assert_array_equal(inside.pressures, np.minimum(pressures, last))
+    pressures[1, 0] = 1.03 * last
+    with pytest.raises(ValueError, match=r'load2.csv: 115360 Pa is 3.0 % above the last knot'):
+        within_knots(recording, 'load2.csv')

@@ -36,6 +36,7 @@ from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
 HOLD_OUT = ('blocks', 'later')
+BLOCK_S = 2.5  # longer than the arm remembers
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,66 @@ def _parameters(rig: Rig, result: DataIdentification) -> Iterator[str]:
     yield f'delay: {1e3 * found.delay_s:.0f} ms (was {1e3 * known.delay_s:.0f})'
 
 
-def run(rig_name: str, data: Path, output: Path | None, hold_out: str = 'blocks') -> Iterator[str]:
+def resampled(
+    rig: Rig, result: DataIdentification, count: int, seed: int = 0
+) -> list[PairParameters]:
+    """
+    Return what is identified from the same rows drawn again, with replacement, `count` times.
+
+    A moving arm is drawn in blocks of `BLOCK_S`, poses at rest by their commands: rows that follow
+    each other err alike, and intervals that count each of them are too narrow.
+    """
+    measured, rows = result.recording.measured, result.identified_from
+    if measured.time_s is None:
+        _, block = np.unique(measured.contractions[rows], axis=0, return_inverse=True)
+        block = block.reshape(-1)
+    else:
+        block = np.floor((measured.time_s[rows] - measured.time_s[0]) / BLOCK_S).astype(int)
+    blocks = [rows[block == k] for k in np.unique(block)]
+    rng = np.random.default_rng(seed)
+    free = [g for g in recording_of(rig).identify if g != 'delay' or measured.time_s is not None]
+    return [
+        identify(
+            result.known,
+            measured,
+            np.concatenate([blocks[k] for k in rng.integers(0, len(blocks), len(blocks))]),
+            free,
+        )
+        for _ in range(count)
+    ]
+
+
+def intervals(
+    rig: Rig, found: PairParameters, draws: Sequence[PairParameters]
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield name, value and 95 % interval of what a person would compare, unit in the name."""
+    drawn = [_values(rig, draw) for draw in draws]
+    for name, value in _values(rig, found).items():
+        low, high = np.percentile([values[name] for values in drawn], [2.5, 97.5])
+        yield name, value, float(low), float(high)
+
+
+def _values(rig: Rig, found: PairParameters) -> dict[str, float]:
+    values = {'delay_ms': 1e3 * found.delay_s}
+    arm = CableArm.of(rig)
+    for k, section in enumerate(arm.sections):
+        values[f'{section.name} length_mm'] = 1e3 * float(found.lengths[k, 0])
+        for axis, bend in zip('xy', found.rest[2 * k : 2 * k + 2]):
+            values[f'{section.name} rest_bend_{axis}_deg'] = float(np.rad2deg(bend))
+    for j, actuator in enumerate(arm.actuators):
+        for section, (x, y) in zip(arm.sections, found.bends[:, j].reshape(-1, 2)):
+            for axis, gain in (('x', x), ('y', y)):
+                values[f'{actuator.name} on {section.name}_{axis}_rad_m'] = float(gain)
+    return values
+
+
+def run(
+    rig_name: str,
+    data: Path,
+    output: Path | None,
+    hold_out: str = 'blocks',
+    draws: int = 0,
+) -> Iterator[str]:
     """
     Identify a rig from a recording, yield the lines of the report, and write the new rig file.
 
@@ -211,6 +271,11 @@ def run(rig_name: str, data: Path, output: Path | None, hold_out: str = 'blocks'
     rig = load_rig_of(CableArm, rig_name)
     result = identify_rig(rig, data, hold_out)
     yield from describe(rig, result)
+    if draws > 0:
+        yield ''
+        yield f'95 % intervals, from {draws} draws of blocks'
+        for name, value, low, high in intervals(rig, result.found, resampled(rig, result, draws)):
+            yield f'{name:<36}{value:10.3f}   {low:10.3f} to {high:10.3f}'
     if output is None:
         return
     text = updated_text(

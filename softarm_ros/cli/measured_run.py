@@ -57,6 +57,8 @@ class MeasuredRun:
         Of the arm in the frame of all of these.
     notes : tuple of str
         Rows left out, and why.
+    tip_force : (n, 3), optional
+        Measured [N], in the frame of the tip.
 
     """
 
@@ -68,6 +70,7 @@ class MeasuredRun:
     axes: dict[str, Array]
     mount: Mount
     notes: tuple[str, ...] = ()
+    tip_force: Array | None = None
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -81,6 +84,7 @@ class MeasuredRun:
             points={name: values[chosen] for name, values in self.points.items()},
             axes={name: values[chosen] for name, values in self.axes.items()},
             notes=(*self.notes, *notes),
+            tip_force=None if self.tip_force is None else self.tip_force[chosen],
         )
 
 
@@ -133,6 +137,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         places,
         {name: z_axes(quaternions) for name, quaternions in turns.items()},
         mount_of(config),
+        tip_force=_force(table, config),
     )
     run = _without_flips(_complete(run))
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
@@ -141,6 +146,14 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         settled,
         *([f'left out: {len(run) - len(settled)} rows not settled'] if config.settled_s else []),
     )
+
+
+def _force(table: _Table, config: RecordingConfig) -> Array | None:
+    """Return the force on the tip (n, 3) [N] without its bias, None where the file has none."""
+    if config.tip_force is None or not table.has(config.tip_force):
+        return None
+    force = table.columns(config.tip_force)
+    return np.asarray(force - force[0])
 
 
 def mount_of(config: RecordingConfig) -> Mount:
@@ -169,6 +182,10 @@ class _Table:
         self._heading = [name.strip() for name in rows[0]]
         self._rows = rows[1:]
 
+    def has(self, names: Sequence[str]) -> bool:
+        """Return whether there are all of these columns."""
+        return set(names) <= set(self._heading)
+
     def columns(self, names: Sequence[str]) -> Array:
         """Return columns (n, k) by their names."""
         missing = [name for name in names if name not in self._heading]
@@ -196,6 +213,8 @@ class _Table:
 def _complete(run: MeasuredRun) -> MeasuredRun:
     """Return the rows with all values, times increasing."""
     parts = [run.commands, *run.points.values(), *run.axes.values()]
+    if run.tip_force is not None:
+        parts.append(run.tip_force)
     whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
     if run.time_s is not None:
         whole &= np.isfinite(run.time_s)

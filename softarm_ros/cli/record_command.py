@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -40,7 +39,6 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
             'settings': '; '.join(rig.settings),
             'bag': str(folder),
             'duration_s': duration_s,
-            'about': json.dumps({}),
         },
     )
     from softarm_ros.nodes import recorder_node  # needs ROS

@@ -51,6 +51,7 @@ class Replayed:
     """
     How a replay compares with what was recorded.
 
+    `lost` cycles are not in the bag, only their commands: the replay goes its own way from there.
     `difference` (dof,) is the largest of each coordinate of the configuration over all cycles,
     `first_s` when it first exceeds `TOLERANCE` (since the first cycle; None: never).
     """
@@ -58,6 +59,7 @@ class Replayed:
     cycles: int
     compared: int
     moving: int
+    lost: int
     names: tuple[str, ...]
     difference: Array
     scale: Array
@@ -187,7 +189,8 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
         if first_s is None and np.any(off > TOLERANCE * scale):
             first_s = cycle.now_s - day.cycles[0].now_s
     names = loop.model.configuration_names
-    return Replayed(len(day.cycles), compared, moving, names, difference, scale, first_s)
+    lost = len(day.commands.keys() - {cycle.stamp_ns for cycle in day.cycles})
+    return Replayed(len(day.cycles), compared, moving, lost, names, difference, scale, first_s)
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
@@ -195,6 +198,7 @@ def describe(replayed: Replayed) -> Iterator[str]:
     yield (
         f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
         f'{replayed.moving} in motion'
+        + (f'; {replayed.lost} cycles are not in the bag' if replayed.lost else '')
     )
     worst = int(np.argmax(replayed.difference / replayed.scale))
     yield (

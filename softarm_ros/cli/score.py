@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
 from softarm_ros.rigs.schema import Rig
 
@@ -21,6 +22,7 @@ Rows = NDArray[np.int64]
 
 # Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.
 BEYOND = 0.01
+_TURNS, _RELAXATION, _STILL_RAD = 100, 0.3, 1e-5
 STRAIGHT, MEAN = 'arm at rest', 'mean of the measured'
 
 
@@ -83,15 +85,18 @@ def predictions(rig: Rig, models: Sequence[str], run: MeasuredRun) -> list[Predi
 
 def predict(rig: Rig, model: ArmModel, run: MeasuredRun) -> Prediction:
     """Return the shapes a model gives for the commands of a run; rows that it refuses are NaN."""
-    limits = rig.actuator_limits()
-    commands, clipped = within_limits(run.commands, limits)
-    unique, index = np.unique(commands, axis=0, return_inverse=True)
+    commands, clipped = within_limits(run.commands, rig.actuator_limits())
+    causes = commands if run.tip_force is None else np.hstack([commands, run.tip_force])
+    unique, index = np.unique(causes, axis=0, return_inverse=True)
     shapes: list[Shape | None] = []
     refusals: dict[str, int] = {}
     counts = np.bincount(index.reshape(-1), minlength=len(unique))
-    for command, count in zip(unique, counts):
+    for cause, count in zip(unique, counts):
+        command, force = np.split(cause, [commands.shape[1]])
         try:
-            shapes.append(model.forward(command))
+            shapes.append(
+                model.forward(command) if not np.any(force) else loaded(model, command, force)
+            )
         except ValueError as error:  # ModelError and LimitError among them
             shapes.append(None)
             text = str(error)
@@ -114,6 +119,30 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun) -> Prediction:
         {name: values[chosen] for name, values in points.items()},
         {name: values[chosen] for name, values in axes.items()},
         tuple(notes),
+    )
+
+
+def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
+    """
+    Return the shape under a force (3,) [N] that turns with the tip.
+
+    Raises
+    ------
+    ModelError
+        If the model refuses the load, or tip and force find no rest.
+
+    """
+    shape = model.forward(command)
+    turn = shape.tip[:3, :3]
+    for _ in range(_TURNS):
+        shape = model.forward(command, turn @ force)
+        step = log_so3(shape.tip[:3, :3] @ turn.T)
+        if np.abs(step).max() < _STILL_RAD:
+            return shape
+        # Short steps: a force that follows the tip may swing about its equilibrium.
+        turn = exp_so3(_RELAXATION * step) @ turn
+    raise ModelError(
+        f'the tip finds no rest under {np.linalg.norm(force):.3g} N that turn with it'
     )
 
 

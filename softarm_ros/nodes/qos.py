@@ -16,6 +16,7 @@ except ImportError:  # Humble
     from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
 
 __all__ = [
+    'CYCLES',
     'DIAGNOSTICS',
     'HEARTBEAT',
     'LATCHED',
@@ -57,6 +58,8 @@ PER_CHAMBER = _profile(64, reliable=False)
 HEARTBEAT = _profile(20, reliable=True)
 # The newest word counts; one that is late must not be followed by older ones.
 PERMIT = _profile(1, reliable=True)
+# Of every cycle, for who looks on: none may be missing.
+CYCLES = _profile(100, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
 TRANSFORMS = _profile(100, reliable=True)  # as tf2 has them
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 import signal
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
@@ -51,12 +51,12 @@ class RecorderNode(Node):
         folder = declare(self, 'bag', '', 'folder of the bag; new or empty')
         if not folder:
             raise RefusedError('parameter bag is empty; expected a folder')
-        about = declare(self, 'about', '{}', 'JSON: what the metadata of the bag state of the run')
+        about = declare(self, 'about', '', 'name=value&...: what the bag is to state of the run')
         duration_s = declare(
             self, 'duration_s', 0.0, 'how long to record [s]; 0: until stopped', low=0.0, high=1e6
         )
         self._outside = {*OUTSIDE_TOPICS, rig.feedback.pose_topic}
-        self._bag = BagWriter(Path(folder), about_run(rig, json.loads(about)))
+        self._bag = BagWriter(Path(folder), about_run(rig, dict(parse_qsl(about))))
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
         self._heard: set[str] = set()

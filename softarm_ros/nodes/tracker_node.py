@@ -31,7 +31,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL, command_qos, newest
+from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -147,7 +147,7 @@ class TrackerNode(Node):
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         # When each cycle ran and what it knew: a replay cannot tell from the commands.
-        self._cycle_time = self.create_publisher(TimeReference, 'tracker/cycle', VISUAL)
+        self._cycle_time = self.create_publisher(TimeReference, 'tracker/cycle', CYCLES)
         self._path.publish(
             conversions.path_message(
                 self.loop.path(PATH_POINTS), self.get_clock().now().to_msg(), self.rig.base_frame

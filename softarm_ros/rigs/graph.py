@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlencode
 
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part
@@ -244,8 +245,9 @@ def graph_plan(
             'seed': str(seed),
             'processes': processes,
         }
+        # One word: launch takes what looks like YAML for more than text.
         folder = str(Path(bag).expanduser().resolve())
-        plan.insert(0, node('recorder', required=False, bag=folder, about=json.dumps(run)))
+        plan.insert(0, node('recorder', required=False, bag=folder, about=urlencode(run)))
     return plan
 
 

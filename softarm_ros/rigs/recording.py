@@ -89,6 +89,11 @@ class RecordingConfig(ConfigBlock):
     origin: Columns3 | None = Field(
         default=None, description='columns of a measured point that others are taken from'
     )
+    tip_force: Columns3 | None = Field(
+        default=None,
+        description='columns of a force on the tip, N, in its frame, where a file has them; the '
+        'first row is taken off',
+    )
     length_unit: Literal['m', 'mm'] = Field(default='m', description='of measured points')
     settled_s: NonNegative = Field(
         default=0.0,

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from softarm_reproduction.trunk_study import nominal_rig
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identified_rig import known_parameters, updated_text
-from softarm_ros.cli.identify_from_data import TipErrors, identify_rig, run
+from softarm_ros.cli.identify_from_data import (
+    TipErrors,
+    identify_rig,
+    intervals,
+    resampled,
+    run,
+)
 from softarm_ros.cli.main import app
 from softarm_ros.cli.recording_file import (
     RecordingError,
@@ -208,6 +215,44 @@ def test_the_command_writes_a_rig_that_predicts_as_told(rig, recorded, tmp_path)
     expected = np.stack([result.after.mean, result.after.rms, result.after.max], axis=1)
     np.testing.assert_allclose(told, 1e3 * expected.reshape(-1), atol=0.006)
     assert new.model().actuation_of(new.model().rest_configuration).tolist() == [0.0] * 6
+
+
+def test_the_later_half_is_held_out(rig, recorded):
+    result = identify_rig(nominal_rig(rig), recorded, 'later')
+    time = result.recording.measured.time_s
+    assert time[result.identified_from].max() < time[result.predicted].min() - 0.4
+    assert len(result.identified_from) == pytest.approx(0.5 * len(time), abs=2)
+    assert np.all(result.after.rms < 0.5 * result.before.rms)
+
+
+def test_what_to_hold_out_is_checked(rig, recorded, tmp_path):
+    with pytest.raises(UsageError, match="--hold-out 'sooner': expected blocks or later"):
+        identify_rig(rig, recorded, 'sooner')
+    path = write(tmp_path / 'rest.csv', heading_of(rig, False), some_rows(rig, 40, False))
+    with pytest.raises(UsageError, match='rows are poses at rest'):
+        identify_rig(rig, path, 'later')
+
+
+def test_intervals_hold_the_truth_where_errors_last(rig, tmp_path):
+    """Errors that last for half a second each: of 2000 rows 80 are independent."""
+    truth = known_parameters(rig, recording_of(rig))
+    rng = np.random.default_rng(5)
+    time = PERIOD_S * np.arange(2000)
+    speed, phase = rng.uniform(0.3, 1.5, (2, 6)), rng.uniform(0.0, 6.0, (2, 6))
+    contractions = 0.004 * np.sum(np.sin(speed * time[:, None, None] + phase), axis=1)
+    tips = predict(truth, PairRecording(time, contractions, np.zeros((2000, 3, 3))))
+    tips += np.repeat(rng.normal(0.0, 0.002, (80, 3, 3)), 25, axis=0)
+    columns = [time, np.degrees(contractions / 0.010), tips.reshape(2000, -1)]
+    path = write(tmp_path / 'a.csv', heading_of(rig), np.column_stack(columns).tolist())
+    result = identify_rig(rig, path)
+    draws = resampled(rig, result, 12)
+    rows = {name: (value, low, high) for name, value, low, high in intervals(rig, truth, draws)}
+    assert len(rows) == 1 + 3 * 3 + 6 * 3 * 2
+    assert all(high > low for _, low, high in rows.values())
+    # Twelve draws make intervals a little too narrow: 46 values of which 95 % are to be inside.
+    inside = np.mean([low <= value <= high for value, low, high in rows.values()])
+    assert inside > 0.75, rows
+    assert draws[0].delay_s == resampled(rig, result, 1)[0].delay_s
 
 
 def test_too_few_commands_are_warned_of(rig, tmp_path):

@@ -12,7 +12,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, TimeReference
 
 from softarm_ros.nodes import conversions, wire
 
@@ -129,3 +129,12 @@ def test_a_message_that_is_cut_off_is_an_error_wherever_it_is_cut(read, data):
     for length in range(2, len(data) - 8):
         with pytest.raises(struct.error):
             read(data[:length])
+
+
+@given(STAMPS, STAMPS, TEXTS)
+def test_a_time_reference(stamp_ns, time_ns, source):
+    data = wire.time_reference_bytes(stamp_ns, time_ns, source)
+    back = deserialize_message(data, TimeReference)
+    assert_stamped(back, stamp_ns, '')
+    assert conversions.nanoseconds_of(back.time_ref) == time_ns
+    assert back.source == source

@@ -1,8 +1,10 @@
 import importlib
 import json
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
+from ruamel.yaml import YAML
 
 from softarm_ros.nodes import executables
 from softarm_ros.nodes.sharing import SHARING
@@ -158,6 +160,9 @@ def test_options_arrive_where_they_belong(rig, tmp_path):
     assert plan['supervisor'].parameters['feedback_required'] is False
     assert plan['recorder'].parameters['bag'] == str(tmp_path / 'bag')
     assert not plan['recorder'].required
+    about = dict(parse_qsl(plan['recorder'].parameters['about']))
+    assert (about['seed'], about['laps'], about['open_loop']) == ('7', '4', 'true')
+    assert YAML(typ='safe').load(plan['recorder'].parameters['about']).startswith('backend=sim')
     for spec in plan.values():
         assert spec.parameters['use_sim_time'] is True
         assert spec.parameters['time_scale'] == 5.0

@@ -27,6 +27,10 @@ def identify(
     hold_out: Annotated[
         str, typer.Option(help='Predicted, of --data: blocks (every second) or later (a half).')
     ] = 'blocks',
+    intervals: Annotated[
+        int,
+        typer.Option(min=0, metavar='N', help='95 % intervals of --data, by N draws of blocks.'),
+    ] = 0,
     output: Annotated[
         Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write (with --data).')
     ] = None,
@@ -44,7 +48,7 @@ def identify(
     if data is not None:
         from softarm_ros.cli import identify_from_data
 
-        for line in identify_from_data.run(rig, data, output, hold_out):
+        for line in identify_from_data.run(rig, data, output, hold_out, intervals):
             typer.echo(line)
         return
     if output is not None:
