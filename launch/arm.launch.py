@@ -52,6 +52,7 @@ ARGUMENTS = (
     ('set', '', 'field=value; field=value: over the values of the rig file', None),
     ('model', '', 'model of the arm in tracker and inverse kinematics', None),
     ('controller', '', 'in place of controller.kind; its fields as far as shared', None),
+    ('estimator', '', 'in place of estimator.kind', None),
     ('open_loop', 'false', 'true: do not use measured poses', None),
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
@@ -150,7 +151,7 @@ def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return what starts the arm; a wrong argument ends the launch with its message."""
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
-    rig = load_rig(text['rig'], settings_of([text['set']], text['controller']))
+    rig = load_rig(text['rig'], settings_of([text['set']], text['controller'], text['estimator']))
     rate = number('rate', text['rate'])
     with_rviz = switch('rviz', text['rviz'])
     with_state_publisher = installed(STATE_PUBLISHER)

@@ -15,7 +15,7 @@ from softarm_ros.rigs.loader import load_rig
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'
 # What belongs to the command line alone, and to the launch file alone.
-ONLY_COMMAND_LINE = {'direct', 'report', 'json_file', 'settings'}
+ONLY_COMMAND_LINE = {'direct', 'report', 'json_file', 'settings', 'view'}
 ONLY_LAUNCH = {'rviz', 'autostart', 'set', 'exit_on_done'}
 
 
@@ -62,18 +62,19 @@ def test_every_argument_reaches_the_plan(tree):
     assert read == set(declared_arguments(tree))
 
 
-def test_a_controller_of_the_run_reaches_every_node(tree):
+def test_controller_and_estimator_of_the_run_reach_every_node(tree):
     (call,) = (
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'load_rig'
     )
     assert ast.unparse(call) == (
-        "load_rig(text['rig'], settings_of([text['set']], text['controller']))"
+        "load_rig(text['rig'], settings_of([text['set']], text['controller'], text['estimator']))"
     )
-    rig = load_rig('cable_arm', settings_of(['controller.damping=1e-3'], 'damped_inverse'))
-    assert rig.tracker.kind == 'damped_inverse'
-    wanted = 'controller.damping=1e-3; controller.kind=damped_inverse'
+    settings = settings_of(['controller.damping=1e-3'], 'damped_inverse', 'filter')
+    rig = load_rig('cable_arm', settings)
+    assert (rig.tracker.kind, rig.estimator.kind) == ('damped_inverse', 'filter')
+    wanted = 'controller.damping=1e-3; controller.kind=damped_inverse; estimator.kind=filter'
     assert {spec.parameters['settings'] for spec in graph_plan(rig)} == {wanted}
 
 

@@ -86,7 +86,7 @@ def test_the_loop_shares_a_process_and_nothing_else_does(rig):
     }
     devices = processes_of(graph_plan(rig, 'emulated', devices_folder='d'))
     assert [s.name for s in devices['control']] == ['inverse_kinematics', 'tracker', 'supervisor']
-    assert set(devices) == {'emulator', 'steppers', 'control', 'markers'}
+    assert set(devices) == {'emulator', 'steppers', 'natnet', 'control', 'markers'}
     alone = graph_plan(rig, processes='each')
     assert list(processes_of(alone)) == [spec.name for spec in alone]
     assert {spec.executable for spec in processes_of(graph_plan(rig))['control']} <= set(SHARING)

@@ -650,8 +650,8 @@ def optional_keys():
         block = rig
         for part in path[:-1]:
             block = _member(block, part)
-        if isinstance(block, dict):
-            found.add(path)  # the file names no default among its trajectories
+        if isinstance(block, dict | Sensors):
+            found.add(path)  # one of several: no default among trajectories, a rate in each sensor
         elif not (_fields(block) | controller)[path[-1]].is_required():
             found.add(path)
     return found

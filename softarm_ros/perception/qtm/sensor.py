@@ -73,8 +73,7 @@ class QtmSensor:
         while self._open and not seen:
             left = end_s - self._clock.now_s()
             sock = self._socket or self._connect(left)
-            if sock is not None:
-                self._ask(sock)
+            if sock is not None and self._ask(sock):
                 readable, _, _ = select.select([sock], [], [], min(max(left, 0.0), 0.1))
                 if readable:
                     seen += self._receive(sock)
@@ -131,17 +130,22 @@ class QtmSensor:
         self._send(sock, f'Version {VERSION}')
         return sock
 
-    def _ask(self, sock: socket.socket) -> None:
-        """Ask for names until they are known, then for frames while none come."""
+    def _ask(self, sock: socket.socket) -> bool:
+        """
+        Ask for names until they are known, then for frames while none come.
+
+        Return whether the connection is still there.
+        """
         now = self._clock.now_s()
         silent = now - self._intake.last_arrival_s() > self.config.timeout_s
         if now < self._next_ask_s or not (silent or self._names is None):
-            return
+            return True
         self._next_ask_s = now + ASK_S
         if self._names is None:
             self._send(sock, 'GetParameters 3D 6D')
         else:
             self._send(sock, 'StreamFrames AllFrames 3D 6DRes')
+        return self._socket is not None
 
     def _send(self, sock: socket.socket, text: str) -> None:
         try:
