@@ -61,11 +61,15 @@ demo: setup
 test: $(VENV)/.reproduction
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-on-the-clock test-computing
 
-test-on-the-clock: $(VENV)/.reproduction
-	$(BIN)/python -m pytest -m wall_clock
+# Tests build firmware; that `make` is no part of this one.
+ALONE := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
+test-on-the-clock: $(VENV)/.reproduction
+	$(ALONE) $(BIN)/python -m pytest -m wall_clock
+
+# One process more than there are processors: tests of sensors mostly wait for packets.
 test-computing: $(VENV)/.reproduction
-	nice -n 5 $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock'
+	$(ALONE) nice -n 5 $(BIN)/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile -m 'not wall_clock'
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:

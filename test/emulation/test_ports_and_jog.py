@@ -22,6 +22,7 @@ from memory_arm import MemoryArm
 
 from softarm_ros.cli.ports_command import show_rig
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.sensors import Sensors
 from softarm_ros.runtime.jog import PERIOD_S, READY_S, Jog, JogError, JogMove
 
 REPOSITORY = Path(__file__).parents[2]
@@ -45,7 +46,10 @@ WAY, NEAR = 0.05, 0.02
 
 @pytest.fixture(params=list(ARMS))
 def bench(request, tmp_path):
-    running = MemoryArm(load_rig(request.param), tmp_path)
+    rig = load_rig(request.param)
+    # Sensors of poses are looked at in test_sensor_checks.
+    sensors = Sensors.of({}, rig.sensors.poses)
+    running = MemoryArm(rig.model_copy(update={'sensors': sensors}), tmp_path)
     yield running
     running.close()
 
