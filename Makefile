@@ -18,7 +18,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo test test-on-the-clock test-computing firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -56,20 +56,12 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# Whole arms and boards that run on the computer's clock go one after another and leave half of it
-# idle; what only computes fills that, and gives way. Each part shows its outcome when it ends.
+# What only computes takes all processors; sensors that wait for packets share them; whole arms and
+# boards that run on the computer's clock have them to themselves.
 test: $(VENV)/.reproduction
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-on-the-clock test-computing
-
-# Tests build firmware; that `make` is no part of this one.
-ALONE := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
-
-test-on-the-clock: $(VENV)/.reproduction
-	$(ALONE) $(BIN)/python -m pytest -m wall_clock
-
-# One process more than there are processors: tests of sensors mostly wait for packets.
-test-computing: $(VENV)/.reproduction
-	$(ALONE) nice -n 5 $(BIN)/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile -m 'not wall_clock'
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
+	$(BIN)/python -m pytest --numprocesses 3 --dist load -m packets
+	$(BIN)/python -m pytest -m wall_clock
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:

@@ -13,6 +13,8 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.sensors import Sensors
 from softarm_ros.runtime.assembly import build_emulated_sensor
 
+pytestmark = pytest.mark.packets
+
 BODIES = [{'name': n, 'section': s} for n, s in (('base', 'base'), ('tip', 'distal'))]
 
 

@@ -19,6 +19,8 @@ from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
 
+pytestmark = pytest.mark.packets
+
 HANDLES = {'base': '0A', 'middle': '0B', 'tip': '0C'}
 COILS = [{**body, 'name': HANDLES[body['name']]} for body in BODIES]
 

@@ -17,6 +17,8 @@ from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.sensor import NatNetSensor
 from softarm_ros.perception.sensor import SensorError
 
+pytestmark = pytest.mark.packets
+
 
 @contextmanager
 def streaming(version: tuple[int, int] = (4, 1), **fields: object) -> Iterator[Bench]:

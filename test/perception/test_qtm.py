@@ -16,6 +16,8 @@ from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.perception.qtm.sensor import QtmSensor
 
+pytestmark = pytest.mark.packets
+
 
 @contextmanager
 def streaming(**fields: object) -> Iterator[Bench]:

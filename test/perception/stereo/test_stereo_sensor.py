@@ -16,6 +16,8 @@ from softarm_ros.perception.stereo.sensor import StereoCameraSensor
 from softarm_ros.perception.stereo.sources import FileFrames, MjpegFrames, open_source
 from softarm_ros.rigs.part_registry import find_part
 
+pytestmark = pytest.mark.packets
+
 TRIES = 200
 
 
