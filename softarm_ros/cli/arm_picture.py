@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
+from softarm_ros.cli.viewer.tube import carried_axes
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
@@ -148,19 +149,12 @@ def _tube(ax: Axes, points: Array, radii: Array) -> None:
     section = np.minimum(
         (np.arange(len(points)) * len(radii) // (len(points) - 1)).astype(int), len(radii) - 1
     )
-    tangents = np.gradient(points, axis=0)
-    tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
-    normal = np.cross(tangents[0], [0.0, 1.0, 0.0])
-    if np.linalg.norm(normal) < 1e-6:
-        normal = np.cross(tangents[0], [1.0, 0.0, 0.0])
-    rings = []
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
-    for point, tangent, k in zip(points, tangents, section):
-        normal = normal - tangent * (normal @ tangent)  # carried along the line without twist
-        normal /= np.linalg.norm(normal)
-        side = np.cross(tangent, normal)
-        ring = np.outer(np.cos(angle), normal) + np.outer(np.sin(angle), side)
-        rings.append(point + radii[k] * ring)
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    rings = [
+        point + radii[k] * circle @ across
+        for point, across, k in zip(points, carried_axes(points), section)
+    ]
     colours = np.array([to_rgba(c) for c in _SECTION_COLOURS])[section % len(_SECTION_COLOURS)]
     ax.plot_surface(  # type: ignore[attr-defined]
         *np.moveaxis(np.array(rings), 2, 0),

@@ -15,6 +15,7 @@ from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.scene import ArmScene
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.view_state import ViewState
 
 HOST = '127.0.0.1'
 PORT = 8080
@@ -62,7 +63,7 @@ class Viewer:
         )
         self.history = History(len(limits.names))
         self._plot_s = 0.0
-        length = self.scene.tip_reach_m
+        length = self.scene.length_m
         centre = (0.0, 0.0, 0.45 * length)
         self._server.initial_camera.position = (1.4 * length, -1.0 * length, 0.2 * length)
         self._server.initial_camera.look_at = centre
@@ -83,7 +84,7 @@ class Viewer:
         """The viser server, to add controls to."""
         return self._server
 
-    def show(self, state: Any, now_s: float) -> None:
+    def show(self, state: ViewState, now_s: float) -> None:
         """Draw a state; plots are drawn anew a few times a second."""
         while not self._chosen.empty():
             self.scene.overlay(self._chosen.get())

@@ -53,7 +53,7 @@ class Panel:
         act: Callable[[str], None] | None,
         overlay: Callable[[list[str]], None],
     ) -> None:
-        self._gui, self._name = gui, name
+        self._name = name
         self._html = ''
         self._state = gui.add_html('')
         if act is not None:

@@ -98,8 +98,8 @@ class ArmScene:
         self._others = {name: self._others.get(name) or self._rig.model(name) for name in names}
 
     @property
-    def tip_reach_m(self) -> float:
-        """How far from the base a camera should be, in lengths of the arm [m]."""
+    def length_m(self) -> float:
+        """Length of the arm at rest [m]."""
         return float(self._model.rest_length_m)
 
     def _body(self, line: Centreline) -> list[Any]:

@@ -48,10 +48,10 @@ def centreline_of(shape: Shape, points: int) -> Centreline:
     # Sections end where the line is next to their tips.
     at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
     section = np.searchsorted(at, np.arange(points), side='left')
-    return Centreline(line, _carried(line), section)
+    return Centreline(line, carried_axes(line), section)
 
 
-def _carried(line: Array) -> Array:
+def carried_axes(line: Array) -> Array:
     """Return axes (n, 2, 3) across a line, each turned from the one before as little as can be."""
     tangents = np.gradient(line, axis=0)
     tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-12)
