@@ -7,7 +7,21 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from tracked_arm import BODIES, DELAY_S, FRAME_ID, RATE_HZ, SECTIONS, Bench, bench
+from tracked_arm import (
+    BODIES,
+    DELAY_S,
+    FRAME_ID,
+    RATE_HZ,
+    SECTIONS,
+    Bench,
+    bench,
+    check_that_a_fault_moves_nothing,
+    check_that_a_late_server_is_found,
+    check_that_a_set_clock_is_noticed,
+    check_that_jitter_shifts_no_stamp,
+    check_that_single_markers_are_points,
+    settle,
+)
 
 pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sensing]'")
 
@@ -39,11 +53,6 @@ def streaming(**fields: object) -> Iterator[Bench]:
         yield running
 
 
-def settle(running: Bench) -> None:
-    """Read until frames come and the base is known."""
-    running.wait_for(lambda: len(running.sightings) > 50)
-
-
 @pytest.mark.parametrize('fields', [{}, {'base_from': 'sensor'}])
 def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
     with streaming(**fields) as running:
@@ -59,13 +68,7 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
 
 
 def test_single_markers_are_points() -> None:
-    points = ({'name': '7', 'section': 'distal', 'offset_m': (0.01, 0.0, 0.0)},)
-    with streaming(points=points) as running:
-        settle(running)
-        found = running.read(0.3)
-    assert found and all(p.name == '7' for s in found for p in s.points)
-    tip = next(b for b in found[-1].bodies if b.name == 'tip')
-    assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
+    check_that_single_markers_are_points(streaming)
 
 
 @pytest.mark.parametrize(
@@ -84,58 +87,17 @@ def test_single_markers_are_points() -> None:
 def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
     fault: str, code: str, subject: str, tip: str
 ) -> None:
-    with streaming() as running:
-        settle(running)
-        running.device.inject(fault)
-        running.wait_for(lambda: code in running.codes())
-        during = running.read(0.5)
-        problems = {p.subject: p for p in running.sensor.health().problems if p.code == code}
-        running.device.inject('mend')
-        running.wait_for(lambda: code not in running.codes() and running.sensor.health().connected)
-        after = running.read(0.5)
-    assert len(problems[subject].advice) > 10
-    # Whatever was delivered is where the arm was. Nothing tells a number with a wrong bit from a
-    # right one but where it leads to (networks drop garbled packets by the checksum of TCP).
-    assert max(running.errors_m(during), default=0.0) < (0.1 if fault == 'corrupt' else 8e-3)
-    bodies = {b.name for s in during for b in s.bodies}
-    points = {p.name for s in during for p in s.points}
-    assert ('tip' in bodies) == (tip in ('pose', 'some'))
-    assert ('tip' in points) == (tip == 'position')
-    assert {b.name for s in after for b in s.bodies} == {'middle', 'tip'}
+    check_that_a_fault_moves_nothing(streaming, fault, code, subject, tip)
 
 
 @pytest.mark.parametrize('fault', ['clock', 'clock-back'])
 def test_a_clock_that_is_set_is_noticed_and_stamps_stay_right(fault: str) -> None:
-    with streaming() as running:
-        settle(running)
-        running.device.inject(fault)
-        running.wait_for(lambda: 'clock-jump' in running.codes())
-        problem = next(p for p in running.sensor.health().problems if p.code == 'clock-jump')
-        found = running.read(0.8)
-    told_s = float(problem.text.split(' s;')[0].split()[-1])
-    assert told_s == pytest.approx(0.7 if fault == 'clock' else -0.7, abs=0.05)
-    assert np.median(running.errors_m(found)) < 1e-3
+    check_that_a_set_clock_is_noticed(streaming, fault)
 
 
 def test_jitter_of_the_network_does_not_shift_the_stamps() -> None:
-    with streaming() as running:
-        settle(running)
-        running.device.inject('jitter')
-        found = running.read(1.5)
-    assert np.median(running.errors_m(found)) < 1e-3
-    assert 'clock-jump' not in running.codes()
+    check_that_jitter_shifts_no_stamp(streaming)
 
 
 def test_a_server_that_starts_late_or_again_is_found() -> None:
-    with streaming() as running:
-        running.device.inject('die')
-        running.read(0.3)
-        assert running.codes() == {'no-server'}
-        assert not running.sensor.health().connected
-        running.device.inject('mend')
-        settle(running)
-        running.sensor.close()
-        running.sensor.close()
-        assert running.sensor.read(0.0) == []
-        running.sensor.open()
-        running.wait_for(lambda: running.sensor.health().connected)
+    check_that_a_late_server_is_found(streaming)

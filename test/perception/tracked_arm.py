@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
@@ -16,6 +17,7 @@ from softarm_ros.geometry.rotations import exp_so3, rotation_y
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.plant.mocap import PoseMeasurement
 
+Streaming = Callable[..., AbstractContextManager['Bench']]
 SECTIONS = ('proximal', 'distal')
 FRAME_ID = 'arm/base'
 RATE_HZ = 100.0
@@ -129,3 +131,85 @@ def bench(sensor: Any, device: Any) -> Iterator[Bench]:
         running.stop()
         sensor.close()
         device.close()
+
+
+# -- what every system with a network must do; `streaming` starts a server and its sensor
+
+
+def settle(running: Bench) -> None:
+    """Read until frames come and the base is known."""
+    running.wait_for(lambda: len(running.sightings) > 50)
+
+
+def check_that_single_markers_are_points(streaming: Streaming) -> None:
+    """Check that markers of which only the position is known are where they sit."""
+    points = ({'name': '7', 'section': 'distal', 'offset_m': (0.01, 0.0, 0.0)},)
+    with streaming(points=points) as running:
+        settle(running)
+        found = running.read(0.3)
+    assert found and all(p.name == '7' for s in found for p in s.points)
+    tip = next(b for b in found[-1].bodies if b.name == 'tip')
+    assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
+
+
+def check_that_a_fault_moves_nothing(
+    streaming: Streaming, fault: str, code: str, subject: str, tip: str
+) -> None:
+    """Check that a fault is named with what to do, and that nothing wrong is delivered."""
+    with streaming() as running:
+        settle(running)
+        running.device.inject(fault)
+        running.wait_for(lambda: code in running.codes())
+        during = running.read(0.5)
+        problems = {p.subject: p for p in running.sensor.health().problems if p.code == code}
+        running.device.inject('mend')
+        running.wait_for(lambda: code not in running.codes() and running.sensor.health().connected)
+        after = running.read(0.5)
+    assert len(problems[subject].advice) > 10
+    # Whatever was delivered is where the arm was. Nothing tells a number with a wrong bit from a
+    # right one but where it leads to (networks drop garbled packets by their checksum).
+    assert max(running.errors_m(during), default=0.0) < (0.1 if fault == 'corrupt' else 8e-3)
+    bodies = {b.name for s in during for b in s.bodies}
+    points = {p.name for s in during for p in s.points}
+    assert ('tip' in bodies) == (tip in ('pose', 'some'))
+    assert ('tip' in points) == (tip == 'position')
+    assert {b.name for s in after for b in s.bodies} == {'middle', 'tip'}
+
+
+def check_that_a_set_clock_is_noticed(streaming: Streaming, fault: str) -> None:
+    """Check that a jump of the server's clock is reported, and that stamps stay right."""
+    with streaming() as running:
+        settle(running)
+        running.device.inject(fault)
+        running.wait_for(lambda: 'clock-jump' in running.codes())
+        problem = next(p for p in running.sensor.health().problems if p.code == 'clock-jump')
+        found = running.read(0.8)
+    told_s = float(problem.text.split(' s;')[0].split()[-1])
+    assert told_s == pytest.approx(0.7 if fault == 'clock' else -0.7, abs=0.05)
+    assert np.median(running.errors_m(found)) < 1e-3
+
+
+def check_that_jitter_shifts_no_stamp(streaming: Streaming) -> None:
+    """Check that packets that come late now and then do not shift the stamps."""
+    with streaming() as running:
+        settle(running)
+        running.device.inject('jitter')
+        found = running.read(1.5)
+    assert np.median(running.errors_m(found)) < 1e-3
+    assert 'clock-jump' not in running.codes()
+
+
+def check_that_a_late_server_is_found(streaming: Streaming) -> None:
+    """Check that a server is found that starts late, and again after the sensor was closed."""
+    with streaming() as running:
+        running.device.inject('die')
+        running.read(0.3)
+        assert running.codes() == {'no-server'}
+        assert not running.sensor.health().connected
+        running.device.inject('mend')
+        settle(running)
+        running.sensor.close()
+        running.sensor.close()
+        assert running.sensor.read(0.0) == []
+        running.sensor.open()
+        running.wait_for(lambda: running.sensor.health().connected)
