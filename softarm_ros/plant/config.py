@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field, SerializeAsAny, ValidationInfo, field_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock, Positive
 
 
 class PlantSectionConfig(ConfigBlock):
@@ -79,8 +79,16 @@ class MocapConfig(ConfigBlock):
 class PlantBase(ConfigBlock):
     """What every simulated arm has."""
 
+    # Whether the body can be in another medium than air.
+    IMMERSIBLE: ClassVar[bool] = False
+
     kind: str | None = Field(
         default=None, description='of body (`softarm parts body`); that of this arm without it'
+    )
+    medium: PartBlock = Field(
+        default=PartBlock(kind='air'),
+        description='what really surrounds the arm (`softarm parts medium`); what `medium` of the '
+        'rig says without it',
     )
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
     mocap: SerializeAsAny[MocapConfig] = Field(

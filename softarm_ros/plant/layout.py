@@ -165,6 +165,9 @@ class Medium(NamedTuple):
         Moment against the angular velocity [N m s].
     added : (n, 3)
         Added mass across and along the axis [kg], added inertia about the cross-axes [kg m^2].
+    current : (3,)
+        Velocity of the medium far from the arm [m/s], steady. The added mass takes its momentum
+        from the velocity relative to it; `drag` counts against the absolute velocity.
 
     """
 
@@ -172,6 +175,7 @@ class Medium(NamedTuple):
     drag: Array
     turning: Array
     added: Array
+    current: Array
 
 
 class Links(NamedTuple):

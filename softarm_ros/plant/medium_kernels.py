@@ -11,12 +11,13 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
     """
     Add drag, forces and added mass to `bias`, and write their matrices into `scratch.medium`.
 
-    With u the velocity of a body's origin, w its angular velocity, A = across 1 + (along -
-    across) z z' and B = inertia (1 - z z'), the medium needs the force d(A u)/dt and the moment
-    u x A u + d(B w)/dt (Kirchhoff), and takes `force` - drag u and -turning w. To be called after
-    `load_bodies`, before `factorise` with the same step h [s]; `scratch` is that of an immersed
-    arm (`new_scratch`).
+    With u the velocity of a body's origin, v = u - current, w its angular velocity, A = across 1 +
+    (along - across) z z' and B = inertia (1 - z z'), the medium needs the force d(A v)/dt and the
+    moment v x A v + d(B w)/dt (Kirchhoff), and takes `force` - drag u and -turning w. To be called
+    after `load_bodies`, before `factorise` with the same step h [s]; `scratch` is that of an
+    immersed arm (`new_scratch`).
     """
+    c0, c1, c2 = medium.current[0], medium.current[1], medium.current[2]
     for g in range(body.mass.shape[0]):
         R, r = scratch.rotation[g + 1], scratch.origin[g + 1]
         V, a, F, D = scratch.twist[g], scratch.drift[g], medium.force[g], medium.drag[g]
@@ -24,15 +25,16 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
         u0 = V[3] + w1 * r[2] - w2 * r[1]
         u1 = V[4] + w2 * r[0] - w0 * r[2]
         u2 = V[5] + w0 * r[1] - w1 * r[0]
-        # Acceleration of the origin less w x u, without the gravity that stands for weight.
-        a0 = a[3] + body.gravity[0] + a[1] * r[2] - a[2] * r[1]
-        a1 = a[4] + body.gravity[1] + a[2] * r[0] - a[0] * r[2]
-        a2 = a[5] + body.gravity[2] + a[0] * r[1] - a[1] * r[0]
+        v0, v1, v2 = u0 - c0, u1 - c1, u2 - c2
+        # Acceleration of the origin less w x v, without the gravity that stands for weight.
+        a0 = a[3] + body.gravity[0] + a[1] * r[2] - a[2] * r[1] + w1 * c2 - w2 * c1
+        a1 = a[4] + body.gravity[1] + a[2] * r[0] - a[0] * r[2] + w2 * c0 - w0 * c2
+        a2 = a[5] + body.gravity[2] + a[0] * r[1] - a[1] * r[0] + w0 * c1 - w1 * c0
         z0, z1, z2 = R[0, 2], R[1, 2], R[2, 2]
         across, inertia = medium.added[g, 0], medium.added[g, 2]
         more = medium.added[g, 1] - across
-        along = more * (u0 * z0 + u1 * z1 + u2 * z2)
-        p0, p1, p2 = across * u0 + along * z0, across * u1 + along * z1, across * u2 + along * z2
+        along = more * (v0 * z0 + v1 * z1 + v2 * z2)
+        p0, p1, p2 = across * v0 + along * z0, across * v1 + along * z1, across * v2 + along * z2
         along = more * (a0 * z0 + a1 * z1 + a2 * z2)
         f0 = across * a0 + along * z0 + w1 * p2 - w2 * p1
         f1 = across * a1 + along * z1 + w2 * p0 - w0 * p2
@@ -47,9 +49,9 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
         n0 = inertia * (a[0] - bz * z0) + w1 * l2 - w2 * l1 + turning * w0
         n1 = inertia * (a[1] - bz * z1) + w2 * l0 - w0 * l2 + turning * w1
         n2 = inertia * (a[2] - bz * z2) + w0 * l1 - w1 * l0 + turning * w2
-        n0 += u1 * p2 - u2 * p1
-        n1 += u2 * p0 - u0 * p2
-        n2 += u0 * p1 - u1 * p0
+        n0 += v1 * p2 - v2 * p1
+        n1 += v2 * p0 - v0 * p2
+        n2 += v0 * p1 - v1 * p0
         bias = scratch.bias[g]
         bias[0] += n0 + r[1] * f2 - r[2] * f1
         bias[1] += n1 + r[2] * f0 - r[0] * f2

@@ -35,12 +35,12 @@ class Water(NamedTuple):
 def wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
     """Write `medium`: `still` with the drag of the water, linearised about the velocity of now."""
     n = water.length.shape[0]
-    tangent, relative = water.tangent, water.relative
+    tangent, relative, c = water.tangent, water.relative, still.current
     for g in range(n):
         V, r = scratch.twist[g], scratch.origin[g + 1]
-        relative[g, 0] = -(V[3] + V[1] * r[2] - V[2] * r[1])
-        relative[g, 1] = -(V[4] + V[2] * r[0] - V[0] * r[2])
-        relative[g, 2] = -(V[5] + V[0] * r[1] - V[1] * r[0])
+        relative[g, 0] = c[0] - (V[3] + V[1] * r[2] - V[2] * r[1])
+        relative[g, 1] = c[1] - (V[4] + V[2] * r[0] - V[0] * r[2])
+        relative[g, 2] = c[2] - (V[5] + V[0] * r[1] - V[1] * r[0])
         for k in range(3):
             tangent[g, k] = scratch.rotation[g + 1, k, 2]
     drag_into(
@@ -50,8 +50,8 @@ def wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
     for g in range(n):
         for i in range(3):
             for j in range(3):
-                # drag = D (w - w_0) + drag_0 with w = -u: the constant part is drag_0 - D w_0.
-                medium.force[g, i] -= medium.drag[g, i, j] * relative[g, j]
+                # drag = D (w - w_0) + drag_0 with w = c - u: constant is drag_0 + D (c - w_0).
+                medium.force[g, i] += medium.drag[g, i, j] * (c[j] - relative[g, j])
         for i in range(3):
             medium.force[g, i] += still.force[g, i]
             for j in range(3):

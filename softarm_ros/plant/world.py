@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from softarm_ros.plant.fluid import Fluid
+
+STEEL_KG_M3 = 7850.0
 
 
 @dataclass(frozen=True)
 class World:
-    """Gravity (base frame), medium and payload; the payload's density gives what it displaces."""
+    """
+    Gravity (base frame), fluid around the arm (None: air) and payload.
+
+    The payload's density gives what it displaces.
+    """
 
     gravity_m_s2: tuple[float, float, float]
-    medium: Literal['air', 'water'] = 'air'
+    fluid: Fluid | None = None
     tip_load_kg: float = 0.0
-    tip_load_density_kg_m3: float = 7850.0
+    tip_load_density_kg_m3: float = STEEL_KG_M3

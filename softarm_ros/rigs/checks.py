@@ -245,10 +245,19 @@ def _model(rig: Any) -> Iterator[Problem]:
         yield Problem(('model', 'kind'), wrong, repr(name))
 
 
-def _choice(family: str, block: Any) -> Iterator[Problem]:
+@check('plant')
+def _medium_of_the_plant(rig: Any) -> Iterator[Problem]:
+    medium = rig.plant.medium
+    yield from _choice('medium', medium, ('plant',))
+    if medium.kind != 'air' and not rig.plant.IMMERSIBLE:
+        message = f"expected 'air': the body {rig.plant.kind!r} has no loads of a fluid"
+        yield Problem(('plant', 'medium'), message, repr(medium.kind))
+
+
+def _choice(family: str, block: Any, within: FieldPath = ()) -> Iterator[Problem]:
     from softarm_ros.rigs.part_choice import choice_problems
 
-    yield from choice_problems(family, block)
+    yield from choice_problems(family, block, within)
 
 
 @check('feedback', 'tracker')

@@ -12,7 +12,7 @@ from pydantic import create_model
 from softarm_ros.control.config import EstimatorConfig, TrackerConfig
 from softarm_ros.geometry.configs import ConfigBlock, PartBlock
 from softarm_ros.geometry.parts import Part
-from softarm_ros.rigs.errors import Problem, RigError, did_you_mean, listed
+from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument
@@ -31,8 +31,13 @@ def chosen_part(family: str, block: PartBlock) -> tuple[Part, ConfigBlock]:
     return part, part.config.model_validate(block.of_part)
 
 
-def choice_problems(family: str, block: PartBlock) -> Iterator[Problem]:
-    """Yield what is wrong with the part that a block names, and its fields."""
+def choice_problems(family: str, block: PartBlock, within: FieldPath = ()) -> Iterator[Problem]:
+    """Yield what is wrong with the part that a block names, and its fields; it stands `within`."""
+    for problem in _problems(family, block):
+        yield replace(problem, path=(*within, *problem.path))
+
+
+def _problems(family: str, block: PartBlock) -> Iterator[Problem]:
     known = kinds_of(family)
     if block.kind not in known:
         expected = f'no such {family}{did_you_mean(block.kind, known)}; known: {listed(known)}'

@@ -25,6 +25,7 @@ REPLACED: Mapping[FieldPath, str] = {
     ('feedback', 'kind'): '',
     ('tracker',): 'controller',
     ('plant', 'mocap'): 'plant.pose_sensor',
+    ('plant', 'water'): 'plant.medium: {kind: water, ...}',
 }
 
 

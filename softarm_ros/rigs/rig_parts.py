@@ -100,12 +100,16 @@ def sensor_part(kind: Any) -> Part:
 
 
 def plant_of(
-    arm: Part, value: Mapping[str, Any], poses: PoseTopicConfig, strict: bool | None
+    arm: Part,
+    value: Mapping[str, Any],
+    poses: PoseTopicConfig,
+    medium: str,
+    strict: bool | None,
 ) -> PlantBase:
     """
     Return the plant of a block `plant`; ValidationError with all that is wrong.
 
-    Its sensor is as `poses` states where it does not say otherwise.
+    Its sensor is as `poses` states, and it is in this medium, where it does not say otherwise.
     """
     part = body_part(arm, value.get('kind'))
     config = cast('type[PlantBase]', part.config)
@@ -117,7 +121,7 @@ def plant_of(
         return validated(sensor_part(block.get('kind')).config, {**stated, **block}, strict)
 
     return config.model_validate(
-        {**value, 'kind': part.kind},
+        {'medium': medium, **value, 'kind': part.kind},
         strict=strict,
         context={'strict': strict, 'read_pose_sensor': read_pose_sensor},
     )

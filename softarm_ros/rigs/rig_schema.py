@@ -65,7 +65,9 @@ class RigSchema:
             fields['sensors'] = sensors_of(data['sensors'], True)
             fields['feedback'] = fields['sensors'].poses
             if 'plant' not in blocks and data.get('plant') is not None:
-                fields['plant'] = plant_of(arm, data['plant'], fields['feedback'], True)
+                fields['plant'] = plant_of(
+                    arm, data['plant'], fields['feedback'], fields.get('medium', 'air'), True
+                )
         plant, devices = fields.get('plant'), fields.get('devices')
         checks = checks_of(arm, plant, devices, fields.get('sensors'))
         found = find_inconsistencies(SimpleNamespace(**fields), checks, fields)

@@ -22,6 +22,7 @@ from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.world import World
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
@@ -76,7 +77,11 @@ class Rig(ConfigBlock):
     gravity_m_s2: tuple[Finite, Finite, Finite] = Field(
         description='base frame; (0, 0, 9.81) for a hanging arm'
     )
-    medium: Literal['air', 'water'] = Field(default='air', description='what surrounds the arm')
+    medium: Literal['air', 'water'] = Field(
+        default='air',
+        description='what surrounds the arm, as its controller believes; `plant.medium` is the '
+        'truth',
+    )
     tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
     arm: SerializeAsAny[ArmBase] = Field(description='the body as the controller knows it')
     chosen_model: PartBlock = Field(
@@ -126,7 +131,7 @@ class Rig(ConfigBlock):
         sensors = info.data.get('sensors')
         # Where sensors are wrong, the plant is read all the same.
         poses = PoseTopicConfig(rate_hz=100.0) if sensors is None else sensors.poses
-        return plant_of(arm, value, poses, _strict(info))
+        return plant_of(arm, value, poses, info.data.get('medium', 'air'), _strict(info))
 
     @field_validator('devices', mode='before')
     @classmethod
@@ -321,7 +326,14 @@ class Rig(ConfigBlock):
         config = self.plant_for('sim')
         part = body_part(arm_part(self.kind), config.kind)
         role, drives = self.drives(part)
-        plant: Plant = part.builder(role)(config, drives, self.around, seed)
+        medium, fields = chosen_part('medium', config.medium)
+        world = World(
+            self.gravity_m_s2,
+            medium.builder('fluid')(fields),
+            self.tip_load_kg,
+            self.arm.payload_density_kg_m3,
+        )
+        plant: Plant = part.builder(role)(config, drives, world, seed)
         if config.mocap.kind is not None:
             sensor = sensor_part(config.mocap.kind)
             plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))

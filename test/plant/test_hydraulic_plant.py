@@ -15,7 +15,9 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.models.hydraulics.sections import chamber_drive
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
 from softarm_ros.models.hydrodynamics.arm_in_water import ArmInWater
+from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.hydraulic.body import HydraulicBody
 from softarm_ros.plant.hydraulic.config import (
     FabricConfig,
@@ -28,6 +30,7 @@ from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant, plant_axes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
+from softarm_ros.plant.world import World
 
 GRAVITY = (0.0, 0.0, 9.81)
 RATIO = 2.5e-6
@@ -81,14 +84,21 @@ def config(friction=0.0, **changes):
     return HydraulicPlantConfig.model_validate({**fields, **changes})
 
 
-def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, **changes):
+def world_of(around):
+    """Return what the plant takes of what the models take."""
+    density = around.fluid_density_kg_m3
+    fluid = Fluid(WaterConfig(density_kg_m3=density)) if density else None
+    return World(around.gravity_m_s2, fluid, around.tip_load_kg, around.tip_load_density_kg_m3)
+
+
+def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, world=None, **changes):
     return HydraulicPlant(
         config(**changes),
         CHAMBERS,
         np.full(6, RATIO),
         PressureLoopConfig(gain=gain),
         np.full(6, preload),
-        surroundings or Surroundings(GRAVITY),
+        world or world_of(surroundings or Surroundings(GRAVITY)),
         seed,
     )
 
@@ -284,8 +294,8 @@ def test_water_slows_the_swing_by_drag_and_added_mass():
         'drag_across': 0.0, 'drag_along': 0.0, 'added_mass_across': 0.0, 'added_mass_along': 0.0,
     }  # fmt: skip
     tips = []
-    for density, water in ((0.0, {}), (998.0, nothing), (998.0, {})):
-        arm = plant(surroundings=Surroundings(GRAVITY, density), sections=bodies, water=water)
+    for fluid in (None, Fluid(WaterConfig(**nothing)), Fluid(WaterConfig())):
+        arm = plant(world=World(GRAVITY, fluid), sections=bodies)
         before = arm.true_section_tips()[-1, :3, 3]
         for _ in range(5):
             arm.step(SWING, 0.02)
@@ -528,14 +538,16 @@ def test_it_moves_as_the_dynamics_in_strains_do(density):
         chamber_drive(settings.sections, CHAMBERS, 5, surroundings, losses), axes
     )
     loads = oracle.arm.loads(GRAVITY)
-    water = ArmInWater(oracle.arm, settings.water, 0.04) if density else None
+    water = ArmInWater(oracle.arm, WaterConfig(), 0.04) if density else None
     rest = np.full(6, PRELOAD)
     start = equilibrium(oracle.arm, loads._replace(drive=oracle.drive.drive(rest))).strains
     known = oracle.rest_state(start)
     axes.fill(known.axes, rest, oracle.drive.volume_change(start))
     bodies = []
     for _ in range(2):
-        body = HydraulicBody(settings, CHAMBERS, surroundings, WaterHydraulics(axes.axes))
+        body = HydraulicBody(
+            settings, CHAMBERS, world_of(surroundings), WaterHydraulics(axes.axes)
+        )
         body.settle(rest)
         bodies.append(body)
     gaps, way = [], []

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from softarm_ros.models.hydrodynamics.config import WaterConfig
+from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, PieceMotion
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.joint_kernels import conjugate_moment, log_of_quaternion, turn
 from softarm_ros.plant.layout import BodyParameters, Loads, Medium, new_scratch, rest_state
 from softarm_ros.plant.medium_kernels import immerse
+from softarm_ros.plant.water_kernels import Water, wet
 
 N, H = 4, 1e-3
 NO_LOADS = Loads(np.zeros(3), np.zeros(3))
@@ -71,12 +74,15 @@ def random_medium(rng, **changes):
         drag=root @ root.transpose(0, 2, 1),
         turning=rng.uniform(0.1, 1.0, N),
         added=rng.uniform(0.1, 1.0, (N, 3)),
+        current=rng.normal(size=3),
     )
     return medium._replace(**changes)
 
 
-def momentum(body, state, added):
+def momentum(body, state, medium, t=0.0):
+    """Return the momentum (N, 6) of the added mass against the current, about a point in it."""
     r, z, u, w = motion(body, state)
+    r, u, added = r - t * medium.current, u - medium.current, medium.added
     along = np.sum(u * z, axis=1)[:, None] * z
     linear = added[:, :1] * (u - along) + added[:, 1:2] * along
     spin = added[:, 2:] * (w - np.sum(w * z, axis=1)[:, None] * z)
@@ -91,7 +97,7 @@ def test_the_wrench_of_the_added_mass_is_the_rate_of_its_momentum():
     )
     needed, _ = immersed(body, state, medium)
     dt = 1e-5
-    ahead, back = (momentum(body, later(state, s * dt), medium.added) for s in (1, -1))
+    ahead, back = (momentum(body, later(state, s * dt), medium, s * dt) for s in (1, -1))
     np.testing.assert_allclose(needed, (ahead - back) / (2.0 * dt), rtol=1e-6, atol=1e-7)
 
 
@@ -104,6 +110,28 @@ def test_drag_and_forces_act_at_the_origins_of_the_bodies():
     force = np.einsum('kij,kj->ki', medium.drag, u) - medium.force
     moment = np.cross(r, force) + medium.turning[:, None] * w
     np.testing.assert_allclose(needed, np.hstack([moment, force]), rtol=1e-12, atol=1e-12)
+
+
+def test_drag_is_that_of_the_water_relative_to_the_body():
+    """Linearised about the motion of now, force less drag times velocity is the drag itself."""
+    rng = np.random.default_rng(5)
+    body, state = chain(), state_of(rng)
+    nothing = {'force': np.zeros((N, 3)), 'drag': np.zeros((N, 3, 3))}
+    still = random_medium(rng, added=np.zeros((N, 3)), turning=np.zeros(N), **nothing)
+    moving = still._replace(force=np.ones((N, 3)), drag=np.ones((N, 3, 3)))
+    pieces = Hydrodynamics(WaterConfig(), np.full(N, 0.12), 0.03)
+    water = Water(
+        pieces.coefficients, pieces.length, pieces.diameter, np.zeros((N, 3)), np.zeros((N, 3))
+    )
+    scratch = new_scratch(N, 0, 1, immersed=True)
+    place_bodies(body, state, scratch)
+    load_bodies(body, state, NO_LOADS, scratch, H)
+    wet(scratch, water, still, moving)
+    r, z, u, _ = motion(body, state)
+    rest = np.zeros((N, 3))
+    drag = pieces.loads(PieceMotion(r, z, u, rest, rest), still.current).drag
+    found = moving.force - np.einsum('kij,kj->ki', moving.drag, u)
+    np.testing.assert_allclose(found, drag, rtol=1e-10, atol=1e-12)
 
 
 def test_the_matrix_of_a_step_is_twice_the_energy_of_the_added_mass_and_the_drag():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from pneumatic_strains import StrainBody
 
+from softarm_ros.models.hydrodynamics.config import WaterConfig
+from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.joint_kernels import log_of_quaternion
 from softarm_ros.plant.pneumatic.arm_kernels import drive_into, step_arm
 from softarm_ros.plant.pneumatic.body import PneumaticBody
@@ -14,7 +16,7 @@ from softarm_ros.rigs.loader import load_rig
 
 CONFIG = load_rig('pneumatic_arm').plant
 ASKEW = (1.5, -2.0, 9.4)
-WATER = CONFIG.water.density_kg_m3
+WATER = 998.0
 
 
 def bent():
@@ -23,9 +25,9 @@ def bent():
     return chambers.free_strains()
 
 
-def chain(n, config=CONFIG, in_water=False, load=0.0):
+def chain(n, config=CONFIG, fluid=None, load=0.0):
     config = config.model_copy(update={'segments_per_section': n})
-    return PneumaticBody(config, ASKEW, in_water, load)
+    return PneumaticBody(config, ASKEW, fluid, load)
 
 
 def distance(one, other):
@@ -49,7 +51,7 @@ def test_it_rests_where_constant_strains_do(density, load, held):
     tips, wrench = known.tips(strains), known.load_on_base(free, strains, still, still)
     gaps, misses = [], []
     for n in (2, 4, 8):
-        body = chain(n, in_water=density > 0.0, load=load)
+        body = chain(n, fluid=Fluid(WaterConfig()) if density else None, load=load)
         if held:
             body.carry(held, 0.0, offset)
         body.settle(free)
@@ -153,7 +155,7 @@ def test_it_swings_as_constant_strains_do(time, held):
 
 def test_what_swings_on_its_own_loses_energy():
     """In weightlessness, let go from a bend: kinetic and elastic energy only fall."""
-    body = PneumaticBody(CONFIG, (0.0, 0.0, 0.0), False, 0.0)
+    body = PneumaticBody(CONFIG, (0.0, 0.0, 0.0), None, 0.0)
     body.settle(bent())
     arm, h = body.arm, 0.005
     times = arm.body.damping_time.copy()

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
+from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
+from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
@@ -163,7 +165,7 @@ def test_chambers_bend_and_stretch_by_the_closed_form():
 def test_without_weight_the_body_is_the_constant_curvature_arm():
     section = CONFIG.sections[0].model_copy(update={'turn_deg': 0.0})
     config = CONFIG.model_copy(update={'sections': (section, section)})
-    body = PneumaticBody(config, (0.0, 0.0, 0.0), False, 0.0)
+    body = PneumaticBody(config, (0.0, 0.0, 0.0), None, 0.0)
     e = np.array([[0.004, 0.020, 0.010], [0.018, 0.0, 0.007]])
     tips = body.section_tips_at_rest(np.array([free_strain(section, row) for row in e]))
     known = [ChamberSectionConfig(name=n, curves=(placeholder_curve(),)) for n in ('a', 'b')]
@@ -185,7 +187,7 @@ def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
     )
     config = CONFIG.model_copy(update={'sections': stiff})
     g = 1e-3
-    body = PneumaticBody(config, (g, 0.0, 0.0), False, 0.0)
+    body = PneumaticBody(config, (g, 0.0, 0.0), None, 0.0)
     tip = body.section_tips_at_rest(np.zeros((2, 4)))[-1]
     E, L = stiff[0].youngs_modulus_Pa, 0.020
     EI = E * math.pi * 0.017**4 / 4.0
@@ -318,7 +320,7 @@ def test_the_resting_arm_weighs_on_its_base():
     assert loaded[2] == pytest.approx(9.81 * (masses() + 0.1), rel=1e-9)
     area = math.pi * 0.017**2
     water = 998.0 * area * (0.080 + 0.020 + 0.080 + 0.020 + 0.070)
-    wet = plant(in_water=True).body.base_wrench()
+    wet = plant(fluid=Fluid(WaterConfig())).body.base_wrench()
     assert wet[2] == pytest.approx(9.81 * (masses() - water), rel=1e-9)
 
 
@@ -348,7 +350,7 @@ def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
 
 
 def test_water_carries_and_brakes_the_arm():
-    dry, wet = plant(), plant(in_water=True)
+    dry, wet = plant(), plant(fluid=Fluid(WaterConfig()))
     sag = [
         np.linalg.norm(p.drives.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)
     ]
@@ -360,6 +362,23 @@ def test_water_carries_and_brakes_the_arm():
         p.step(np.zeros(6), 0.35)
         away.append(float(np.linalg.norm(p.true_section_tips()[-1, :2, 3])))
     assert away[1] > 1.2 * away[0]
+
+
+def test_a_current_pushes_the_arm_with_the_drag_of_a_cylinder():
+    speed, length = 0.05, 0.080 + 0.020 + 0.080 + 0.020 + 0.070
+    drag = 0.5 * 998.0 * 1.2 * 2.0 * 0.017 * length * speed**2
+    loads, tips = [], []
+    for direction in (1.0, -1.0):
+        p = plant(fluid=Fluid(WaterConfig(), (direction * speed, 0.0, 0.0)))
+        for _ in range(30):
+            p.step(np.zeros(6), 0.5)
+        loads.append(p.body.base_wrench()[:3])
+        tips.append(p.true_section_tips()[-1, :3, 3])
+    still = plant(fluid=Fluid(WaterConfig())).body.base_wrench()[2]
+    np.testing.assert_allclose(loads[0], [drag, 0.0, still], rtol=0.01, atol=1e-6)
+    np.testing.assert_allclose(loads[1], [-drag, 0.0, still], rtol=0.01, atol=1e-6)
+    np.testing.assert_allclose(tips[0], tips[1] * [-1.0, 1.0, 1.0], atol=1e-6)
+    assert tips[0][0] > 1e-4
 
 
 def weightless():

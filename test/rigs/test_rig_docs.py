@@ -90,6 +90,8 @@ def test_every_field_is_explained_with_its_default(heading):
             assert default == '', name
         elif name == 'default_trajectory':
             assert default == 'first'
+        elif name == 'medium' and BLOCKS[heading] is PlantConfig:
+            assert default == 'that of the rig'
         elif field.default is None:
             assert default == 'none', name
         elif isinstance(field.default, ConfigBlock):

@@ -8,7 +8,7 @@ import numpy as np
 
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
-from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
+from softarm_ros.models.hydraulics.section_config import ChamberConfig
 from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, lengths_at_nodes
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.failures import require_ok
@@ -36,6 +36,7 @@ from softarm_ros.plant.layout import (
 from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
 from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.water_kernels import Water
+from softarm_ros.plant.world import World
 
 # Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
 _LONGEST_STEP_S = 1e-3
@@ -54,7 +55,7 @@ class HydraulicBody:
         Body, water.
     chambers
         One per axis.
-    surroundings
+    world
         Gravity in the base frame, fluid, payload.
     hydraulics
         The axes.
@@ -75,15 +76,15 @@ class HydraulicBody:
         self,
         config: HydraulicPlantConfig,
         chambers: Sequence[ChamberConfig],
-        surroundings: Surroundings,
+        world: World,
         hydraulics: WaterHydraulics,
     ) -> None:
         self._per, self._time_step_s = config.segments_per_section, config.time_step_s
         self.hydraulics = hydraulics
-        self.body = _body(config, surroundings)
+        self.body = _body(config, world)
         self.chambers = _chambers(config, chambers)
         n, m = len(self.body.mass), len(chambers)
-        self._still, self._water = _medium(config, surroundings)
+        self._still, self._water = _medium(config, world)
         self._medium = self._still._replace(force=np.zeros((n, 3)), drag=np.zeros((n, 3, 3)))
         self._loads = Loads(np.zeros(3), np.zeros(3))
         self.state: ArmState = rest_state(n, m, 1)
@@ -192,7 +193,7 @@ class HydraulicBody:
         require_ok(status, f'segment {segment} of section {section}')
 
 
-def _body(config: HydraulicPlantConfig, surroundings: Surroundings) -> BodyParameters:
+def _body(config: HydraulicPlantConfig, world: World) -> BodyParameters:
     """Return the chain of joints and bodies."""
     per = config.segments_per_section
     length, stiffness, damping, mass, inertia = [], [], [], [], []
@@ -209,7 +210,7 @@ def _body(config: HydraulicPlantConfig, surroundings: Surroundings) -> BodyParam
         mass.append(section.mass_kg / per)
         inertia.append([disc / 4.0, disc / 2.0])
     masses = np.repeat(mass, per)
-    masses[-1] += surroundings.tip_load_kg
+    masses[-1] += world.tip_load_kg
     tilt_x, tilt_y = np.radians(config.base_tilt_deg)
     return BodyParameters(
         segment_length=np.repeat(length, per),
@@ -220,23 +221,26 @@ def _body(config: HydraulicPlantConfig, surroundings: Surroundings) -> BodyParam
         centre=np.zeros(len(masses)),
         inertia=np.repeat(inertia, per, axis=0),
         base_rotation=np.ascontiguousarray(rotation_x(tilt_x) @ rotation_y(tilt_y)),
-        gravity=np.array(surroundings.gravity_m_s2, dtype=np.float64),
+        gravity=np.array(world.gravity_m_s2, dtype=np.float64),
         tip_offset=np.zeros(1),
     )
 
 
-def _medium(config: HydraulicPlantConfig, surroundings: Surroundings) -> tuple[Medium, Water]:
+def _medium(config: HydraulicPlantConfig, world: World) -> tuple[Medium, Water]:
     """Return what holds at rest, buoyancy, fabric's drag and added mass, and the water's drag."""
-    per, density = config.segments_per_section, surroundings.fluid_density_kg_m3
+    per, fluid = config.segments_per_section, world.fluid
+    density = 0.0 if fluid is None else fluid.density_kg_m3
     displaced = density * np.repeat([s.displaced_volume_m3 / per for s in config.sections], per)
-    displaced[-1] += surroundings.payload().displaced_fluid_kg
+    displaced[-1] += density * world.tip_load_kg / world.tip_load_density_kg_m3
     drag = np.repeat([s.drag_N_s_m / per for s in config.sections], per)
     n = len(drag)
     added = np.zeros((n, 3))
     water = Water(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))
-    if density > 0.0:
+    current = np.zeros(3)
+    if fluid is not None:
+        current[:] = fluid.current_m_s
         around = Hydrodynamics(
-            config.water,
+            fluid.properties,
             lengths_at_nodes(np.repeat([s.length_m / per for s in config.sections], per)),
             np.repeat([s.hydrodynamic_diameter_m for s in config.sections], per),
         )
@@ -249,10 +253,11 @@ def _medium(config: HydraulicPlantConfig, surroundings: Surroundings) -> tuple[M
             np.zeros((n, 3)),
         )
     return Medium(
-        force=-displaced[:, None] * np.array(surroundings.gravity_m_s2, dtype=np.float64),
+        force=-displaced[:, None] * np.array(world.gravity_m_s2, dtype=np.float64),
         drag=drag[:, None, None] * np.eye(3),
         turning=np.repeat([s.turning_drag_N_m_s / per for s in config.sections], per),
         added=added,
+        current=current,
     ), water
 
 

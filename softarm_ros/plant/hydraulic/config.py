@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, Damping
-from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.plant.config import PlantBase
 
 
@@ -68,6 +69,8 @@ class PressureSensorConfig(ConfigBlock):
 class HydraulicPlantConfig(PlantBase):
     """The simulated arm with its axes."""
 
+    IMMERSIBLE: ClassVar[bool] = True
+
     segments_per_section: int = Field(ge=2, le=20, default=5)
     base_tilt_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
@@ -80,4 +83,3 @@ class HydraulicPlantConfig(PlantBase):
     )
     drive: ServoDriveConfig
     pressure_sensor: PressureSensorConfig
-    water: WaterConfig = Field(default=WaterConfig(), description='where the medium is water')

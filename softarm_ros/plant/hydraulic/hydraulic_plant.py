@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
-from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
+from softarm_ros.models.hydraulics.section_config import ChamberConfig
 from softarm_ros.plant.hydraulic.body import HydraulicBody
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.drives import HydraulicDrives
 from softarm_ros.plant.layout import Array
 from softarm_ros.plant.plant import Plant
+from softarm_ros.plant.world import World
 
 
 class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
@@ -35,7 +36,7 @@ class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
         Of the drives, around the measured pressures.
     preload_Pa : (m,)
         Pressures to start from.
-    surroundings
+    world
         Gravity in the base frame, fluid, tip load.
     seed
         Of every random number.
@@ -56,11 +57,11 @@ class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
         torque_per_pressure: ArrayLike,
         loop: PressureLoopConfig,
         preload_Pa: ArrayLike,
-        surroundings: Surroundings,
+        world: World,
         seed: int,
     ) -> None:
         hydraulics = WaterHydraulics(plant_axes(config, chambers))
-        body = HydraulicBody(config, chambers, surroundings, hydraulics)
+        body = HydraulicBody(config, chambers, world, hydraulics)
         drives = HydraulicDrives(config, torque_per_pressure, loop, preload_Pa, body, seed)
         super().__init__(config, body, drives, seed)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from softarm_ros.geometry.parts import Part
-from softarm_ros.models.hydraulics.section_config import Surroundings
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 
 if TYPE_CHECKING:
@@ -28,18 +27,12 @@ def build(
     """Return the arm under its preload; every random number follows from `seed`."""
     from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 
-    surroundings = Surroundings(
-        gravity_m_s2=world.gravity_m_s2,
-        fluid_density_kg_m3=config.water.density_kg_m3 if world.medium == 'water' else 0.0,
-        tip_load_kg=world.tip_load_kg,
-        tip_load_density_kg_m3=world.tip_load_density_kg_m3,
-    )
     return HydraulicPlant(
         config,
         drives.chambers,
         drives.axes.torque_per_pressure,
         drives.loop,
         drives.axes.preload_Pa,
-        surroundings,
+        world,
         seed,
     )

@@ -163,6 +163,7 @@ def _air(config: PamPlantConfig, body: BodyParameters) -> Medium:
         drag=rate * body.mass[:, None, None] * np.eye(3),
         turning=rate * body.inertia[:, 0],
         added=np.zeros((n, 3)),
+        current=np.zeros(3),
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, lengths_at_nodes
 from softarm_ros.plant.failures import require_ok
+from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.layout import (
     Array,
     BodyParameters,
@@ -49,8 +51,8 @@ class PneumaticBody:
         Everything about it.
     gravity_m_s2 : (3,)
         Base frame.
-    in_water
-        Whether it is immersed: buoyancy, drag, added mass.
+    fluid
+        What it is immersed in: buoyancy, drag, added mass; None: air.
     tip_load_kg
         Carried in the middle of the gripper for good.
 
@@ -67,11 +69,11 @@ class PneumaticBody:
         self,
         config: PneumaticPlantConfig,
         gravity_m_s2: Sequence[float],
-        in_water: bool,
+        fluid: Fluid | None,
         tip_load_kg: float,
     ) -> None:
         self.gravity = np.array(gravity_m_s2, dtype=np.float64)
-        self.density = config.water.density_kg_m3 if in_water else 0.0
+        self.density = 0.0 if fluid is None else fluid.density_kg_m3
         self._config = config
         parts = parts_of(config, self.density)
         self._mount = lumps_along([part.span for part in parts])[0]
@@ -83,7 +85,7 @@ class PneumaticBody:
         self._section_bodies = np.append(first[1:], (n + m) * count)
         self._rises = np.append(np.zeros(count - 1), config.tip_length_m)
         self._middle = (n + m) * count + GRIPPER_SEGMENTS // 2
-        self.arm = _arm(config, parts, self.gravity, tip_load_kg, self.density, first)
+        self.arm = _arm(config, parts, self.gravity, tip_load_kg, fluid, first)
         self._displacing = self.arm.points
         self._damping_time = self.arm.body.damping_time.copy()
         self.free = np.zeros((count, 4))
@@ -198,13 +200,13 @@ def _arm(
     parts: list[Part],
     gravity: Array,
     tip_load_kg: float,
-    density_kg_m3: float,
+    fluid: Fluid | None,
     first: IntArray,
 ) -> Arm:
     """Return the straight arm at rest."""
     body = body_of(parts, tip_load_kg, gravity)
-    n, wet = len(body.mass), density_kg_m3 > 0.0
-    added, water = _water(config, parts, body, n if wet else 0)
+    n, wet = len(body.mass), fluid is not None
+    added, water = _water(parts, body, fluid)
     bending = np.array([s.bending_stiffness_N_m2 for s in config.sections])
     axial = np.array([s.axial_stiffness_N for s in config.sections])
     return Arm(
@@ -224,23 +226,34 @@ def _arm(
 
 
 def _water(
-    config: PneumaticPlantConfig, parts: Sequence[Part], body: BodyParameters, wet: int
+    parts: Sequence[Part], body: BodyParameters, fluid: Fluid | None
 ) -> tuple[Medium, Water]:
-    """Return added mass and drag at the first `wet` bodies; buoyancy is in the points."""
+    """
+    Return added mass and drag at the bodies, no bodies in air; buoyancy is in the points.
+
+    The first end part sits in the frame: the water does not reach it.
+    """
+    wet = 0 if fluid is None else len(body.mass)
+    fluid = fluid or Fluid(WaterConfig())
+    dry = parts[0].span.segments
     counts = [part.span.segments for part in parts]
     diameter = np.repeat([2.0 * part.span.radius_m for part in parts], counts)
-    length = lengths_at_nodes(body.segment_length + body.offset)
-    around = Hydrodynamics(config.water, length, diameter)
-    added = around.added_mass_matrices()[:wet, [0, 2, 3], [0, 2, 3]]
+    exposed = body.segment_length + body.offset
+    exposed[:dry] = 0.0
+    length = lengths_at_nodes(exposed)
+    around = Hydrodynamics(fluid.properties, length[dry - 1 :], diameter[dry - 1 :])
+    added = np.zeros((len(length), 3))
+    added[dry - 1 :] = around.added_mass_matrices()[:, [0, 2, 3], [0, 2, 3]]
     return Medium(
         force=np.zeros((wet, 3)),
         drag=np.zeros((wet, 3, 3)),
         turning=np.zeros(wet),
-        added=np.ascontiguousarray(added),
+        added=added[:wet],
+        current=np.array(fluid.current_m_s, dtype=np.float64),
     ), Water(
         around.coefficients,
-        around.length[:wet],
-        around.diameter[:wet],
+        length[:wet],
+        diameter[:wet],
         np.zeros((wet, 3)),
         np.zeros((wet, 3)),
     )

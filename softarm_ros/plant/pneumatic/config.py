@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
-from softarm_ros.models.hydrodynamics.morison import WaterConfig
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hysteresis import CreepConfig
 
@@ -96,6 +95,8 @@ class WrenchSensorConfig(ConfigBlock):
 class PneumaticPlantConfig(PlantBase):
     """The simulated pneumatic arm."""
 
+    IMMERSIBLE: ClassVar[bool] = True
+
     segments_per_section: int = Field(
         ge=1, le=40, default=4, description='elastic joints; half as many in each end part'
     )
@@ -106,4 +107,3 @@ class PneumaticPlantConfig(PlantBase):
     regulators: RegulatorConfig
     gripper: PlantGripperConfig
     wrench_sensor: WrenchSensorConfig
-    water: WaterConfig = WaterConfig()

@@ -35,7 +35,7 @@ def build(
         config,
         world.gravity_m_s2,
         seed,
-        world.medium == 'water',
+        world.fluid,
         world.tip_load_kg,
         drives.compensation,
         drives.names,

@@ -8,6 +8,7 @@ import numpy as np
 
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.plant.actuator_state import Array
+from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
@@ -30,8 +31,8 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         In the base frame.
     seed
         Of every random number.
-    in_water
-        Whether the arm is immersed.
+    fluid
+        Around the arm; None: air.
     tip_load_kg
         Payload in the gripper for good.
     compensation
@@ -48,12 +49,12 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         config: PneumaticPlantConfig,
         gravity_m_s2: Sequence[float],
         seed: int,
-        in_water: bool = False,
+        fluid: Fluid | None = None,
         tip_load_kg: float = 0.0,
         compensation: PlayCompensationConfig = NO_COMPENSATION,
         names: Sequence[str] = (),
     ) -> None:
-        body = PneumaticBody(config, gravity_m_s2, in_water, tip_load_kg)
+        body = PneumaticBody(config, gravity_m_s2, fluid, tip_load_kg)
         drives = PneumaticDrives(config, compensation, names, body, seed)
         super().__init__(config, body, drives, seed)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
 from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.plant.config import PlantBase
-from softarm_ros.plant.world import World
+from softarm_ros.plant.world import STEEL_KG_M3
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.outline import Outline, Strand
 
@@ -36,9 +36,17 @@ class ActuatorBase(ConfigBlock):
 
 
 @dataclass(frozen=True)
-class Surrounded(World):
-    """What an arm hangs in and carries, the gripper as its controller knows it included."""
+class Surrounded:
+    """
+    What an arm hangs in and carries as its controller knows it, the gripper included.
 
+    Gravity in the base frame; the payload's density gives what it displaces.
+    """
+
+    gravity_m_s2: tuple[float, float, float]
+    medium: Literal['air', 'water'] = 'air'
+    tip_load_kg: float = 0.0
+    tip_load_density_kg_m3: float = STEEL_KG_M3
     gripper: GripperConfig | None = None
 
 
@@ -121,7 +129,7 @@ class ArmBase(ConfigBlock):
     @property
     def payload_density_kg_m3(self) -> float:
         """Density of the payload, by which it displaces water."""
-        return World.tip_load_density_kg_m3
+        return STEEL_KG_M3
 
     @abstractmethod
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
