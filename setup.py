@@ -97,6 +97,7 @@ setup(
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'import-linter>=2.0',
+            'motioncapture>=1.1',  # the VRPN project's client, to try the emulated server with
             'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into
         ],

@@ -115,4 +115,48 @@ def qtm() -> Case:
     return packets, read
 
 
-CASES: dict[str, Callable[[], Case]] = {'natnet': natnet, 'qtm': qtm}
+def vrpn() -> Case:
+    """Return the greeting of a VRPN server with its names, and what follows it: poses."""
+    import numpy as np
+
+    from softarm_ros.emulation.tracked_scene import X_RB
+    from softarm_ros.emulation.vrpn_server import GREETING, names_of, poses_of
+    from softarm_ros.perception.vrpn.packets import (
+        POSE,
+        SENDER,
+        TYPE,
+        Decoder,
+        VersionError,
+        read_name,
+        read_pose,
+    )
+    from softarm_ros.perception.vrpn.sensor import body_of
+
+    senders = {'base': 0, 'tip': 1}
+    told = GREETING + names_of(senders)
+    poses = [poses_of({'base': X_RB, 'tip': X_RB @ np.diag([1, -1, -1, 1])}, senders, 12.01)]
+
+    def read(data: bytes) -> str:
+        types: dict[int, str] = {}
+        made = 'refused'
+        decoder = Decoder()
+        try:
+            for message in decoder.feed(data if data.startswith(b'vrpn') else told + data):
+                if message.type == TYPE:
+                    types[message.sender] = read_name(message.content)
+                elif message.type == SENDER:
+                    read_name(message.content)
+                elif types.get(message.type) == POSE:
+                    body = body_of('tip', read_pose(message.content), 1.0)
+                    frame = CapturedFrame(1, message.time_s, message.time_s, 0.0, (body,))
+                    frame.check()
+                    assert_sane(frame)
+                    made = 'frame'
+        except (CorruptFrameError, VersionError):
+            return 'refused'
+        return made
+
+    return [told, *poses, *poses], read
+
+
+CASES: dict[str, Callable[[], Case]] = {'natnet': natnet, 'qtm': qtm, 'vrpn': vrpn}

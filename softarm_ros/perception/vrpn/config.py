@@ -1,0 +1,37 @@
+"""What a rig file says about a VRPN server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import NonNegative
+from softarm_ros.perception.config import PoseSensorConfig
+
+PORT = 3883
+
+
+class VrpnConfig(PoseSensorConfig):
+    """
+    A VRPN server: Vicon Tracker, or another program that offers its bodies as VRPN trackers.
+
+    A body's name is that of the tracker, with the number of the sensor in brackets but for 0:
+    `tip`, or `hand[3]`.
+    """
+
+    host: str = Field(min_length=1, description='address of the computer that runs the server')
+    port: int = Field(default=PORT, gt=0, lt=65536, description='of the server, UDP')
+    unit: Literal['m', 'mm'] = Field(
+        default='m', description='of positions; VRPN says m, and not every server keeps to it'
+    )
+    device_latency_s: NonNegative = Field(
+        default=0.0,
+        le=1.0,
+        description='from the exposure to the stamp of the server, which VRPN does not tell',
+    )
+
+    @property
+    def address(self) -> str:
+        """Where the device is, for people."""
+        return f'{self.host}:{self.port}'

@@ -1,0 +1,101 @@
+"""The connection to a VRPN server: it is asked by UDP, and connects by TCP."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+
+from softarm_ros.clock import Clock
+from softarm_ros.perception.vrpn.packets import COOKIE
+
+ASK_S = 0.25
+LONGEST_READ = 65_536
+
+
+class Connection:
+    """
+    Asks a server until it connects, and reads what it sends.
+
+    A server answers a packet that names our address by connecting to it; whoever else connects is
+    sent away.
+
+    Raises
+    ------
+    OSError
+        If no socket can be had.
+
+    """
+
+    def __init__(self, host: str, port: int, clock: Clock) -> None:
+        self._server = (host, port)
+        self._clock = clock
+        self._listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._stream: socket.socket | None = None
+        self._asked_s = -float('inf')
+        try:
+            self._listening.bind(('', 0))
+            self._listening.listen(1)
+            self._listening.setblocking(False)
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def connected(self) -> bool:
+        """Whether a server has connected."""
+        return self._stream is not None
+
+    def wait(self, timeout_s: float) -> tuple[bytes, float]:
+        """Return what came and when [s]; nothing after so long, or where no server is there."""
+        if self._stream is None:
+            self._ask()
+            self._accept(timeout_s)
+            return b'', self._clock.now_s()
+        readable, _, _ = select.select([self._stream], [], [], timeout_s)
+        if not readable:
+            return b'', self._clock.now_s()
+        arrived_s = self._clock.now_s()
+        try:
+            data = self._stream.recv(LONGEST_READ)
+        except OSError:
+            data = b''
+        if not data:
+            self.drop()
+        return data, arrived_s
+
+    def drop(self) -> None:
+        """Let go of the server; it is asked again."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.drop()
+        self._listening.close()
+        self._asking.close()
+
+    def _ask(self) -> None:
+        now = self._clock.now_s()
+        if now - self._asked_s < ASK_S:
+            return
+        self._asked_s = now
+        with contextlib.suppress(OSError):  # no route, no such host: it is asked again
+            self._asking.connect(self._server)
+            own = self._asking.getsockname()[0]
+            self._asking.send(f'{own} {self._listening.getsockname()[1]}'.encode() + b'\0')
+
+    def _accept(self, timeout_s: float) -> None:
+        readable, _, _ = select.select([self._listening], [], [], timeout_s)
+        if not readable:
+            return
+        with contextlib.suppress(OSError):
+            stream, (address, _) = self._listening.accept()
+            if address != self._asking.getpeername()[0]:
+                stream.close()
+                return
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            stream.sendall(COOKIE)
+            self._stream = stream

@@ -1,0 +1,217 @@
+"""A VRPN server as a sensor of poses."""
+
+from __future__ import annotations
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProblem
+from softarm_ros.perception.vrpn.config import VrpnConfig
+from softarm_ros.perception.vrpn.connection import Connection
+from softarm_ros.perception.vrpn.packets import (
+    POSE,
+    SENDER,
+    TYPE,
+    Decoder,
+    Message,
+    TrackerPose,
+    VersionError,
+    read_name,
+    read_pose,
+)
+
+UNITS_M = {'m': 1.0, 'mm': 1.0e-3}
+ONE_FRAME_S = 5.0e-4  # stamps of the bodies of one exposure differ by less
+COMPLETE_S = 3.0e-3  # a frame that lacks bodies is taken after so long
+
+
+def body_of(name: str, pose: TrackerPose, unit_m: float) -> CapturedBody:
+    """Return a body of which a server has sent the pose, its lengths in units of `unit_m`."""
+    x, y, z = pose.position
+    return CapturedBody(name, (unit_m * x, unit_m * y, unit_m * z), pose.quaternion)
+
+
+class VrpnSensor:
+    """
+    Reads the trackers of a VRPN server; a `PoseSensor`.
+
+    Each body comes as a message of its own; those of one stamp are one frame. Stamps are the
+    server's. The library `motioncapture` has a VRPN client, too: it gives no stamps, and looks
+    for news a hundred times a second.
+    """
+
+    def __init__(self, config: VrpnConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        self.config = config
+        self._clock = clock
+        self._frame_id = frame_id
+        self._expected = {body.name for body in config.bodies}
+        self._intake = FrameIntake(config, frame_id, clock)
+        self._connection: Connection | None = None
+        self._version = ''
+        self._number = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of the server."""
+        self._decoder = Decoder()
+        self._senders: dict[int, str] = {}
+        self._types: dict[int, str] = {}
+        self._known: set[str] = set()
+        self._stamp_s, self._arrived_s = 0.0, 0.0
+        self._bodies: dict[str, CapturedBody] = {}
+
+    def open(self) -> None:
+        """See `PoseSensor`."""
+        self.close()
+        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
+        self._begin()
+        try:
+            self._connection = Connection(self.config.host, self.config.port, self._clock)
+        except OSError as error:
+            raise SensorError(f'no socket for VRPN: {error}') from error
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def read(self, timeout_s: float) -> list[Sighting]:
+        """See `PoseSensor`."""
+        connection = self._connection
+        if connection is None:
+            return []
+        end_s = self._clock.now_s() + timeout_s
+        seen: list[Sighting] = []
+        while not seen:
+            left = max(end_s - self._clock.now_s(), 0.0)
+            was = connection.connected
+            longest_s = COMPLETE_S if self._bodies else 0.1
+            data, arrived_s = connection.wait(min(left, longest_s))
+            if was and not connection.connected:
+                self._begin()
+            complete = bool(self._bodies) and arrived_s - self._arrived_s >= COMPLETE_S
+            if data or complete:
+                seen += self._take(connection, data, arrived_s)
+            if left <= 0.0:
+                break
+        return seen
+
+    def health(self) -> SensorHealth:
+        """See `PoseSensor`."""
+        health = self._intake.health()
+        problems = health.problems
+        if not health.connected:
+            problems = (self._silence(), *problems)
+        values = dict(health.values)
+        if self._known:
+            values['bodies_of_server'] = ', '.join(sorted(self._known))
+        return SensorHealth(
+            health.connected,
+            health.rate_hz,
+            health.last_exposure_ns,
+            health.seen,
+            problems,
+            values,
+        )
+
+    # -- messages
+
+    def _take(self, connection: Connection, data: bytes, arrived_s: float) -> list[Sighting]:
+        seen: list[Sighting] = []
+        try:
+            for message in self._decoder.feed(data):
+                seen += self._follow(message, arrived_s)
+            if not data:  # no more bodies of this frame have come
+                seen += self._frame()
+            self._version = ''
+        except VersionError as error:
+            self._version = str(error)
+            connection.drop()
+            self._begin()
+        except CorruptFrameError as error:
+            self._intake.problems.report(
+                arrived_s,
+                1,
+                SensorProblem(
+                    'corrupt',
+                    'network',
+                    f'a message of {self.config.host} was not used: {error}',
+                    'look at the network, and at the server',
+                ),
+            )
+            connection.drop()  # where the next message begins is not known
+            self._begin()
+        return seen
+
+    def _follow(self, message: Message, arrived_s: float) -> list[Sighting]:
+        if message.type == SENDER:
+            self._senders[message.sender] = read_name(message.content)
+        elif message.type == TYPE:
+            self._types[message.sender] = read_name(message.content)
+        elif message.type >= 0:
+            kind = self._types.get(message.type)
+            if kind is None:
+                raise CorruptFrameError(f'a message of type {message.type}, never announced')
+            if kind == POSE:
+                return self._see(message, arrived_s)
+        return []
+
+    def _see(self, message: Message, arrived_s: float) -> list[Sighting]:
+        sender = self._senders.get(message.sender)
+        if sender is None:
+            raise CorruptFrameError(f'a pose of sender {message.sender}, never announced')
+        pose = read_pose(message.content)
+        name = sender if pose.sensor == 0 else f'{sender}[{pose.sensor}]'
+        self._known.add(name)
+        seen: list[Sighting] = []
+        if self._bodies and (
+            name in self._bodies or abs(message.time_s - self._stamp_s) > ONE_FRAME_S
+        ):
+            seen += self._frame()
+        if not self._bodies:
+            self._stamp_s, self._arrived_s = message.time_s, arrived_s
+        self._bodies[name] = body_of(name, pose, UNITS_M[self.config.unit])
+        if self._expected <= self._bodies.keys():
+            seen += self._frame()
+        return seen
+
+    def _frame(self) -> list[Sighting]:
+        """Return what the bodies that came together give; forget them."""
+        bodies, self._bodies = self._bodies, {}
+        self._number += 1
+        frame = CapturedFrame(
+            self._number,
+            self._stamp_s - self.config.device_latency_s,
+            self._stamp_s,
+            self._arrived_s,
+            tuple(bodies.values()),
+            (),
+            tuple(self._known - bodies.keys()),
+        )
+        frame.check()
+        sighting = self._intake.take(frame)
+        return [] if sighting is None else [sighting]
+
+    def _silence(self) -> SensorProblem:
+        """Return why no frames come."""
+        where = f'{self.config.host} port {self.config.port}'
+        if self._version:
+            return SensorProblem(
+                'version', 'server', f'{where}: {self._version}', 'ask for VRPN 7 there'
+            )
+        if self._connection is not None and self._connection.connected:
+            return SensorProblem(
+                'no-frames',
+                'server',
+                f'the VRPN server at {where} is connected and sends no poses',
+                'go live in its program, and choose which bodies it offers',
+            )
+        return SensorProblem(
+            'no-server',
+            'server',
+            f'no VRPN server answers at {where}',
+            'start it with VRPN on, look at its address, and at the firewalls: it is asked by UDP '
+            'and connects to this computer by TCP',
+        )

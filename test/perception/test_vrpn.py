@@ -1,0 +1,245 @@
+"""VRPN from the wire to sightings, and the emulated server under another client."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from tracked_arm import (
+    BODIES,
+    DELAY_S,
+    FRAME_ID,
+    RATE_HZ,
+    SECTIONS,
+    Bench,
+    bench,
+    check_that_a_fault_moves_nothing,
+    check_that_a_late_server_is_found,
+    check_that_a_set_clock_is_noticed,
+    check_that_jitter_shifts_no_stamp,
+    settle,
+)
+
+from softarm_ros.emulation.tracked_scene import TrackedScene
+from softarm_ros.emulation.vrpn_server import VrpnServer
+from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.vrpn.config import VrpnConfig
+from softarm_ros.perception.vrpn.packets import (
+    COOKIE,
+    HEADER,
+    Decoder,
+    VersionError,
+    read_name,
+    read_pose,
+)
+from softarm_ros.perception.vrpn.sensor import VrpnSensor
+
+
+def config(**fields: object) -> VrpnConfig:
+    return VrpnConfig.model_validate(
+        {
+            'host': '127.0.0.1',
+            'rate_hz': RATE_HZ,
+            'timeout_s': 1.0,
+            'device_latency_s': DELAY_S,
+            'bodies': BODIES,
+            **fields,
+        }
+    )
+
+
+@contextmanager
+def streaming(**fields: object) -> Iterator[Bench]:
+    """Start a server and a sensor that reads it."""
+    settings = config(**fields)
+    unit_m = {'m': 1.0, 'mm': 1.0e-3}[settings.unit]
+    server = VrpnServer(TrackedScene(settings, SECTIONS, 0), unit_m)
+    found = server.start()
+    sensor = VrpnSensor(settings.model_copy(update=found), FRAME_ID)
+    with bench(sensor, server) as running:
+        yield running
+
+
+@pytest.mark.packets
+@pytest.mark.parametrize('fields', [{}, {'base_from': 'sensor'}, {'unit': 'mm'}])
+def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
+    with streaming(**fields) as running:
+        settle(running)
+        found = running.read(1.0)
+        health = running.sensor.health()
+    assert len(found) > 50
+    assert {b.name for s in found for b in s.bodies} == {'middle', 'tip'}
+    assert np.median(running.errors_m(found)) < 0.8e-3
+    assert health.connected
+    assert health.seen == ('middle', 'tip')
+    assert health.values['bodies_of_server'] == 'base, middle, tip'
+
+
+@pytest.mark.packets
+@pytest.mark.parametrize(
+    ('fault', 'code', 'subject', 'tip'),
+    [
+        ('hide', 'body-lost', 'tip', 'nothing'),
+        ('flip', 'flip', 'tip', 'position'),
+        ('swap', 'swap', 'tip', 'nothing'),
+        ('blind', 'no-frames', 'server', 'nothing'),
+        ('die', 'no-server', 'server', 'nothing'),
+        ('mute', 'no-frames', 'server', 'nothing'),
+    ],
+)
+def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+    fault: str, code: str, subject: str, tip: str
+) -> None:
+    check_that_a_fault_moves_nothing(streaming, fault, code, subject, tip)
+
+
+@pytest.mark.packets
+def test_garbled_messages_are_named_and_the_stream_is_taken_up_anew() -> None:
+    with streaming() as running:
+        settle(running)
+        running.device.inject('corrupt')
+        running.wait_for(lambda: 'corrupt' in running.codes())
+        during = running.read(2.0)
+        running.device.inject('mend')
+        running.wait_for(
+            lambda: 'corrupt' not in running.codes() and running.sensor.health().connected
+        )
+        after = running.read(0.5)
+    assert max(running.errors_m(during), default=0.0) < 0.1
+    assert len(after) > 20 and max(running.errors_m(after)) < 8e-3
+
+
+@pytest.mark.packets
+@pytest.mark.parametrize('fault', ['clock', 'clock-back'])
+def test_a_clock_that_is_set_is_noticed_and_stamps_stay_right(fault: str) -> None:
+    check_that_a_set_clock_is_noticed(streaming, fault)
+
+
+@pytest.mark.packets
+def test_jitter_of_the_network_does_not_shift_the_stamps() -> None:
+    check_that_jitter_shifts_no_stamp(streaming)
+
+
+@pytest.mark.packets
+def test_a_server_that_starts_late_or_again_is_found() -> None:
+    check_that_a_late_server_is_found(streaming)
+
+
+@pytest.mark.packets
+def test_the_emulated_server_serves_the_vrpn_library() -> None:
+    """The client of the VRPN project, in a process of its own, finds the same bodies."""
+    pytest.importorskip('motioncapture', reason='needs motioncapture: pip install motioncapture')
+    script = (
+        'import json, os, sys, time, motioncapture\n'
+        "client = motioncapture.connect('vrpn', {'hostname': sys.argv[1]})\n"
+        'seen, end = {}, time.monotonic() + 20.0\n'
+        'while len(seen) < 3 and time.monotonic() < end:\n'
+        '    client.waitForNextFrame()\n'
+        '    seen.update({n: b.position.tolist() for n, b in client.rigidBodies.items()})\n'
+        'print(json.dumps(seen), flush=True)\n'
+        'os._exit(0)\n'
+    )
+    with streaming() as running:
+        settle(running)
+        where = running.sensor.config
+        done = subprocess.run(
+            [sys.executable, '-c', script, f'{where.host}:{where.port}'],
+            capture_output=True,
+            text=True,
+            timeout=60.0,
+            env={**os.environ, 'PYTHONWARNINGS': 'ignore'},
+        )
+    seen = json.loads(done.stdout.strip().splitlines()[-1])
+    assert seen.keys() == {'base', 'middle', 'tip'}
+    expected = running.device.scene.frame @ [*BODIES[0]['offset_m'], 1.0]
+    np.testing.assert_allclose(seen['base'], expected[:3], atol=2e-3)
+
+
+# -- the wire
+
+
+def message(kind: int, content: bytes, sender: int = 0, microseconds: int = 250_000) -> bytes:
+    header = struct.pack('>6i', 24 + len(content), 100, microseconds, sender, kind, 0)
+    return header + content + bytes(-len(content) % 8)
+
+
+def test_messages_are_found_however_the_stream_is_cut() -> None:
+    contents = [b'a', b'longer than eight', b'', bytes(64)]
+    stream = COOKIE + b''.join(message(i, c, sender=i) for i, c in enumerate(contents))
+    for step in (1, 7, 24, len(stream)):
+        decoder, found = Decoder(), []
+        for start in range(0, len(stream), step):
+            found += decoder.feed(stream[start : start + step])
+        assert [m.content for m in found] == contents
+        assert [m.sender for m in found] == [m.type for m in found] == [0, 1, 2, 3]
+        assert {m.time_s for m in found} == {100.25}
+
+
+@pytest.mark.parametrize(
+    ('data', 'error', 'text'),
+    [
+        (b'HTTP/1.1 400 Bad Request', VersionError, "greets with 'HTTP"),
+        (COOKIE.replace(b'07.', b'06.'), VersionError, 'expected version 07'),
+        (COOKIE + struct.pack('>6i', 23, 0, 0, 0, 0, 0), CorruptFrameError, 'of 23 bytes'),
+        (COOKIE + struct.pack('>6i', 1 << 30, 0, 0, 0, 0, 0), CorruptFrameError, 'bytes'),
+        (COOKIE + message(0, b'', microseconds=-1), CorruptFrameError, '-1 microseconds'),
+    ],
+)
+def test_what_is_no_vrpn_is_refused(data: bytes, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        Decoder().feed(data)
+
+
+@pytest.mark.parametrize(
+    ('content', 'text'),
+    [
+        (bytes(60), '60 bytes'),
+        (struct.pack('>2i7d', -1, 0, *7 * [0.0]), 'sensor -1'),
+        (struct.pack('>2i7d', 0, 0, np.nan, *6 * [0.0]), 'not finite'),
+    ],
+)
+def test_a_pose_that_cannot_be_is_refused(content: bytes, text: str) -> None:
+    with pytest.raises(CorruptFrameError, match=text):
+        read_pose(content)
+
+
+@pytest.mark.parametrize('content', [b'', b'\0\0\0\x09abc\0', b'\0\0\0\x05\xff\xfe\xfd\xfc\0'])
+def test_a_name_that_cannot_be_is_refused(content: bytes) -> None:
+    with pytest.raises(CorruptFrameError):
+        read_name(content)
+
+
+def test_sensors_of_one_tracker_are_told_apart_by_their_numbers() -> None:
+    sensor = VrpnSensor(config(bodies=[{**BODIES[0], 'name': 'hand'}]), FRAME_ID)
+    names = message(-1, struct.pack('>i', 5) + b'hand\0') + message(
+        -2, struct.pack('>i', 22) + b'vrpn_Tracker Pos_Quat\0'
+    )
+    poses = b''.join(
+        message(0, struct.pack('>2i7d', n, n, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0)) for n in (0, 3)
+    )
+
+    class Wire:
+        """A connection that has nothing to drop."""
+
+        def drop(self) -> None:
+            raise AssertionError(sensor.health())
+
+    sensor._take(Wire(), COOKIE + names + poses, 0.0)
+    assert HEADER.size == 24
+    assert sensor.health().values['bodies_of_server'] == 'hand, hand[3]'
+
+
+@pytest.mark.parametrize(
+    ('fields', 'text'),
+    [({'unit': 'cm'}, 'unit'), ({'port': 0}, 'port'), ({'host': ''}, 'host')],
+)
+def test_fields_are_checked(fields: dict, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        config(**fields)
