@@ -1,11 +1,14 @@
 """
-Settings of all tests: a ROS domain of their own, and repeatable property tests.
+Settings of all tests: a ROS domain, repeatable property tests, priority for those on the clock.
 
 Property tests draw the same examples every time; SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
+import contextlib
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from ros_domain import own_domain
 
@@ -18,3 +21,19 @@ settings.register_profile('repeatable', derandomize=True, deadline=None)
 settings.register_profile('random', deadline=None)
 fresh = os.environ.get('SOFTARM_RANDOM_TESTS', '0') != '0'
 settings.load_profile('random' if fresh else 'repeatable')
+
+
+@pytest.fixture(autouse=True)
+def prioritised(request):
+    """Give both ends of a line of packets the priority that a sensor's node has, if permitted."""
+    if request.node.get_closest_marker('packets') is None:
+        yield
+        return
+    from softarm_ros.nodes.scheduling import raise_priority
+    from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
+
+    raise_priority(REAL_TIME_PRIORITY)
+    yield
+    for thread in Path('/proc/self/task').glob('*'):
+        with contextlib.suppress(ProcessLookupError):  # one that has just ended
+            os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from softarm_ros.nodes.process import node_environment
+from softarm_ros.nodes.process import HELD_VARIABLE, node_environment
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
 
 STOP_ORDER_LAST = 'recorder'
@@ -65,10 +65,13 @@ class NodeProcesses:
     Every one has its own process group, so that Ctrl-C in a terminal reaches them only through
     this class. They end with the block, with the interpreter, and, on Linux, with this process
     even if it is killed.
+
+    With `held` they import what they need and wait for `release` before they build their nodes.
     """
 
-    def __init__(self, plan: Sequence[NodeSpec]) -> None:
+    def __init__(self, plan: Sequence[NodeSpec], *, held: bool = False) -> None:
         self._plan = processes_of(plan)
+        self._held = held
         self._of_node = {spec.name: spec.process for spec in plan}
         self._running: dict[str, _Running] = {}
         self._folder = tempfile.TemporaryDirectory(prefix='softarm-')
@@ -86,6 +89,7 @@ class NodeProcesses:
 
     def __exit__(self, *reason: object) -> None:
         self.stop()
+        self._close_inputs()
         atexit.unregister(self.stop)
         self._folder.cleanup()
 
@@ -100,14 +104,32 @@ class NodeProcesses:
         with log.open('wb') as output:
             process = subprocess.Popen(
                 [sys.executable, '-m', *process_command(nodes, parameters)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self._held else subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=node_environment(os.environ),
+                env={
+                    **node_environment(os.environ),
+                    **({HELD_VARIABLE: '1'} if self._held else {}),
+                },
             )
         self._told.discard(name)
         self._running[name] = _Running(nodes, process, log)
+
+    def release(self) -> None:
+        """Let processes that were started held build their nodes; later ones are not held."""
+        self._held = False
+        for running in self._running.values():
+            if running.process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):  # it has ended: see `ended`
+                    running.process.stdin.write(b'\n')
+        self._close_inputs()
+
+    def _close_inputs(self) -> None:
+        for running in self._running.values():
+            if running.process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    running.process.stdin.close()
 
     def pid(self, node: str) -> int:
         """Return the process id of a node."""

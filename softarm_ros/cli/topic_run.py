@@ -72,23 +72,26 @@ def run_topics(
     from softarm_ros.nodes.run_monitor import RunMonitor
 
     plan = _plan(rig, options)
-    info, path, rate_hz = _describe(rig, options)
     simulated = options.rate != 1.0
     with (
         instance_lock(rig.name),
+        # They load while others are looked for, and are in no graph before that is done.
+        NodeProcesses(plan, held=True) as nodes,
         RunMonitor(
             f'/{rig.name}',
-            info.configuration_names,
-            info.actuator_names,
+            rig.model(options.model).configuration_names,
+            rig.actuator_names,
             pose_topic=rig.feedback.pose_topic,
             simulated_time=simulated,
         ) as monitor,
     ):
-        _refuse_second(monitor, rig.name, plan)
+        looking_since = time.monotonic()
+        info, path, rate_hz = _describe(rig, options)
+        _refuse_second(monitor, rig.name, plan, looking_since)
         # Drivers must not find the addresses of an emulation that did not end in order.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
+        nodes.release()
         with (
-            NodeProcesses(plan) as nodes,
             viewer_process(rig) if options.view else contextlib.nullcontext(),
             RunView(console, rig.name) as view,
         ):
@@ -178,10 +181,11 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
     return info, loop.path(PATH_POINTS), loop.config.rate_hz
 
 
-def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec]) -> None:
+def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec], since_s: float) -> None:
     names = [spec.name for spec in plan]
-    end = time.monotonic() + DISCOVERY_S
-    while time.monotonic() < end:
+    looking = True
+    while looking:
+        looking = time.monotonic() < since_s + DISCOVERY_S
         monitor.spin(LOOK_S)
         others = monitor.others(names)
         if others:

@@ -26,6 +26,7 @@ from softarm_ros.nodes.process import (
     EXIT_FAILED,
     StopSignals,
     end_with_parent,
+    wait_for_release,
 )
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
 from softarm_ros.nodes.scheduling import keep_in_memory, raise_priority
@@ -297,6 +298,7 @@ def run_nodes(builders: Mapping[str, Callable[[], Node]], args: list[str] | None
     """
     stop = StopSignals()
     end_with_parent()
+    wait_for_release()
     prefer_udp()
     nodes: dict[str, Node] = {}
     name = ''

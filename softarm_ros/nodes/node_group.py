@@ -29,8 +29,9 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _builder(executable: str) -> Callable[[], Node]:
+    module = importlib.import_module(f'softarm_ros.nodes.{executable}')
+
     def build() -> Node:
-        module = importlib.import_module(f'softarm_ros.nodes.{executable}')
         node: Node = getattr(module, SHARING[executable])()
         return node
 

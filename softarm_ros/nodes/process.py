@@ -14,6 +14,7 @@ from types import FrameType
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
+HELD_VARIABLE = 'SOFTARM_HELD'
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What a node gets to put its device to rest and its bag away once nobody is left to ask for more.
 ORPHAN_GRACE_S = 4.0
@@ -79,6 +80,17 @@ def end_with_parent() -> None:
     if os.getpgrp() != os.getpid():
         os.setpgrp()
     threading.Thread(target=_follow, args=(handle,), name='parent', daemon=True).start()
+
+
+def wait_for_release() -> None:
+    """
+    Where this process was started held, wait for the line on its input that lets it go.
+
+    What it needs is imported by then; it is not in the ROS graph yet. It ends if that line does
+    not come any more.
+    """
+    if os.environ.pop(HELD_VARIABLE, '') and not os.read(0, 1):
+        sys.exit(EXIT_FAILED)
 
 
 def _follow(handle: int) -> None:

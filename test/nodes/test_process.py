@@ -13,10 +13,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def start(code, **more):
+def start(code, stdin=None, **more):
     return subprocess.Popen(
         [sys.executable, '-c', textwrap.dedent(code)],
         cwd=ROOT,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -129,3 +130,20 @@ def test_it_does_not_start_when_that_process_is_gone_already():
     _, err = process.communicate(timeout=10)
     assert process.returncode == 1
     assert 'has ended' in err
+
+
+def test_a_held_process_goes_on_when_it_is_let_go_and_ends_when_it_will_not_be():
+    held = """
+        from softarm_ros.nodes.process import wait_for_release
+        print('loaded', flush=True)
+        wait_for_release()
+        print('let go')
+    """
+    for answer, status, output in (('\n', 0, 'let go\n'), ('', 1, '')):
+        process = start(held, stdin=subprocess.PIPE, SOFTARM_HELD='1')
+        said(process, 'loaded')
+        out, err = process.communicate(answer, timeout=10)
+        assert (process.returncode, out, err) == (status, output, '')
+    free = start(held, stdin=subprocess.DEVNULL)  # one that nobody holds waits for nothing
+    out, err = free.communicate(timeout=10)
+    assert (free.returncode, out, err) == (0, 'loaded\nlet go\n', '')

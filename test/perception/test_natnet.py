@@ -47,9 +47,14 @@ def streaming(version: tuple[int, int] = (4, 1), **fields: object) -> Iterator[B
         yield running
 
 
-@pytest.mark.parametrize('version', [(3, 1), (4, 0), (4, 1), (4, 2)])
 @pytest.mark.parametrize(
-    'fields', [{}, {'up_axis': 'z', 'unit': 'mm'}, {'base_from': 'sensor', 'up_axis': 'y'}]
+    ('version', 'fields'),
+    [  # what a version changes is over before axes, units and bases are looked at
+        ((3, 1), {}),
+        ((4, 0), {'up_axis': 'z', 'unit': 'mm'}),
+        ((4, 1), {'base_from': 'sensor', 'up_axis': 'y'}),
+        ((4, 2), {}),
+    ],
 )
 def test_poses_are_where_the_arm_was_when_it_was_exposed(
     version: tuple[int, int], fields: dict

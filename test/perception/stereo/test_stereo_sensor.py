@@ -44,8 +44,8 @@ class Bench:
         raise AssertionError(f'not within {TRIES} exposures: {health}')
 
     def close(self):
+        self.server.close()  # first: a reader without images would wait for the next one
         self.sensor.close()
-        self.server.close()
 
 
 @pytest.fixture
