@@ -20,6 +20,7 @@ from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
 from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
 from softarm_ros.emulation.emulated_servo_arm import EmulatedServoArm
+from softarm_ros.emulation.emulated_tendon_arm import EmulatedTendonArm
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import SERIAL
@@ -122,6 +123,10 @@ class MemoryArm:
 
     def _make_daq_arm(self, seed: int) -> EmulatedArm:
         devices = self.rig.devices
+        if self.rig.actuator_limits().unit == 'N':
+            names = self.rig.actuator_names
+            arm = self.rig.simulated_arm(seed)
+            return EmulatedTendonArm(arm, devices.daq, names, seed, self.clock, self._make_daq)
         return EmulatedPneumaticArm(
             self.rig.simulated_arm(seed),
             devices.daq,

@@ -33,6 +33,7 @@ CUTS = {
     'pneumatic_arm': 'daq kill',
     'pam_arm': 'valves unplug',
     'trunk': 'dynamixel unplug',
+    'fishbone_arm': 'daq kill',
 }
 # A fault of a device, and what is said of it.
 ARMS = {
@@ -41,6 +42,7 @@ ARMS = {
     'pneumatic_arm': ('daq open distal_chamber_2', 'open circuit'),
     'pam_arm': ('valves unplug', 'is not there'),
     'trunk': ('dynamixel overload tip_1', 'hardware 0x20 overload'),
+    'fishbone_arm': ('daq open down_4', 'open circuit'),
 }
 # Of the range of an actuator: how far, and how near it must come.
 WAY, NEAR = 0.05, 0.02
