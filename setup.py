@@ -96,6 +96,7 @@ setup(
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
+            'dynamixel-sdk>=4.0',  # the maker's library, whose packets ours must equal
             'import-linter>=2.0',
             'motioncapture>=1.1',  # the VRPN project's client, to try the emulated server with
             'mcap-ros2-support>=0.5',  # reads our bags, as others will

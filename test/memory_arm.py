@@ -8,6 +8,7 @@ from typing import Any
 from daq_memory import MemoryDaq
 from manual_clock import ManualClock
 from memory_board import MemoryBoard
+from memory_line import MemoryLine
 from modbus_memory import MemoryDrives
 
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
@@ -18,8 +19,11 @@ from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
 from softarm_ros.emulation.emulated_hydraulic_arm import EmulatedHydraulicArm
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
 from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
+from softarm_ros.emulation.emulated_servo_arm import EmulatedServoArm
+from softarm_ros.emulation.emulated_tendon_arm import EmulatedTendonArm
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.addresses import SERIAL
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 CHUNK_S = 0.002
@@ -57,6 +61,7 @@ class MemoryArm:
         self.rig = rig.model_copy(update={'devices': rig.devices.model_copy(update=_at(rig))})
         self._lines: dict[str, Any] = {}
         make = {
+            'dynamixel': self._make_servo_bus_arm,
             'steppers': self._make_stepper_arm,
             'valves': self._make_valve_arm,
             'servo': self._make_servo_arm,
@@ -97,6 +102,13 @@ class MemoryArm:
         arm = self.rig.simulated_arm(seed)
         return EmulatedCableArm(arm, step_m, motors, clock=self.clock, board=board)
 
+    def _make_servo_bus_arm(self, seed: int) -> EmulatedArm:
+        line = MemoryLine(self.clock)
+        self._lines['open_port'] = line.open_port
+        step_m, config = self.rig.plant.stepper.step_m, self.rig.devices.dynamixel
+        arm = self.rig.simulated_arm(seed)
+        return EmulatedServoArm(arm, step_m, config, seed, self.clock, line.made)
+
     def _make_valve_arm(self, seed: int) -> EmulatedArm:
         board = self._make_board('valves')
         arm, valves = self.rig.simulated_arm(seed), self.rig.devices.valves
@@ -111,6 +123,10 @@ class MemoryArm:
 
     def _make_daq_arm(self, seed: int) -> EmulatedArm:
         devices = self.rig.devices
+        if self.rig.actuator_limits().unit == 'N':
+            names = self.rig.actuator_names
+            arm = self.rig.simulated_arm(seed)
+            return EmulatedTendonArm(arm, devices.daq, names, seed, self.clock, self._make_daq)
         return EmulatedPneumaticArm(
             self.rig.simulated_arm(seed),
             devices.daq,
@@ -141,7 +157,7 @@ def _at(rig: Rig) -> dict[str, Any]:
     """Return the devices of a rig at the addresses of memory."""
     at: dict[str, Any] = {}
     for name, block in rig.devices.blocks().items():
-        if name in ('steppers', 'valves'):
+        if name in SERIAL:
             at[name] = block.model_copy(update={'port': PORT.format(name)})
         elif name == 'daq':
             at[name] = block.model_copy(update={'host': DaqHost(host='memory', port=1)})

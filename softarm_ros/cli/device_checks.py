@@ -14,6 +14,8 @@ from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_probe import ChannelReport, probe_daq
 from softarm_ros.drivers.daq_session import DaqFaultError
+from softarm_ros.drivers.dynamixel.config import DynamixelConfig
+from softarm_ros.drivers.dynamixel.probe import probe_servos
 from softarm_ros.drivers.messages import Cause, Kind, StepperState
 from softarm_ros.drivers.port_list import access_trouble
 from softarm_ros.drivers.problems import DriverError
@@ -49,6 +51,7 @@ def check_devices(
 ) -> Iterator[Finding]:
     """Yield what is found at each device of a rig; takes up to some seconds a device."""
     checks: dict[str, Callable[[Any, Connections], Iterator[Finding]]] = {
+        'dynamixel': _dynamixel,
         'steppers': partial(_board, 'steppers', Kind.STEPPERS),
         'valves': partial(_board, 'valves', Kind.VALVES),
         'servo': _servo,
@@ -90,6 +93,16 @@ def board_trouble(report: BoardReport) -> str:
     if not lost and not report.damaged:
         return ''
     return f'bad line: {lost} of {PINGS} pings lost, {report.damaged} frames damaged'
+
+
+def _dynamixel(config: DynamixelConfig, connections: Connections) -> Iterator[Finding]:
+    denied = '' if '://' in config.port else access_trouble(config.port)
+    if denied:
+        yield Finding(False, 'dynamixel', config.port, denied)
+        return
+    for report in probe_servos(config, connections):
+        text = '; '.join(filter(None, (report.trouble, report.text)))
+        yield Finding(not report.trouble, 'dynamixel', report.name, text)
 
 
 def _board(name: str, kind: Kind, config: Any, connections: Connections) -> Iterator[Finding]:

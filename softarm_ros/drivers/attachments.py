@@ -60,6 +60,8 @@ class PulledTendons:
         ... and which these are (0: the base's).
     rest_tension_N : float
         Of every cable at the start.
+    max_rate_N_s : (m,)
+        What commands may ask of every winch.
 
     """
 
@@ -67,6 +69,7 @@ class PulledTendons:
     routes: tuple[tuple[CableRoute, ...], ...]
     segments: tuple[tuple[int, ...], ...]
     rest_tension_N: float
+    max_rate_N_s: Array
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.attachments import RegulatedChambers
 from softarm_ros.drivers.counters import LatencyRecord
+from softarm_ros.drivers.daq_actuators import REGULATORS
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
-from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX
 from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.plant.plant import Plant
@@ -84,7 +84,7 @@ class EmulatedPneumaticArm:
         inputs = [part.name for part in daq.inputs]
         outputs = [part.name for part in daq.outputs]
         self._monitors = [inputs.index(name) for name in names]
-        self._valves = [outputs.index(name + VALVE_SUFFIX) for name in names]
+        self._valves = [outputs.index(name + REGULATORS.suffix) for name in names]
         # Empty where there is no gripper.
         wired = [] if gripper is None else [gripper]
         self._gripper_valves = [outputs.index(g.pressure_output) for g in wired]

@@ -67,15 +67,15 @@ class TrackedScene:
     """
 
     def __init__(self, config: PoseSensorConfig, sections: Sequence[str], seed: int) -> None:
-        between = [s.name for s in (*config.bodies, *config.points) if s.fraction != 1.0]
+        self._places = config.places(tuple(sections))
+        between = [name for name, place in self._places.items() if place.fraction != 1.0]
         if between:
             raise EmulationError(
-                f'{", ".join(between)}: fraction other than 1 is not emulated; the simulated '
+                f'{", ".join(between)}: a place within a section is not emulated; the simulated '
                 'cameras see the tips of sections'
             )
         self._config = config
         self._body_names = [body.name for body in config.bodies]
-        self._places = config.places(tuple(sections))
         self._noise = np.random.default_rng([seed, 0])
         self._random = np.random.default_rng([seed, 1])
         self._queue: deque[tuple[float, Scene]] = deque()

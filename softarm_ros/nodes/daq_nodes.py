@@ -1,4 +1,4 @@
-"""Nodes of an NI DAQ: one that drives a pneumatic arm, and one that only measures."""
+"""Nodes of an NI DAQ: one that drives an arm, and one that only measures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sensor_msgs.msg import FluidPressure
 
 from softarm_ros.drivers.actuator_driver import ActuatorDriver
 from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_actuators import DaqActuators
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_sensors import DaqSensors
-from softarm_ros.drivers.pressure_outputs import PressureOutputs
 from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_topics import DaqTopics
 from softarm_ros.nodes.driver_node import DriverNode
@@ -46,13 +46,13 @@ class DaqSensorsNode(DriverNode):
 
 class DaqActuatorNode(ActuatorNode):
     """
-    Presses air into the chambers of an arm, works its gripper, and publishes what is measured.
+    Sets the regulators or winches of an arm, works its gripper, and publishes what is measured.
 
     gripper/command (Pa gauge) counts while the arm follows commands: what holds the arm holds the
     gripper.
     """
 
-    driver: PressureOutputs | None
+    driver: DaqActuators | None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(NAME, **options)
@@ -63,7 +63,7 @@ class DaqActuatorNode(ActuatorNode):
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of chambers and gripper."""
         driver = super().build(devices)
-        if not isinstance(driver, PressureOutputs):
+        if not isinstance(driver, DaqActuators):
             raise ValueError(f'rig {self.rig.name!r} is not driven by a DAQ')
         gripper = driver.gripper.config.pressure_input if driver.gripper is not None else None
         self._topics.attach(driver.daq, gripper)

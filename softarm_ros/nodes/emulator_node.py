@@ -29,6 +29,8 @@ CHUNK_S = 0.002  # simulated time between two looks at the devices
 TICK_BUDGET_S = 0.01
 SLOW_SHARE = 0.9
 REPORT_S = 0.5
+# Devices answer in threads of their own; none shall wait 5 ms for its turn at the interpreter.
+SWITCH_S = 5e-4
 
 
 class EmulatorNode(HardwareNode):
@@ -172,6 +174,7 @@ class EmulatorNode(HardwareNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node."""
+    sys.setswitchinterval(SWITCH_S)
     return run_node(EmulatorNode, 'emulator', args)
 
 

@@ -22,7 +22,10 @@ class SeenPoint(ConfigBlock):
     name: Seen = Field(description='that the sensor has for it')
     section: str = Field(description='name of a section, or base')
     fraction: float = Field(
-        default=1.0, ge=0.0, le=1.0, description='along the section: 0 its base, 1 its tip'
+        default=1.0,
+        ge=0.0,
+        le=1.0,
+        description='along the section: 1 its tip, 0 its base, which is the tip of the one before',
     )
     offset_m: Vector = Field(
         default=(0.0, 0.0, 0.0), description='from the backbone, in the frame of the cross-section'
@@ -38,7 +41,10 @@ class SeenPoint(ConfigBlock):
             If there is no such section; names those there are.
 
         """
-        return Place(section_index(self.section, sections), self.fraction, self.place_offset())
+        section, fraction = section_index(self.section, sections), self.fraction
+        if fraction == 0.0 and section > 0:
+            section, fraction = section - 1, 1.0
+        return Place(section, fraction, self.place_offset())
 
     def place_offset(self) -> Array:
         """Return its pose (4, 4) in the frame of the cross-section it sits on."""

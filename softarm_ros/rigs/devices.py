@@ -9,7 +9,7 @@ from pydantic import ConfigDict, PrivateAttr
 from softarm_ros.geometry.configs import ConfigBlock
 
 # In the order to start their nodes: those that others need come first.
-DEVICE_NAMES = ('daq', 'servo', 'steppers', 'valves')
+DEVICE_NAMES = ('daq', 'dynamixel', 'servo', 'steppers', 'valves')
 
 
 class Devices(ConfigBlock):

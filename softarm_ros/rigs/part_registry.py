@@ -37,6 +37,7 @@ BUILT_IN: Mapping[str, str] = {
     'body.tendon_chain': 'softarm_ros.plant.tendon_rod.part:PART',
     'body.water_chain': 'softarm_ros.plant.hydraulic.part:PART',
     'drives.daq': 'softarm_ros.drivers.daq_part:PART',
+    'drives.dynamixel': 'softarm_ros.drivers.dynamixel.part:PART',
     'drives.servo': 'softarm_ros.drivers.servo_part:PART',
     'drives.steppers': 'softarm_ros.drivers.steppers_part:PART',
     'drives.valves': 'softarm_ros.drivers.valves_part:PART',

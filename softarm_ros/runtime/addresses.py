@@ -13,6 +13,7 @@ from softarm_ros.rigs.devices import Devices
 
 SensorT = TypeVar('SensorT', bound=ConfigBlock)
 LOCALHOST = '127.0.0.1'
+SERIAL = ('dynamixel', 'steppers', 'valves')  # devices behind a serial port
 
 
 class NoDevicesYetError(RuntimeError):
@@ -61,7 +62,7 @@ def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> S
 
 
 def _address(name: str, folder: Path) -> dict[str, Any]:
-    if name in ('steppers', 'valves'):
+    if name in SERIAL:
         link = folder / name
         if not link.exists():
             raise NoDevicesYetError(f'no emulated device at {link} yet')

@@ -1,5 +1,6 @@
 """What `softarm compare` makes of two runs, and what it refuses."""
 
+import re
 from dataclasses import replace
 from io import StringIO
 
@@ -55,6 +56,11 @@ def test_a_run_without_tracking_has_no_ratio(record):
     assert ' - ' in text_of(comparison_table([pair]))
 
 
-def test_rigs_without_devices_are_refused_before_anything_starts():
-    with pytest.raises(RigError, match='trunk'):
-        compare_backends(['trunk'], None, None, 0, Console(quiet=True))
+def test_rigs_without_devices_are_refused_before_anything_starts(tmp_path):
+    from softarm_ros.rigs.loader import load_rig
+
+    shipped = load_rig('trunk').source.read_text(encoding='utf-8')
+    bare = tmp_path / 'bare.yaml'
+    bare.write_text(re.sub(r'(?ms)^drives:.*?^(?=#|sensors)', '', shipped), encoding='utf-8')
+    with pytest.raises(RigError, match="'trunk' declares no devices"):
+        compare_backends([str(bare)], None, None, 0, Console(quiet=True))

@@ -12,9 +12,9 @@ from daq_memory import MemoryDaq
 from manual_clock import ManualClock
 
 from softarm_ros.drivers.daq import DaqDriver
+from softarm_ros.drivers.daq_actuators import CATCH_UP, DaqActuators
 from softarm_ros.drivers.daq_config import DaqHost
 from softarm_ros.drivers.gripper import GripperDriver
-from softarm_ros.drivers.pressure_outputs import CATCH_UP, PressureOutputs
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
 from softarm_ros.rigs.loader import load_rig
@@ -44,7 +44,7 @@ class Bench:
             self._make_daq,
         )
         driver = DaqDriver(daq, self.clock, self.daq.channel)
-        self.driver = PressureOutputs(
+        self.driver = DaqActuators(
             driver,
             RIG.actuator_names,
             MAX_RATE,

@@ -88,7 +88,7 @@ def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
 
 @pytest.mark.parametrize(
     ('rig', 'device', 'has'),
-    [('hydraulic_arm', 'steppers', "'daq', 'servo'"), ('trunk', 'steppers', 'none')],
+    [('hydraulic_arm', 'steppers', "'daq', 'servo'"), ('trunk', 'steppers', "'dynamixel'")],
 )
 def test_a_device_that_a_rig_does_not_have_is_refused(rig, device, has):
     done = subprocess.run(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softarm_ros.drivers.pressure_outputs import PressureOutputs
+from softarm_ros.drivers.daq_actuators import DaqActuators
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
@@ -23,7 +23,7 @@ def test_it_has_the_model_of_one_kind_and_drives_and_body_of_another():
     rig = load_rig(FILE)
     assert rig.model_names == ('constant_curvature', 'hydraulic_statics')
     assert isinstance(rig.simulated_arm(0), PneumaticPlant)
-    assert isinstance(rig.actuator_driver(rig.devices), PressureOutputs)
+    assert isinstance(rig.actuator_driver(rig.devices), DaqActuators)
     assert rig.actuator_limits().effort_unit == 'Pa'
     for backend in BACKENDS:
         check_backend(rig, backend)

@@ -53,4 +53,4 @@ def test_what_does_not_agree_is_refused_with_its_place(setting, text):
 
 def test_an_arm_without_devices_says_so():
     with pytest.raises(RigError, match="no devices for backend 'hardware'"):
-        load_rig('trunk').required_devices('hardware')
+        load_rig('trunk').model_copy(update={'devices': None}).required_devices('hardware')

@@ -198,7 +198,7 @@ def test_rig_source(rig, tmp_path, monkeypatch):
 @pytest.mark.parametrize('backend', ['emulated', 'hardware'])
 def test_backend_without_devices(backend):
     with pytest.raises(RigError, match=f"'trunk' declares no devices for backend '{backend}'"):
-        graph_plan(load_rig('trunk'), backend)
+        graph_plan(load_rig('trunk').model_copy(update={'devices': None}), backend)
 
 
 @pytest.mark.parametrize(

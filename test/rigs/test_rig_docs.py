@@ -15,6 +15,7 @@ from softarm_ros.control.trajectory_config import (
     SquareConfig,
     WaypointsConfig,
 )
+from softarm_ros.drivers.dynamixel.config import DynamixelConfig, DynamixelServo
 from softarm_ros.drivers.stepper_config import MotorConfig, SteppersConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.models.config import BendConfig, SectionConfig
@@ -43,6 +44,8 @@ BLOCKS = {
     'supervisor.feedback_watch': FeedbackWatchConfig,
     'drives.steppers': SteppersConfig,
     'drives.steppers.motors': MotorConfig,
+    'drives.dynamixel': DynamixelConfig,
+    'drives.dynamixel.servos': DynamixelServo,
     'plant': PlantConfig,
     'plant.sections': PlantSectionConfig,
     'plant.stepper': StepperConfig,

@@ -171,7 +171,7 @@ def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
 
 # Where the parts of each kind are; what kinds share is left out.
 HOMES = {
-    'cable_driven': ('models.cable_driven', 'drivers.stepper_config', 'drivers.steppers_part'),
+    'cable_driven': ('models.cable_driven', 'drivers.steppers_part', 'drivers.dynamixel'),
     'hydraulic': ('models.hydraulics', 'plant.hydraulic', 'drivers.pressure_servo_config'),
     'tendon_rod': ('models.tendon_rod', 'models.cosserat', 'plant.tendon_rod'),
     'pneumatic': ('models.pneumatic', 'plant.pneumatic'),

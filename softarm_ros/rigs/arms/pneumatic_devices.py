@@ -1,32 +1,30 @@
-"""Devices of pneumatic arms: one DAQ with regulators and sensors, and the gripper at it."""
+"""A DAQ that drives: its channels, ranges of regulators and their sensors, the gripper at it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from softarm_ros.drivers.daq_actuators import OF_UNIT, REGULATORS, require_channels
 from softarm_ros.drivers.gripper import require_channels as require_gripper_channels
-from softarm_ros.drivers.pressure_outputs import VALVE_SUFFIX, require_channels
 from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem
-
-UNIT = 'Pa'
 
 
 @check('actuators', 'devices')
 def _channels(rig: Any) -> Iterator[Problem]:
     daq, names = rig.devices.daq, [actuator.name for actuator in rig.actuators]
-    streamed = [part.name for part in daq.streamed]
+    streamed, kind = [part.name for part in daq.streamed], OF_UNIT[rig.actuators[0].unit]
     try:
-        require_channels([part.name for part in daq.inputs], streamed, names)
+        require_channels([part.name for part in daq.inputs], streamed, names, kind.suffix)
     except ValueError as error:
         yield Problem(('drives', 'daq'), str(error), ', '.join(streamed) or 'none')
         return
     for field in ('inputs', 'outputs'):
         for i, part in enumerate(getattr(daq, field)):
-            if part.name.removesuffix(VALVE_SUFFIX) in names and part.unit != UNIT:
+            if part.name.removesuffix(kind.suffix) in names and part.unit != kind.unit:
                 yield Problem(
-                    ('drives', 'daq', field, i, 'unit'), f'expected {UNIT}', repr(part.unit)
+                    ('drives', 'daq', field, i, 'unit'), f'expected {kind.unit}', repr(part.unit)
                 )
 
 
@@ -35,7 +33,7 @@ def _ranges(rig: Any) -> Iterator[Problem]:
     daq = rig.devices.daq
     most = {actuator.name: actuator.pressure_max_Pa for actuator in rig.actuators}
     for i, part in enumerate(daq.outputs):
-        wanted = most.get(part.name.removesuffix(VALVE_SUFFIX), 0.0)
+        wanted = most.get(part.name.removesuffix(REGULATORS.suffix), 0.0)
         needed = wanted + 0.5 * rig.play_compensation.play_Pa
         if wanted and part.streamed and part.high < needed:
             yield Problem(

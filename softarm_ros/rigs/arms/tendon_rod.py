@@ -119,6 +119,7 @@ def pulled_tendons(arm: TendonRodArm, around: Surrounded) -> PulledTendons:
         tuple(a.routes for a in arm.actuators),
         tuple(tuple(index[r.segment] for r in a.routes) for a in arm.actuators),
         arm.pretension_N,
+        arm.actuator_limits().max_speed,
     )
 
 

@@ -1,9 +1,10 @@
-"""Chambers behind proportional pressure regulators at the analogue outputs of a DAQ."""
+"""Actuators with loops of their own at a DAQ: a set point out for each, what it is back."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +18,48 @@ from softarm_ros.drivers.problems import DriverError, Problem
 
 Array = NDArray[np.float64]
 
-VALVE_SUFFIX = '_valve'
-CATCH_UP = 1.5  # of the chambers' largest rate: a command that was late may be caught up with
-EMPTY_PA = 2e3  # offset and noise of a monitor without pressure, and some
-_RATE_BLOCKS = 5  # over which the rate of a pressure is measured
+CATCH_UP = 1.5  # of the largest rate: a command that was late may be caught up with
+_RATE_BLOCKS = 5  # over which the rate of a value is measured
 _LONGEST_STEP_S = 0.05  # of the rate limit: a pause is not made up for
 
 
-class PressureOutputs:
+@dataclass(frozen=True)
+class SetPoints:
     """
-    Chambers of an arm as actuators: pressure commands out, pressures from the monitors back.
+    What the outputs of a DAQ set.
 
-    The DAQ has a streamed output `<actuator>_valve` and an input `<actuator>` for each. Targets
-    are slowed down to `CATCH_UP` times the largest rate of the chamber, from the pressures
-    measured when the outputs are enabled: after a fault that has emptied the arm it does not jump
+    Attributes
+    ----------
+    unit : str
+        Of commands, inputs and outputs.
+    suffix : str
+        The output of an actuator is called `<actuator><suffix>`.
+    rest : float
+        Value of every actuator while the arm is at rest.
+    near : float
+        From it within which an actuator is at rest: offset and noise of a monitor, and some.
+
+    """
+
+    unit: str
+    suffix: str
+    rest: float = 0.0
+    near: float = 0.0
+
+
+REGULATORS = SetPoints('Pa', '_valve', near=2e3)
+WINCHES = SetPoints('N', '_winch', near=0.3)
+OF_UNIT = {kind.unit: kind for kind in (REGULATORS, WINCHES)}
+
+
+class DaqActuators:
+    """
+    Chambers behind pressure regulators, cables on winches that hold their tension: set points out,
+    what monitors or load cells measure back.
+
+    The DAQ has a streamed output `<actuator>_valve` (`_winch`) and an input `<actuator>` for each.
+    Targets are slowed down to `CATCH_UP` times the largest rate of the actuator, from the values
+    measured when the outputs are enabled: after a fault that has let the arm go it does not jump
     back. To be called by one thread.
 
     Parameters
@@ -39,12 +68,14 @@ class PressureOutputs:
         Not started; it is started, reset and closed from here.
     names
         Of the actuators, m.
-    max_rate_Pa_s : (m,)
+    max_rate : (m,)
         Largest rate of each.
     compensation
         Of the regulators' play.
     gripper
         At the same DAQ; none without it. Its problems do not stop the arm.
+    kind
+        What the outputs set.
 
     Raises
     ------
@@ -57,18 +88,21 @@ class PressureOutputs:
         self,
         daq: DaqDriver,
         names: Sequence[str],
-        max_rate_Pa_s: ArrayLike,
+        max_rate: ArrayLike,
         compensation: PlayCompensationConfig,
         gripper: GripperDriver | None = None,
+        kind: SetPoints = REGULATORS,
     ) -> None:
         require_channels(
             [part.name for part in daq.config.inputs],
             [part.name for part in daq.config.streamed],
             names,
+            kind.suffix,
         )
+        self._kind = kind
         self.daq, self.gripper = daq, gripper
         self._names = tuple(names)
-        self._max_rate = np.asarray(max_rate_Pa_s, dtype=float)
+        self._max_rate = np.asarray(max_rate, dtype=float)
         self._config = compensation
         self._compensation = PlayCompensation(compensation, len(names))
         inputs = [part.name for part in daq.config.inputs]
@@ -124,10 +158,10 @@ class PressureOutputs:
 
     def home(self) -> None:
         """
-        Let the pressures down to zero, at the rate of the chambers, in the calls of `hold`.
+        Let the actuators go to rest, at their rate, in the calls of `hold`.
 
-        Nothing has to be declared, for the monitors measure gauge pressure; an arm that is empty
-        stays as it is, its outputs at their safe values.
+        Nothing has to be declared, for what they are is measured; an arm that is at rest stays as
+        it is, its outputs at their safe values.
 
         Raises
         ------
@@ -139,26 +173,27 @@ class PressureOutputs:
         if not_ready:
             raise DriverError(not_ready)
         state = self.daq.state()
-        if not state.enabled and np.all(state.values[self._inputs] < EMPTY_PA):
+        kind = self._kind
+        if not state.enabled and np.all(state.values[self._inputs] < kind.rest + kind.near):
             return
         refusal = self._enable()
         if refusal is not None:
             raise DriverError(refusal)
-        self._held = np.zeros(len(self._names))
+        self._held = np.full(len(self._names), self._kind.rest)
 
     def follow(self, command: Array) -> str | None:
         """
-        Follow pressures (m,) [Pa gauge]; return why they are not followed, or None.
+        Follow set points (m,) [Pa gauge, N]; return why they are not followed, or None.
 
         Raises
         ------
         ValueError
-            If they are not m finite pressures that the outputs may give. Nothing changes.
+            If they are not m finite values that the outputs may give. Nothing changes.
 
         """
         wanted = np.asarray(command, dtype=float)
         if wanted.shape != self._target.shape:
-            raise ValueError(f'{wanted.shape} pressures; expected ({len(self._names)},)')
+            raise ValueError(f'{wanted.shape} set points; expected ({len(self._names)},)')
         for part, value in zip(self.daq.config.streamed, wanted):
             part.check(float(value))
         refusal = self._enable()
@@ -168,7 +203,7 @@ class PressureOutputs:
         return self._approach(wanted)
 
     def hold(self) -> None:
-        """Keep the pressures measured when it is first called; outputs that are safe stay so."""
+        """Keep the values measured when it is first called; outputs that are safe stay so."""
         state = self.daq.state()
         if not state.enabled:
             self._held = None
@@ -181,14 +216,14 @@ class PressureOutputs:
         self._approach(self._held)
 
     def reading(self) -> ActuatorReading | None:
-        """Return the newest pressures [Pa], their rates [Pa/s], and the pressures as effort."""
+        """Return the newest values [Pa, N], their rates, and the values again as effort."""
         state = self.daq.state()
         if not np.isfinite(state.stamp_s):
             return None
-        pressure = state.values[self._inputs]
+        measured = state.values[self._inputs]
         if not self._blocks or state.stamp_s > self._blocks[-1][0]:
-            self._blocks.append((state.stamp_s, pressure))
-        return ActuatorReading(state.stamp_s, pressure, self._rate(), pressure.copy())
+            self._blocks.append((state.stamp_s, measured))
+        return ActuatorReading(state.stamp_s, measured, self._rate(), measured.copy())
 
     # -- parts
 
@@ -226,12 +261,14 @@ class PressureOutputs:
         return slope
 
 
-def require_channels(inputs: Sequence[str], streamed: Sequence[str], names: Sequence[str]) -> None:
+def require_channels(
+    inputs: Sequence[str], streamed: Sequence[str], names: Sequence[str], suffix: str
+) -> None:
     """Raise ValueError unless there is an input for each actuator, and its streamed outputs."""
     missing = [name for name in names if name not in inputs]
     if missing:
         raise ValueError(f'DAQ inputs: expected one for each actuator; no {", ".join(missing)}')
-    wanted = [name + VALVE_SUFFIX for name in names]
+    wanted = [name + suffix for name in names]
     if list(streamed) != wanted:
         raise ValueError(
             f'streamed DAQ outputs: expected {", ".join(wanted)} in this order; found '

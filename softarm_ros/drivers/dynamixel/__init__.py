@@ -1,0 +1,1 @@
+"""Servos on a Dynamixel bus: packets, control table, bus, driver."""

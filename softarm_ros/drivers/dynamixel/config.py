@@ -1,0 +1,151 @@
+"""What a rig file says about a Dynamixel bus, and what its servos can do."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from softarm_ros.drivers.dynamixel.control_table import (
+    ACCELERATION_RAD_S2,
+    COUNTS_PER_TURN,
+    MAX_PROFILE,
+    VELOCITY_RAD_S,
+)
+from softarm_ros.drivers.dynamixel.packets import MAX_ID
+from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.drivers.stepper_config import BoardLimitError, CableLimits
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+
+Array = NDArray[np.float64]
+
+
+class DynamixelServo(ConfigBlock):
+    """One servo and the pulley on its horn."""
+
+    name: Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')] = Field(
+        description='of the actuator it drives'
+    )
+    id: int = Field(ge=0, le=MAX_ID, description='on the bus')
+    pulley_radius_m: Positive = Field(description='to the middle of the cable')
+    zero_deg: float = Field(
+        default=180.0, gt=0.0, lt=360.0, description='of its encoder where the arm is at rest'
+    )
+    reversed: bool = Field(default=False, description='counting up pays the cable out')
+
+    @property
+    def step_m(self) -> float:
+        """Cable pulled in by one count upwards [m]; negative if reversed."""
+        step = 2.0 * math.pi * self.pulley_radius_m / COUNTS_PER_TURN
+        return -step if self.reversed else step
+
+    @property
+    def zero(self) -> int:
+        """Count of the encoder where the arm is at rest."""
+        return round(self.zero_deg / 360.0 * COUNTS_PER_TURN)
+
+
+class DynamixelConfig(SerialConfig):
+    """Dynamixel servos (X series, protocol 2.0) on one bus that wind the cables."""
+
+    baud: int = Field(default=1_000_000, gt=0, description='that all servos are set to')
+    answer_timeout_s: float = Field(
+        default=0.03,
+        ge=0.002,
+        le=0.1,
+        description='for the next answer; set the latency timer of the USB adapter to 1 ms',
+    )
+    acceleration_m_s2: Positive = Field(
+        description='of the servos; what they can, not less than commands ask for'
+    )
+    current_limit_A: Positive = Field(description='of each servo, as it holds its position')
+    current_unit_A: Positive = Field(default=2.69e-3, description='one count; XL330: 1.0e-3')
+    torque_per_current_N_m_A: Positive | None = Field(
+        default=None, description='from current to pull; pull is not reported without it'
+    )
+    command_timeout_s: float = Field(
+        default=0.15, ge=0.02, le=1.0, description='an older command stops all servos'
+    )
+    watchdog_s: float = Field(
+        default=0.2,
+        ge=0.04,
+        le=2.54,
+        description='without a packet for so long each servo stops by itself',
+    )
+    servos: tuple[DynamixelServo, ...] = Field(
+        min_length=1, description='one for each actuator, in the same order'
+    )
+
+    @model_validator(mode='after')
+    def _unique(self) -> DynamixelConfig:
+        for field in ('name', 'id'):
+            seen = [getattr(servo, field) for servo in self.servos]
+            for value in seen:
+                if seen.count(value) > 1:
+                    raise ValueError(f'servos: {field} {value!r} is there twice')
+        return self
+
+    @model_validator(mode='after')
+    def _silence(self) -> DynamixelConfig:
+        if self.watchdog_s <= self.link_timeout_s:
+            raise ValueError(
+                f'watchdog_s = {self.watchdog_s:g}: expected more than link_timeout_s = '
+                f'{self.link_timeout_s:g}, else a servo stops before anybody knows why'
+            )
+        return self
+
+    @property
+    def steps(self) -> Array:
+        """Cable pulled in by one count of each servo [m]."""
+        return np.array([servo.step_m for servo in self.servos])
+
+    @property
+    def zeros(self) -> NDArray[np.int64]:
+        """Counts where the arm is at rest."""
+        return np.array([servo.zero for servo in self.servos], dtype=np.int64)
+
+
+def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, int]]:
+    """
+    Return acceleration and velocity of each servo's profile, in its units.
+
+    Servos may be as fast as commands, and accelerate as the config says.
+
+    Raises
+    ------
+    BoardLimitError
+        If a servo does not take it, or cannot tell after a power cut where it is.
+
+    """
+    found = []
+    for i, servo in enumerate(config.servos):
+        radius = servo.pulley_radius_m
+        if config.acceleration_m_s2 < limits.max_acceleration[i]:
+            raise BoardLimitError(
+                i,
+                'acceleration_m_s2',
+                f'{config.acceleration_m_s2:g} m/s^2 is less than commands ask for, '
+                f'{limits.max_acceleration[i]:g}',
+            )
+        velocity = math.ceil(limits.max_speed[i] / radius / VELOCITY_RAD_S)
+        if velocity > MAX_PROFILE:
+            raise BoardLimitError(
+                i, 'pulley_radius_m', f'{velocity} x 0.229 rev/min; a servo takes {MAX_PROFILE}'
+            )
+        acceleration = math.floor(config.acceleration_m_s2 / radius / ACCELERATION_RAD_S2)
+        ends = servo.zero + np.array([limits.position_min[i], limits.position_max[i]]) / (
+            servo.step_m
+        )
+        if min(ends) < 0.0 or max(ends) > COUNTS_PER_TURN - 1:
+            turned = sorted(360.0 * ends / COUNTS_PER_TURN)
+            raise BoardLimitError(
+                i,
+                'zero_deg',
+                f'the cable takes the servo from {turned[0]:.0f} to {turned[1]:.0f} deg; beyond '
+                '0..360 its position is another one after its power was off',
+            )
+        found.append((min(max(acceleration, 1), MAX_PROFILE), max(velocity, 1)))
+    return found

@@ -1,0 +1,108 @@
+"""A serial line as a pseudo-terminal: a link in a folder, that can be pulled and put back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import threading
+import tty
+from collections.abc import Callable
+from pathlib import Path
+
+from softarm_ros.drivers.polling import PollingThread
+
+_WAIT_S = 0.005
+
+
+class PtyLine:
+    """
+    Hands a host's bytes to a device, and the device's answers to the host.
+
+    Parameters
+    ----------
+    answer
+        Takes bytes of the host, returns those of the device.
+    idle
+        Called often while nothing waits on the line.
+    name
+        Of the thread.
+
+    """
+
+    def __init__(
+        self, answer: Callable[[bytes], bytes], idle: Callable[[], object], name: str
+    ) -> None:
+        self._answer, self._idle = answer, idle
+        self._link: Path | None = None
+        self._lock = threading.Lock()
+        self._master = self._slave = -1
+        self._delay_s = 0.0
+        # A device has a processor of its own: it does not wait for the simulated arm.
+        self._thread = PollingThread(name, self._run, self._on_failure, goes_first=True)
+        self.failure = ''
+
+    def start(self, link: Path) -> None:
+        """Open the line; its port is the link."""
+        self._link = link
+        self.plug()
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; may be called twice."""
+        self._thread.close()
+        self.unplug()
+
+    def plug(self) -> None:
+        """Let the port be there."""
+        with self._lock:
+            if self._master >= 0 or self._link is None:
+                return
+            self._master, self._slave = pty.openpty()
+            tty.setraw(self._master)
+            tty.setraw(self._slave)
+            os.set_blocking(self._master, False)
+            draft = self._link.with_suffix('.draft')
+            draft.unlink(missing_ok=True)
+            draft.symlink_to(os.ttyname(self._slave))
+            draft.replace(self._link)
+
+    def unplug(self) -> None:
+        """Let the port be gone, for whoever has it open too."""
+        with self._lock:
+            for end in (self._master, self._slave):
+                if end >= 0:
+                    os.close(end)
+            self._master = self._slave = -1
+            if self._link is not None:
+                self._link.unlink(missing_ok=True)
+
+    def delay(self, seconds: float) -> None:
+        """Let answers be late by so long [s]."""
+        self._delay_s = seconds
+
+    def _on_failure(self, error: Exception) -> None:
+        self.failure = f'{type(error).__name__}: {error}'
+
+    def _run(self, thread: PollingThread) -> None:
+        while not thread.ending.is_set():
+            with self._lock:
+                master = self._master
+            if master < 0:
+                self._idle()
+                thread.ending.wait(_WAIT_S)
+                continue
+            try:
+                readable, _, _ = select.select([master], [], [], _WAIT_S)
+                data = os.read(master, 4096) if readable else b''
+            except (OSError, ValueError):  # pulled meanwhile
+                continue
+            if not data:
+                self._idle()
+                continue
+            answer = self._answer(data)
+            if self._delay_s:
+                thread.ending.wait(self._delay_s)
+            with contextlib.suppress(OSError):
+                os.write(master, answer)

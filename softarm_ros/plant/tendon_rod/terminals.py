@@ -1,0 +1,29 @@
+"""Volts at the terminals of winch amplifiers and their load cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+SPAN_N = 50.0  # of the load cells
+_SIGNAL_V = 10.0  # 0 to 10 V are no tension to the span
+_MONITOR_V = (1.0, 5.0)  # the same with live zero
+
+
+def winch_signal_N(volts: ArrayLike) -> Array:
+    """Return the tensions [N] that volts at the set-point inputs of amplifiers stand for."""
+    signal: Array = np.asarray(volts, dtype=float) * (SPAN_N / _SIGNAL_V)
+    return np.maximum(signal, 0.0)
+
+
+def winch_volts(tension_N: ArrayLike) -> Array:
+    """Return the set points [V] for tensions [N]."""
+    return np.asarray(tension_N, dtype=float) * (_SIGNAL_V / SPAN_N)
+
+
+def cell_volts(tension_N: ArrayLike) -> Array:
+    """Return the volts of the load cells' amplifiers at the tensions [N] that they show."""
+    low, high = _MONITOR_V
+    return low + (high - low) * np.asarray(tension_N, dtype=float) / SPAN_N

@@ -1,0 +1,197 @@
+"""Winches of the fishbone arm at an emulated DAQ, and the driver of its rig, in simulated time."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
+pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+
+from memory_arm import MemoryArm
+
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+
+RIG = load_rig('fishbone_arm')
+REST = np.ones(8)
+TARGET = np.array([5.0, 1.0, 1.0, 4.0, 1.0, 3.0, 2.0, 1.0])
+CELL_N = (
+    0.35  # gain and zero of the simulated load cells, at 5 N: three deviations of 1 % and 0.1 N
+)
+REPORTED_S = 0.3
+
+
+class Bench:
+    """The emulated arm and its driver."""
+
+    def __init__(self, folder):
+        self.memory = MemoryArm(RIG, folder)
+        self.clock, self.arm = self.memory.clock, self.memory.arm
+        self.driver, _ = self.memory.driver()
+        self.driver.start()
+
+    def close(self):
+        self.driver.close()
+        self.memory.close()
+
+    def tensions(self):
+        return self.arm.plant.drives.true_tension()
+
+    def until(self, condition, within_s=5.0, work=lambda: None):
+        """Work at 100 Hz until a condition holds; return how long it took [s]."""
+        began = self.clock.now_s()
+        while not condition():
+            assert not self.clock.failures, self.clock.failures
+            assert self.clock.now_s() - began < within_s, self.driver.not_ready()
+            work()
+            self.clock.sleep(0.01)
+        return self.clock.now_s() - began
+
+    def ready(self):
+        self.until(lambda: self.driver.not_ready() == '' and self.driver.reading() is not None)
+
+    def follow(self, target=TARGET, seconds=1.5):
+        end = self.clock.now_s() + seconds
+        self.until(lambda: self.clock.now_s() >= end, work=lambda: self.driver.follow(target))
+
+    def said(self):
+        return '; '.join(map(str, self.driver.problems()))
+
+
+@pytest.fixture
+def bench(tmp_path):
+    running = Bench(tmp_path)
+    yield running
+    running.close()
+
+
+def test_tensions_are_those_of_the_rest_before_anything_is_commanded(bench):
+    bench.ready()
+    bench.clock.sleep(0.5)
+    assert np.abs(bench.tensions() - REST).max() < CELL_N
+    assert not bench.driver.daq.state().enabled
+
+
+def test_tensions_follow_and_are_measured_and_hold_keeps_them(bench):
+    bench.ready()
+    bench.follow()
+    assert np.abs(bench.tensions() - TARGET).max() < CELL_N
+    reading = bench.driver.reading()
+    # The loop of each winch is closed by its load cell: what that shows is what was asked.
+    assert np.abs(reading.position - TARGET).max() < 0.02
+    assert np.array_equal(reading.effort, reading.position)
+    assert 0.0 <= bench.clock.now_s() - reading.stamp_s < 0.05
+    held = bench.tensions()
+    end = bench.clock.now_s() + 1.0
+    bench.until(lambda: bench.clock.now_s() >= end, work=bench.driver.hold)
+    assert np.abs(bench.tensions() - held).max() < 0.05
+    assert bench.said() == ''
+
+
+def test_a_command_is_followed_no_faster_than_the_winches_may(bench):
+    bench.ready()
+    bench.follow(REST, 0.3)
+    seen = []
+    began = bench.clock.now_s()
+
+    def work():
+        bench.driver.follow(REST + np.eye(8)[0] * 10.0)
+        seen.append((bench.clock.now_s(), bench.tensions()[0]))
+
+    bench.until(lambda: bench.clock.now_s() > began + 1.0, work=work)
+    times, tension = np.array(seen).T
+    assert np.max(np.diff(tension) / np.diff(times)) < 1.6 * 10.0
+    assert tension[-1] == pytest.approx(11.0, abs=CELL_N)
+
+
+def test_home_lets_the_cables_go_to_the_pretension(bench):
+    bench.ready()
+    bench.follow()
+    bench.driver.hold()
+    bench.driver.home()
+    bench.until(lambda: np.abs(bench.tensions() - REST).max() < CELL_N, work=bench.driver.hold)
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        (np.ones(7), r'\(7,\) set points; expected \(8,\)'),
+        (np.where(np.eye(8)[2], 20.5, 1.0), 'up_2_winch'),
+        (np.where(np.eye(8)[2], -0.1, 1.0), 'up_2_winch'),
+        (np.where(np.eye(8)[2], np.nan, 1.0), 'up_2_winch'),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(bench, command, message):
+    bench.ready()
+    bench.follow()
+    with pytest.raises(ValueError, match=message):
+        bench.driver.follow(command)
+    bench.follow(TARGET, 0.1)
+    assert np.abs(bench.driver.reading().position - TARGET).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ('fault', 'mend', 'said'),
+    [
+        ('daq open up_2', 'daq mend', 'up_2: open'),
+        ('daq stuck up_2', 'daq mend', 'up_2: stuck'),
+        ('daq overrun', None, '-200279'),
+        ('daq stall', 'daq mend', '-200284'),
+        ('daq unplug', 'daq mend', '-201003'),
+        ('daq kill', 'daq revive', 'UNAVAILABLE'),
+    ],
+)
+def test_a_fault_is_reported_in_time_lets_the_arm_go_and_stays_until_reset(
+    bench, fault, mend, said
+):
+    bench.ready()
+    bench.follow()
+    bench.arm.inject(fault)
+    took = bench.until(lambda: said in bench.said(), work=lambda: bench.driver.follow(TARGET))
+    assert took <= REPORTED_S
+    assert bench.driver.follow(TARGET)  # refused
+    if mend is not None:
+        bench.arm.inject(mend)
+    # A DAQ that nobody reaches keeps its volts; whatever is reached again goes to its safe values.
+    bench.until(lambda: np.abs(bench.tensions() - REST).max() < CELL_N, 2.0)
+    bench.clock.sleep(0.5)
+    assert said in bench.said() and bench.driver.follow(TARGET)
+    bench.driver.reset()
+    bench.ready()
+    bench.clock.sleep(0.3)
+    assert np.abs(bench.tensions() - REST).max() < CELL_N
+    bench.follow()
+    assert np.abs(bench.tensions() - TARGET).max() < CELL_N
+
+
+def test_a_snapped_cable_shows_no_tension(bench):
+    bench.ready()
+    bench.follow()
+    bench.arm.plant.inject('cable snap up_2')
+    bench.follow(TARGET, 0.3)
+    assert bench.driver.reading().position[2] < 0.3
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'message'),
+    [
+        ('name: up_2, ch', 'name: up_9, ch', 'expected one for each actuator; no up_2'),
+        (
+            'name: up_2_winch',
+            'name: up_2_valve',
+            'expected right_1_winch, left_1_winch, up_2_winch',
+        ),
+        ('unit: N\n        high: 25.0', 'unit: V\n        high: 25.0', 'expected N'),
+        ('high: 25.0 ', 'high: 20.0 ', 'expected more than tension_max_N = 20'),
+        ('high: 20.0', 'high: 19.0', 'expected at least tension_max_N = 20'),
+        ('safe: 1.0 ', 'safe: 2.0 ', 'expected at most arm.pretension_N = 1, or null'),
+        ('low: 0.0', 'low: 2.0', 'expected at most arm.pretension_N = 1'),
+    ],
+)
+def test_what_does_not_agree_is_refused_with_its_place(tmp_path, before, after, message):
+    shipped = RIG.source.read_text(encoding='utf-8')
+    assert before in shipped
+    changed = tmp_path / 'fishbone_arm.yaml'
+    changed.write_text(shipped.replace(before, after), encoding='utf-8')
+    with pytest.raises(RigError) as error:
+        load_rig(changed)
+    assert message in str(error.value) and 'drives.daq' in str(error.value)
