@@ -23,6 +23,7 @@ class Phase(str, Enum):
     """What the loop is doing."""
 
     IDLE = 'idle'
+    WAIT = 'wait'  # allowed to move, and nothing to do: a goal may come
     APPROACH = 'approach'
     SETTLE = 'settle'
     TRACK = 'track'
