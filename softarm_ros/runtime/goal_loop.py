@@ -106,7 +106,6 @@ class GoalLoop(Loop):
         self._reports: list[GoalReport] = []
         self._tips: Array | None = None
         self.goals = 0  # taken so far
-        self.path_changed = False
 
     # -- goals
 
