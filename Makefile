@@ -81,7 +81,7 @@ kernels: setup
 # The viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
-	$(BIN)/python -m pytest -s test/nodes/test_viewer.py
+	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
 
 # The experiments of the arms' papers, a page an arm in study/; ARMS names some of them.
 reproduce: $(VENV)/.reproduction

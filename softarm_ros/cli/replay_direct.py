@@ -105,6 +105,11 @@ def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, An
             'the bag does not state its rig and trajectory: it was not recorded by '
             '`softarm run --bag` or `bag:=`'
         )
+    if about.get('goals') == 'true':
+        raise UsageError(
+            'the run waited for goals, whose times of arrival are not recorded: `softarm replay` '
+            'plays its topics, --direct cannot repeat it'
+        )
     path = folder / f'{about["rig"]}.yaml'
     path.write_text(about['rig_file'], encoding='utf-8')
     settings = [text for text in about.get('settings', '').split('; ') if text]

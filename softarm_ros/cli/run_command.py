@@ -47,6 +47,7 @@ class RunOptions:
     report: Path | None = None
     json_file: Path | None = None
     task: str | None = None
+    goals: bool = False
     view: bool = False
 
 
@@ -99,6 +100,10 @@ def _check(options: RunOptions) -> None:
         raise InputError(f'--laps {options.laps}: expected at least 1')
     if options.task is not None and (options.trajectory is not None or options.laps is not None):
         raise InputError('--task runs once through its own motions; drop --trajectory and --laps')
+    if options.goals and (options.trajectory, options.task, options.laps) != (None, None, None):
+        raise InputError('--goals waits for goals; drop --trajectory, --task and --laps')
+    if options.goals and options.direct:
+        raise InputError('goals come over topics and --direct has none; drop --goals or --direct')
     if options.seed < 0:
         raise InputError(f'--seed {options.seed}: expected a number >= 0')
     if options.direct and options.backend != 'sim':

@@ -19,9 +19,9 @@ from softarm_ros.cli.run_view import RunView
 from softarm_ros.cli.viewer.process import viewer_process
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
-from softarm_ros.runtime.assembly import build_loop
+from softarm_ros.runtime.assembly import build_goal_loop, build_loop
 from softarm_ros.runtime.events import Event
-from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.loop import Loop, Phase
 from softarm_ros.runtime.run_files import devices_folder
 from softarm_ros.runtime.run_record import RunInfo, RunRecord
 
@@ -48,6 +48,7 @@ class _Outcome:
     """How a run ended; events with ROS time [s]."""
 
     completed: bool = False
+    interrupted: bool = False
     events: list[Event] = field(default_factory=list)
     first_motion_s: float | None = None  # since the command was started
     meter: LoadMeter | None = None  # since the first motion
@@ -96,6 +97,8 @@ def run_topics(
             RunView(console, rig.name) as view,
         ):
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
+            if options.goals and outcome.interrupted:
+                outcome.completed = True  # it waits for goals until somebody ends it
             load = outcome.meter.result() if outcome.meter else None
             devices = {
                 spec.name: monitor.health[spec.name].values
@@ -133,6 +136,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         options.backend,
         trajectory=options.trajectory,
         task=options.task,
+        goals=options.goals,
         model=options.model,
         open_loop=options.open_loop,
         laps=options.laps,
@@ -153,20 +157,28 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
 
 def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:
     """Return what is run, the reference path (n, 3) and the loop's rate; checks the trajectory."""
-    loop = build_loop(
-        rig,
-        options.trajectory,
-        task=options.task,
-        model=options.model,
-        open_loop=options.open_loop,
-        laps=options.laps,
+    loop: Loop = (
+        build_goal_loop(rig, model=options.model, open_loop=options.open_loop)
+        if options.goals
+        else build_loop(
+            rig,
+            options.trajectory,
+            task=options.task,
+            model=options.model,
+            open_loop=options.open_loop,
+            laps=options.laps,
+        )
     )
     info = RunInfo(
         rig=rig.name,
         backend=options.backend,
         model=loop.model.name,
         controller=loop.config.kind,
-        trajectory='' if options.task else options.trajectory or rig.default_trajectory,
+        trajectory='live goals'
+        if options.goals
+        else ''
+        if options.task
+        else options.trajectory or rig.default_trajectory,
         open_loop=options.open_loop,
         seed=options.seed,
         rate=options.rate,
@@ -248,6 +260,7 @@ def _follow(
         if stopped():
             _, answer = monitor.call('supervisor/stop')
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
+            outcome.interrupted = True
             return outcome
         if time.monotonic() - heard > patience_s:
             tell('error', 'run', f'nothing received from the supervisor for {patience_s:g} s')

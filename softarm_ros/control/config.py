@@ -27,6 +27,10 @@ class TrackerConfig(PartBlock):
         default=0.1, description='of the reference, tangential'
     )
     max_jerk_m_s3: Positive = 0.5
+    goal_speed_m_s: Positive | None = Field(
+        default=None,
+        description='of the tip on its way to a goal; left out: that of the default trajectory',
+    )
 
 
 class FeedbackWatchConfig(ConfigBlock):

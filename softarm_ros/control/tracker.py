@@ -103,6 +103,11 @@ class Tracker:
         self.reset(configuration)
         self._winding_s += period_s
 
+    def stand(self, period_s: float) -> None:
+        """Keep the command for one period, with pretension wound on."""
+        self.halt()
+        self._winding_s += period_s
+
     def halt(self) -> None:
         """Forget velocity, keep position and memory: the arm has been stopped elsewhere."""
         self._rate = np.zeros(len(self.limits.names))

@@ -18,11 +18,13 @@ except ImportError:  # Humble
 __all__ = [
     'CYCLES',
     'DIAGNOSTICS',
+    'GOALS',
     'HEARTBEAT',
     'LATCHED',
     'MEASUREMENT',
     'PERMIT',
     'PER_CHAMBER',
+    'REPORTS',
     'TRANSFORMS',
     'VISUAL',
     'PublisherEventCallbacks',
@@ -61,6 +63,9 @@ PERMIT = _profile(1, reliable=True)
 # Of every cycle, for who looks on: none may be missing.
 CYCLES = _profile(100, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
+# Goals that people and programs send: none may be lost, though only the newest is followed.
+GOALS = _profile(10, reliable=True)
+REPORTS = _profile(50, reliable=True)
 TRANSFORMS = _profile(100, reliable=True)  # as tf2 has them
 
 

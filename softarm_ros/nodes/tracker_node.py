@@ -18,6 +18,7 @@ from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
+from softarm_ros.nodes.goal_topics import GoalTopics
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     command_deadline_s,
@@ -45,6 +46,7 @@ from softarm_ros.nodes.wire import (
     time_reference_bytes,
 )
 from softarm_ros.runtime.assembly import (
+    build_goal_loop,
     build_loop,
     build_pose_intake,
     describe_reach,
@@ -53,8 +55,10 @@ from softarm_ros.runtime.assembly import (
 from softarm_ros.runtime.cycle_count import CycleCount
 from softarm_ros.runtime.cycle_source import cycle_source, load_code
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
+from softarm_ros.runtime.planner_process import PlannerProcess
 
 PATH_POINTS = 400
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
@@ -74,6 +78,7 @@ class TrackerNode(Node):
         self.rig = declare_rig(self)
         self._time_scale = declare_time_scale(self)
         declare_priority(self)
+        self._planner: PlannerProcess | None = None
         self.loop = self._build_loop()
         self._motion = PermittedLoop(self.loop)
         self._period = self.loop.period_s
@@ -120,6 +125,17 @@ class TrackerNode(Node):
         laps = declare(
             self, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=1000
         )
+        goals = declare(
+            self, 'goals', False, 'wait for goals over topics, in place of a trajectory'
+        )
+        loop: Loop
+        if goals:
+            self._planner = PlannerProcess(rig, model or None, open_loop=open_loop)
+            loop = build_goal_loop(
+                rig, model=model or None, open_loop=open_loop, planner=self._planner
+            )
+            load_code(loop)
+            return loop
         loop = build_loop(
             rig,
             trajectory or None,
@@ -148,18 +164,29 @@ class TrackerNode(Node):
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         # When each cycle ran and what it knew: a replay cannot tell from the commands.
         self._cycle_time = self.create_publisher(TimeReference, 'tracker/cycle', CYCLES)
-        self._path.publish(
-            conversions.path_message(
-                self.loop.path(PATH_POINTS), self.get_clock().now().to_msg(), self.rig.base_frame
-            )
-        )
+        self._publish_path()
         listen(self, read_pose, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
         listen(self, read_poses, 'sections/poses', self._on_sections, MEASUREMENT)
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_permit(self, self._on_permit)
+        self._goals = (
+            GoalTopics(self, self.rig, self.loop, self._base)
+            if isinstance(self.loop, GoalLoop)
+            else None
+        )
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
         self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())
+
+    def _publish_path(self) -> None:
+        stamp = self.get_clock().now().to_msg()
+        path = conversions.path_message(self.loop.path(PATH_POINTS), stamp, self.rig.base_frame)
+        self._path.publish(path)
+
+    def close(self) -> None:
+        """End what plans for this node."""
+        if self._planner is not None:
+            self._planner.close()
 
     # -- pacing: by poses, else by the wall clock; off real time by the control periods of /clock
 
@@ -325,6 +352,11 @@ class TrackerNode(Node):
         now = self._now_s()
         for event in output.events:
             self._tell(Event(now, event.level, event.source, event.message))
+        if self._goals is not None:
+            self._goals.publish()
+            if self.loop.path_changed:
+                self.loop.path_changed = False
+                self._publish_path()
         phase = (output.phase.value, output.lap)
         if phase != self._phase:
             self._phase, self._phase_since = phase, now
@@ -358,6 +390,8 @@ class TrackerNode(Node):
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
             'phase_since_s': f'{self._phase_since:.6f}',
+            'takes_goals': str(self._goals is not None).lower(),
+            'goal': self.loop.goal_state if isinstance(self.loop, GoalLoop) else '',
             'progress': f'{output.progress:.4f}' if output else '0',
             'error_mm': f'{1e3 * output.error_m:.3f}' if output else 'nan',
             'cycles': str(self._cycles.cycles),

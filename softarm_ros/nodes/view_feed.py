@@ -13,9 +13,18 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import Health
+from softarm_ros.nodes.goal_topics import STATUS
 from softarm_ros.nodes.graph_listener import GraphListener
-from softarm_ros.nodes.qos import LATCHED, listening
-from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
+from softarm_ros.nodes.qos import LATCHED, REPORTS, listening, newest
+from softarm_ros.nodes.wire import (
+    JointValues,
+    StampedPoses,
+    listen,
+    read_joints,
+    read_pose,
+    read_status,
+)
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
 
@@ -59,6 +68,8 @@ class ViewFeed(GraphListener):
         self.tap(PoseStamped, read_pose, 'reference/pose', queue, self._on_reference)
         self.tap(PoseStamped, read_pose, rig.feedback.pose_topic, queue, self._on_tip)
         self.node.create_subscription(Path, 'reference/path', self._on_path, LATCHED)
+        self._reports: list[str] = []
+        listen(self.node, read_status, STATUS, self._on_report, newest(REPORTS))
 
     def state(self) -> ViewState:
         """Return what is known now."""
@@ -88,6 +99,30 @@ class ViewFeed(GraphListener):
                 for name, health in sorted(self.health.items())
             ),
         )
+
+    @property
+    def takes_goals(self) -> bool:
+        """Whether the arm waits for goals, and may move."""
+        allowed = self.value(SUPERVISOR, 'state') == 'running' and self.fresh(TRACKER, _SILENT_S)
+        return allowed and self.value(TRACKER, 'takes_goals') == 'true'
+
+    @property
+    def goal(self) -> str:
+        """The goal under way in words, empty if there is none."""
+        return self.value(TRACKER, 'goal')
+
+    @property
+    def commanded(self) -> Array | None:
+        """The commanded configuration (dof,)."""
+        return self._commanded
+
+    def take_reports(self) -> list[str]:
+        """Return what was reported of goals since the last call."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def _on_report(self, report: Health) -> None:
+        self._reports.append(f'{report.values.get("state", "")}: {report.message}')
 
     def _on_configuration(self, values: JointValues, sent: int) -> None:
         self._measured = self._ordered(values, self._names)

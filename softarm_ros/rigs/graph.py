@@ -70,6 +70,7 @@ def graph_plan(
     *,
     trajectory: str | None = None,
     task: str | None = None,
+    goals: bool = False,
     model: str | None = None,
     open_loop: bool = False,
     laps: int | None = None,
@@ -98,6 +99,8 @@ def graph_plan(
         Names (or a trajectory file); the rig's defaults for None.
     task : str, optional
         Name or file of a task, driven in place of a trajectory.
+    goals : bool
+        Wait for goals over topics, in place of a trajectory or task.
     open_loop : bool
         Measured poses are recorded but not used.
     laps : int, optional
@@ -137,6 +140,8 @@ def graph_plan(
     _check_choice('backend', backend, BACKENDS)
     _check_choice('processes', processes, PROCESSES)
     _check_numbers(laps, rate, seed)
+    if goals and (trajectory, task, laps) != (None, None, None):
+        raise RigError('', 'goals: the arm waits for them; leave out trajectory, task and laps')
     _check_devices(rig, backend, rate, home, devices_folder)
     located = locate_trajectory(rig, trajectory)
     config = (
@@ -210,6 +215,7 @@ def graph_plan(
             'tracker',
             trajectory=str(located),
             task='' if task is None else str(locate_task(task)),
+            goals=goals,
             model=model_name,
             open_loop=open_loop,
             laps=config.laps if laps is None else laps,
@@ -237,6 +243,7 @@ def graph_plan(
             if isinstance(located, Path)
             else '',
             'task': task or '',
+            'goals': str(goals).lower(),
             'task_file': '' if task is None else locate_task(task).read_text(encoding='utf-8'),
             'model': model_name,
             'open_loop': str(open_loop).lower(),

@@ -11,6 +11,7 @@ import numpy as np
 from softarm_ros.control.command_gate import CommandGate
 from softarm_ros.control.estimator import Estimator, Surroundings
 from softarm_ros.control.feedback_watch import FeedbackWatch
+from softarm_ros.control.goals.plan import Planner
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
 from softarm_ros.control.pressure_watch import PressureWatch
@@ -29,6 +30,8 @@ from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.addresses import addressed, addressed_sensor
 from softarm_ros.runtime.control_loop import ControlLoop
+from softarm_ros.runtime.goal_loop import GoalLoop, PlannerPort, windows_s
+from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
 from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
@@ -202,6 +205,42 @@ def build_task_loop(
     tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
     stages = plan_stages(rig, tracker.model, config, tracker.room)
     return TaskLoop(tracker, stages, rig.tracker, open_loop=open_loop)
+
+
+def goal_speed_m_s(rig: Rig) -> float:
+    """Return the speed [m/s] of the tip on its way to live goals."""
+    stated = rig.tracker.goal_speed_m_s
+    return rig.trajectories[rig.default_trajectory].speed if stated is None else stated
+
+
+def build_planner(rig: Rig, tracker: Tracker) -> Planner:
+    """Return what turns goals into courses of the arm's configuration."""
+    return Planner(
+        tracker.model,
+        tracker.room,
+        tracker.configuration_limits,
+        windows_s(goal_speed_m_s(rig), rig.tracker),
+        1.0 / rig.tracker.rate_hz,
+    )
+
+
+def build_goal_loop(
+    rig: Rig,
+    *,
+    model: str | None = None,
+    open_loop: bool = False,
+    planner: PlannerPort | None = None,
+) -> GoalLoop:
+    """Return the control loop that waits for goals; without a planner it plans in its cycle."""
+    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    return GoalLoop(
+        tracker,
+        InlinePlanner(build_planner(rig, tracker)) if planner is None else planner,
+        rig.tracker,
+        speed_m_s=goal_speed_m_s(rig),
+        max_error_m=rig.supervisor.feedback_watch.max_tracking_error_m,
+        open_loop=open_loop,
+    )
 
 
 def build_loop(

@@ -23,6 +23,7 @@ class Phase(str, Enum):
     """What the loop is doing."""
 
     IDLE = 'idle'
+    WAIT = 'wait'  # allowed to move, and nothing to do: a goal may come
     APPROACH = 'approach'
     SETTLE = 'settle'
     TRACK = 'track'
@@ -111,6 +112,7 @@ class Loop(ABC):
         self.phase = Phase.IDLE
         self.period_s = 1.0 / config.rate_hz
         self.pace = 1.0  # of the reference, as a share; 0: the command stands
+        self.path_changed = False  # since somebody looked
         self._resume_phase = Phase.IDLE
         self._now: float | None = None
         self._first_time: float | None = None

@@ -22,7 +22,7 @@ from softarm_ros.runtime.assembly import (
     build_pressure_watch,
     build_supervisor,
 )
-from softarm_ros.runtime.loop import CycleOutput, Phase
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
 from softarm_ros.runtime.permitted_loop import PermittedLoop
 from softarm_ros.runtime.pose_intake import measure
 
@@ -95,8 +95,9 @@ class SupervisedArm:
         task: str | None = None,
         laps: int | None = None,
         seed: int = 0,
+        loop: Loop | None = None,
     ) -> None:
-        self.loop = build_loop(rig, trajectory, task=task, laps=laps)
+        self.loop = build_loop(rig, trajectory, task=task, laps=laps) if loop is None else loop
         self.plant = build_plant(rig, seed)
         self.supervisor = build_supervisor(rig, [_TRACKER])
         self.watch = build_feedback_watch(rig)

@@ -1,27 +1,23 @@
 """The viewer beside a running arm, in a real browser: looked at, stopped, and no burden."""
 
-import shutil
-import subprocess
-import sys
 import time
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('viser', reason='needs viser')
-webdriver = pytest.importorskip('selenium.webdriver', reason='needs selenium')
+pytest.importorskip('selenium.webdriver', reason='needs selenium')
 
+from browsing import BROWSER, opened, press, text, viewer_of
 from node_bench import circling
 
-CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.wall_clock,
     pytest.mark.timeout(180),
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason='needs chromium and chromium-driver'),
+    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
 ]
 HOLD_S = 0.2
-START_S = 60.0
 
 
 @pytest.fixture(scope='module')
@@ -32,56 +28,14 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def address(bench):
-    """Start the viewer as its users do; return where it is."""
-    with subprocess.Popen(
-        [sys.executable, '-m', 'softarm_ros.cli', 'view', 'cable_arm'],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as viewer:
-        try:
-            found = next(line for line in viewer.stdout if line.startswith('cable_arm: http'))
-            yield found.split()[1]
-        finally:
-            viewer.terminate()
-            rest = viewer.stdout.read()
-            assert viewer.wait(20.0) == 0, rest
+    with viewer_of('cable_arm') as found:
+        yield found
 
 
 @pytest.fixture
 def browser(address):
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        '--headless=new',
-        '--no-sandbox',
-        '--use-gl=angle',
-        '--use-angle=swiftshader',
-        '--enable-unsafe-swiftshader',
-        '--window-size=1400,1000',
-    ):
-        options.add_argument(flag)
-    shown = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        shown.get(address)
+    with opened(address) as shown:
         yield shown
-    finally:
-        shown.quit()
-
-
-def press(browser, label):
-    """Press a button, once it is there."""
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    by = (By.XPATH, f'//button[normalize-space()="{label}"]')
-    WebDriverWait(browser, START_S).until(lambda shown: shown.find_elements(*by))
-    browser.find_element(*by).click()
-
-
-def text(browser):
-    return browser.execute_script('return document.body.innerText')
 
 
 def until_shown(bench, browser, words):

@@ -17,6 +17,8 @@ SUMMARIES = {
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
     'view': 'Look at an arm in a browser: one that runs, or a recorded run.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
+    'goto': 'Send the tip of an arm that runs with --goals to a position; Ctrl-C cancels.',
+    'teleop': 'Lead the tip of an arm that runs with --goals by keys or a gamepad; q ends it.',
     'record': 'Record all topics of a running arm into a rosbag2 bag, or repair one.',
     'replay': 'Play a recorded run over topics, with /clock; or run its tracker again.',
     'score': 'Feed recorded commands to models: predicted against measured, and baselines.',

@@ -15,7 +15,7 @@ app = command_app()
 @app.command(
     epilog='Examples:  softarm run cable_arm   |   '
     'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
-    'softarm run cable_arm --direct --seed 3 --laps 2   |   '
+    'softarm run cable_arm --direct --seed 3 --laps 2   |   softarm run cable_arm --goals   |   '
     'softarm run cable_arm --set tip_load_kg=0.01'
 )
 def run(
@@ -30,6 +30,10 @@ def run(
             metavar='NAME|FILE', help='Poses, dwells and gripper actions, instead of a trajectory.'
         ),
     ] = None,
+    goals: Annotated[
+        bool,
+        typer.Option('--goals', help='Wait for goals (softarm goto, teleop, view) until Ctrl-C.'),
+    ] = False,
     model: Annotated[str | None, typer.Option(help='Of the rig; without it, the default.')] = None,
     controller: Annotated[
         str | None,
@@ -89,6 +93,7 @@ def run(
         backend=backend,
         trajectory=trajectory,
         task=task,
+        goals=goals,
         model=model,
         open_loop=open_loop,
         direct=direct,

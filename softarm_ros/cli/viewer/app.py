@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.viewer.goals import GoalControls
+from softarm_ros.cli.viewer.guard import Guard, OpenDoorError
 from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.scene import ArmScene
@@ -27,12 +29,13 @@ class Viewer:
     """
     A server with one arm on it; closes with its `with` block.
 
-    It answers to this computer alone: whoever reaches it can stop and start the arm.
+    It answers to this computer alone, and to those who have its address with the token in it:
+    whoever reaches it can stop, start and move the arm.
 
     Raises
     ------
     UsageError
-        If viser is not installed.
+        If viser is not installed, or cannot be kept to those who have the token.
 
     """
 
@@ -43,7 +46,14 @@ class Viewer:
             raise UsageError(
                 f"the viewer needs viser ({error}): pip install 'softarm_ros[view]'"
             ) from None
-        self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
+        self._guard = Guard()
+        with self._guard.installed():
+            self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
+        try:
+            self._guard.check_closed(HOST, self._server.get_port())
+        except OpenDoorError as error:
+            self._server.stop()
+            raise UsageError(f'the viewer cannot be kept to its user: {error}') from None
         self._server.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False
         )
@@ -77,7 +87,7 @@ class Viewer:
     @property
     def address(self) -> str:
         """Where a browser finds it; another port than asked for, if that was taken."""
-        return f'http://{HOST}:{self._server.get_port()}'
+        return f'http://{HOST}:{self._server.get_port()}/{self._guard.token}'
 
     @property
     def server(self) -> Any:
@@ -102,6 +112,7 @@ class Viewer:
 def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool]) -> None:
     """Look on at the graph of a rig, whether it runs yet or not, until `stopped`."""
     try:
+        from softarm_ros.nodes.goal_client import GoalSender
         from softarm_ros.nodes.view_feed import ViewFeed
     except ImportError as error:
         raise UsageError(
@@ -112,6 +123,7 @@ def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
     with ViewFeed(rig) as feed, Viewer(rig, port, asked.put) as viewer:
         console.print(f'{rig.name}: {viewer.address}  (Ctrl-C ends the viewer, not the arm)')
+        goals = GoalControls(viewer.server, rig, GoalSender(feed, rig), viewer.panel.say)
         path = None
         while not stopped():
             feed.spin(FRAME_S)
@@ -119,12 +131,16 @@ def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool
                 name = asked.get()
                 _, answer = feed.call(f'supervisor/{name}')
                 viewer.panel.say(f'{name}: {answer}')
+            for report in feed.take_reports():
+                viewer.panel.say(f'goal: {report}')
+            goals.send()
             if feed.path is not path:
                 path = feed.path
                 viewer.scene.show_path(path)
                 viewer.scene.forget_trail()
             state = feed.state()
             viewer.show(state, state.time_s)
+            goals.show(feed.takes_goals, feed.goal, state.reference, feed.commanded)
 
 
 def view_bag(

@@ -1,0 +1,268 @@
+"""Targets that change in mid-motion: what the reference, the command and the plant do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros import load_rig
+from softarm_ros.control.goals.goal import GoalState, point_goal
+from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
+from softarm_ros.runtime.goal_loop import GoalLoop
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.supervised_run import SupervisedArm
+
+Array = NDArray[np.float64]
+RIGS = (
+    'cable_arm_single',
+    'cable_arm',
+    'hydraulic_arm',
+    'pneumatic_arm',
+    'fishbone_arm',
+    'trunk',
+    'pam_arm',
+)
+_START_S = 0.5
+_LATE_S = 120.0  # within which the last goal comes to its end, and the reference to rest
+_STREAM_S = 3.0
+_SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # until the next target comes
+_STILL_M = 1e-9
+# The tracker bounds speed and acceleration of actuators to first order of their mechanics.
+_FIRST_ORDER = 0.01
+
+
+@dataclass(frozen=True)
+class Changes:
+    """
+    What a run with changing targets did; limits beside each, plant's side last.
+
+    Attributes
+    ----------
+    asked, reported : int
+        Goals, and those of them with exactly one final report.
+    states : dict
+        How many goals ended in each state.
+    speed, acceleration, jerk : (float, float)
+        Largest of the reference [m/s, m/s^2, m/s^3] and the limit.
+    command_speed, command_acceleration, plant_speed : float
+        Largest share of any actuator's limit: commands from cycle to cycle, the plant as reported.
+    tip_m_s : float
+        Largest speed of the plant's true tip [m/s].
+    error_m : float
+        Largest tracking error.
+    fault : str
+        Why the supervisor stopped the arm; empty if it did not.
+    held_s, stands_s : float
+        After the last target of a stream: when it was held, and when the reference stood still.
+
+    """
+
+    asked: int
+    reported: int
+    states: dict[str, int]
+    speed: tuple[float, float]
+    acceleration: tuple[float, float]
+    jerk: tuple[float, float]
+    command_speed: float
+    command_acceleration: float
+    plant_speed: float
+    tip_m_s: float
+    error_m: float
+    fault: str
+    held_s: float
+    stands_s: float
+
+    def problems(self) -> list[str]:
+        """Return what is not as it has to be."""
+        found = []
+        if self.reported != self.asked:
+            found.append(f'{self.asked - self.reported} of {self.asked} goals without one end')
+        for name, (value, limit) in (
+            ('speed', self.speed),
+            ('acceleration', self.acceleration),
+            ('jerk', self.jerk),
+        ):
+            if value > limit:
+                found.append(f'{name} of the reference {value:.4g}, limit {limit:.4g}')
+        for name, share in (
+            ('command speed', self.command_speed),
+            ('command acceleration', self.command_acceleration),
+            ('plant speed', self.plant_speed),
+        ):
+            if share > 1.0 + _FIRST_ORDER:
+                found.append(f'{name} {share:.3f} of its limit')
+        if self.fault:
+            found.append(self.fault)
+        if not self.held_s <= 0.2:
+            found.append(f'stream held after {1e3 * self.held_s:.0f} ms, limit 200 ms')
+        return found
+
+
+@dataclass
+class _Run:
+    """An arm, and what it did in each cycle."""
+
+    arm: SupervisedArm
+    loop: GoalLoop
+    led: list[bool] = field(default_factory=list)
+    reference: list[Array] = field(default_factory=list)
+    command: list[Array] = field(default_factory=list)
+    velocity: list[Array] = field(default_factory=list)
+    tip: list[Array] = field(default_factory=list)
+    ended: dict[int, list[GoalState]] = field(default_factory=dict)
+    fault: str = ''
+    worst_m: float = 0.0
+
+    def cycle(self) -> None:
+        """Run one control period."""
+        arm = self.arm
+        output = arm.cycle()
+        for report in self.loop.take_reports():
+            states = self.ended.setdefault(report.number, [])
+            if report.state.final:
+                states.append(report.state)
+        led = output.phase is Phase.TRACK
+        if led and np.isfinite(output.error_m):
+            self.worst_m = max(self.worst_m, output.error_m)
+        self.led.append(led)
+        self.reference.append(output.reference_position.copy())
+        self.command.append(output.actuation.copy())
+        self.velocity.append(arm.plant.actuator_state().velocity.copy())
+        self.tip.append(arm.plant.true_section_tips()[-1, :3, 3].copy())
+        for _ in range(arm.looks):
+            arm.advance()
+        if not self.fault and arm.status.state is SafetyState.FAULT:
+            self.fault = f'after {arm.now_s:.2f} s: {arm.status.reason}'
+
+    def until(self, time_s: float, *, while_busy: bool = False) -> None:
+        """Run to a simulated time [s], a fault, or the end of the goal under way."""
+        while self.arm.now_s < time_s and not self.fault:
+            if while_busy and not self.loop.goal_state:
+                return
+            self.cycle()
+
+
+def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
+    """Give an arm random targets within reach, mostly in mid-motion, then a stream that is cut."""
+    rng = np.random.default_rng(seed)
+    loop = build_goal_loop(rig)
+    run = _Run(SupervisedArm(rig, seed=seed, loop=loop), loop)
+    targets = loop.model.tips_of(rig.sample_configurations(rng, changes))
+    while run.arm.status.state is not SafetyState.RUNNING:
+        run.cycle()
+        if run.arm.now_s > _START_S:
+            run.arm.start()
+    for number, target in enumerate(targets, 1):
+        loop.submit(point_goal(number, target))
+        longest = _LONG_S if rng.random() < _LONG_SHARE else _SHORT_S
+        run.until(run.arm.now_s + rng.uniform(0.02, longest))
+    run.until(run.arm.now_s + _LATE_S, while_busy=True)
+    run.cycle()
+    ends = [run.ended.get(number, []) for number in range(1, changes + 1)]
+    states = Counter(state.value for end in ends for state in end)
+    held, stands = (np.nan, np.nan) if run.fault else _cut_stream(run, changes + 1, rng)
+    speed, acceleration, jerk = _derivatives(run, rig)
+    command_speed, command_acceleration, plant_speed = _shares(run, rig)
+    travelled = np.linalg.norm(np.diff(np.array(run.tip), axis=0), axis=1)
+    return Changes(
+        asked=changes,
+        reported=sum(len(end) == 1 for end in ends),
+        states=dict(states),
+        speed=speed,
+        acceleration=acceleration,
+        jerk=jerk,
+        command_speed=command_speed,
+        command_acceleration=command_acceleration,
+        plant_speed=plant_speed,
+        tip_m_s=float(np.max(travelled)) / loop.period_s,
+        error_m=run.worst_m,
+        fault=run.fault,
+        held_s=held,
+        stands_s=stands,
+    )
+
+
+def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Lead the tip by 30 targets a second, stop sending; return when it is held and stands [s]."""
+    arm, loop = run.arm, run.loop
+    at, way = run.reference[-1], rng.normal(size=3)
+    way *= loop.speed_m_s / np.linalg.norm(way)
+    began = sent = arm.now_s
+    while arm.now_s < began + _STREAM_S:
+        if arm.now_s >= sent + 1.0 / 30.0 - 1e-9:
+            sent = arm.now_s
+            target = at + (0.5 + sent - began) * way
+            loop.submit(point_goal(number, target, stream=True))
+            number += 1
+        run.cycle()
+    held = stands = np.nan
+    while arm.now_s < sent + _LATE_S and not np.isfinite(stands):
+        run.cycle()
+        if not loop.goal_state and not np.isfinite(held):
+            held = arm.now_s - sent
+        step = float(np.linalg.norm(run.reference[-1] - run.reference[-2]))
+        if np.isfinite(held) and step < _STILL_M:
+            stands = arm.now_s - sent
+    return held, stands
+
+
+def _derivatives(run: _Run, rig: Rig) -> list[tuple[float, float]]:
+    """Return the largest speed, acceleration and jerk of the reference, each with its limit."""
+    place, led, period = np.array(run.reference), np.array(run.led), run.loop.period_s
+    limits = (goal_speed_m_s(rig), rig.tracker.max_acceleration_m_s2, rig.tracker.max_jerk_m_s3)
+    found = []
+    for order, limit in enumerate(limits, 1):
+        change = np.diff(place, order, axis=0) / period**order
+        # Before feedback has set in, the reference is where the model has the tip.
+        both = np.all([led[k : len(led) - order + k] for k in range(order + 1)], axis=0)
+        found.append((float(np.max(np.linalg.norm(change, axis=1)[both])), float(limit)))
+    return found
+
+
+def _shares(run: _Run, rig: Rig) -> tuple[float, float, float]:
+    limits, period = rig.actuator_limits(), run.loop.period_s
+    rate = np.diff(np.array(run.command), axis=0) / period
+    change = np.diff(rate, axis=0) / period
+    return (
+        float(np.max(np.abs(rate) / limits.max_speed)),
+        float(np.max(np.abs(change) / limits.max_acceleration)),
+        float(np.max(np.abs(np.array(run.velocity)) / limits.max_speed)),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a line an arm; status 1 if one is not as it has to be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('rigs', nargs='*', default=list(RIGS))
+    parser.add_argument('--changes', type=int, default=1000)
+    parser.add_argument('--seed', type=int, default=0)
+    options = parser.parse_args(arguments)
+    failed = False
+    for name in options.rigs:
+        result = change_targets(load_rig(name), options.changes, options.seed)
+        print(
+            f'{name}: {result.reported}/{result.asked} goals {result.states}; reference '
+            f'{1e3 * result.speed[0]:.1f}/{1e3 * result.speed[1]:.1f} mm/s, '
+            f'{result.acceleration[0]:.3f}/{result.acceleration[1]:.3f} m/s^2, '
+            f'{result.jerk[0]:.3f}/{result.jerk[1]:.3f} m/s^3; of their limits: command speed '
+            f'{result.command_speed:.2f}, acceleration {result.command_acceleration:.2f}, plant '
+            f'speed {result.plant_speed:.2f}; tip {1e3 * result.tip_m_s:.1f} mm/s; error '
+            f'{1e3 * result.error_m:.1f} mm; stream held {1e3 * result.held_s:.0f} ms after '
+            f'the last target, at rest {1e3 * result.stands_s:.0f} ms',
+            flush=True,
+        )
+        for problem in result.problems():
+            failed = True
+            print(f'  {problem}', flush=True)
+    return int(failed)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""`softarm goto`: one target for the tip of a running arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_on_signals
+from softarm_ros.rigs.schema import Rig
+
+if TYPE_CHECKING:
+    from softarm_ros.nodes.goal_client import GoalClient
+
+_LOOK_S = 0.05
+_ANSWER_S = 10.0  # until the goal is known to the arm
+_CANCEL_S = 2.0
+
+
+def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[str], None]) -> int:
+    """
+    Send the target (3,) [m], print what is reported of it, return the exit status.
+
+    Raises
+    ------
+    UsageError
+        If the numbers cannot be, or no arm takes goals.
+
+    """
+    if not np.all(np.isfinite(position)):
+        raise UsageError(f'X Y Z = {list(position)}: expected finite numbers of metres')
+    client_of = goal_client()
+    with stop_on_signals() as stopped, client_of(rig) as client:
+        require_arm(client, rig)
+        stamp = client.send.pose(position)
+        told, waited = 0, 0.0
+        while True:
+            client.spin(_LOOK_S)
+            waited += _LOOK_S
+            reports = client.of_stamp(stamp)
+            for report in reports[told:]:
+                out(f'{report.values["state"].replace("_", " ")}: {report.message}')
+            told = len(reports)
+            if reports and reports[-1].values.get('final') == 'true':
+                return 0 if reports[-1].values['state'] == 'reached' else EXIT_INCOMPLETE
+            if stopped() or waited > timeout_s:
+                _, answer = client.call('goal/cancel', _CANCEL_S)
+                why = 'interrupted' if stopped() else f'not there after {timeout_s:g} s'
+                out(f'{why}: {answer}')
+                return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
+            if not reports and waited > _ANSWER_S:
+                out(f'no answer within {_ANSWER_S:g} s')
+                return EXIT_INCOMPLETE
+
+
+def goal_client() -> type[GoalClient]:
+    """Return the class of clients; UsageError without ROS."""
+    try:
+        from softarm_ros.nodes.goal_client import GoalClient
+    except ImportError as error:
+        raise UsageError(f'goals are sent over ROS 2, which is not available ({error})') from None
+    return GoalClient
+
+
+def require_arm(client: GoalClient, rig: Rig) -> None:
+    """Raise UsageError, saying what to do, where no arm takes goals or it may not move."""
+    missing = client.wait_until_heard()
+    if missing is not None:
+        raise UsageError(f'{rig.name}: {missing}; start one: softarm run {rig.name} --goals')
+    state = client.value('supervisor', 'state')
+    if state not in ('running', ''):
+        reason = client.value('supervisor', 'reason')
+        raise UsageError(f'{rig.name} may not move: {state}' + (f': {reason}' if reason else ''))

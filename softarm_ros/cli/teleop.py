@@ -1,0 +1,79 @@
+"""Where a hand at the keys or a gamepad leads the target: no terminal and no topics in here."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+# Direction of each key, base frame.
+KEYS: dict[str, tuple[float, float, float]] = {
+    'w': (1.0, 0.0, 0.0),
+    's': (-1.0, 0.0, 0.0),
+    'a': (0.0, 1.0, 0.0),
+    'd': (0.0, -1.0, 0.0),
+    'r': (0.0, 0.0, 1.0),
+    'f': (0.0, 0.0, -1.0),
+}
+HELD_S = 0.25  # a key counts as held for so long: terminals repeat keys, and tell no release
+SILENT_S = 0.2  # a gamepad that is silent for longer leads nowhere
+DEAD_ZONE = 0.1  # of a stick
+LEAD_S = 1.5  # by how much of its own speed the target may be ahead of the reference
+_AXES = (1, 0, 4)  # of a gamepad, as joy_node numbers them: left stick up, left; right stick up
+
+
+class TargetMover:
+    """
+    The target that keys or sticks move.
+
+    Parameters
+    ----------
+    start : (3,)
+        Where it is at first [m].
+    speed_m_s : float
+        Of the target.
+
+    """
+
+    def __init__(self, start: Array, speed_m_s: float) -> None:
+        self.target = np.array(start, dtype=float)
+        self.speed_m_s = speed_m_s
+        self._keys: dict[str, float] = {}
+        self._stick, self._stick_s = np.zeros(3), -np.inf
+
+    def press(self, key: str, now_s: float) -> bool:
+        """Take a key; return whether it is one that moves the target."""
+        if key not in KEYS:
+            return False
+        self._keys[key] = now_s
+        return True
+
+    def axes(self, values: list[float], now_s: float) -> None:
+        """Take the axes of a gamepad, each -1 to 1; those it does not have count as 0."""
+        stick = np.array([values[i] if i < len(values) else 0.0 for i in _AXES])
+        stick = np.where(np.isfinite(stick), np.clip(stick, -1.0, 1.0), 0.0)
+        self._stick = np.where(np.abs(stick) > DEAD_ZONE, stick, 0.0)
+        self._stick_s = now_s
+
+    def halt(self, reference: Array) -> None:
+        """Bring the target back to the reference (3,) [m]."""
+        self._keys.clear()
+        self.target = np.array(reference, dtype=float)
+
+    def advance(self, now_s: float, period_s: float, reference: Array) -> Array:
+        """Return the target (3,) [m] one period later, never far ahead of the reference (3,)."""
+        way = np.zeros(3)
+        for key, pressed_s in self._keys.items():
+            if now_s - pressed_s <= HELD_S:
+                way += KEYS[key]
+        if now_s - self._stick_s <= SILENT_S:
+            way += self._stick
+        size = float(np.linalg.norm(way))
+        if size > 1.0:
+            way /= size
+        self.target = self.target + self.speed_m_s * period_s * way
+        ahead = self.target - reference
+        far, most = float(np.linalg.norm(ahead)), LEAD_S * self.speed_m_s
+        if far > most:
+            self.target = reference + ahead * (most / far)
+        return self.target

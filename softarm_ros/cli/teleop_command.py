@@ -1,0 +1,107 @@
+"""`softarm teleop`: keys of the terminal, or a gamepad, lead the tip of a running arm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.goto_command import goal_client, require_arm
+from softarm_ros.cli.run_command import stop_on_signals
+from softarm_ros.cli.teleop import TargetMover
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import goal_speed_m_s
+
+RATE_HZ = 30.0
+_PRINT_S = 0.5
+_FASTER, _SLOWEST, _FASTEST = 1.25, 0.1, 1.0  # shares of the rig's speed of goals
+HELP = 'w/s: x   a/d: y   r/f: z   +/-: speed   space: stop   q: end'
+
+
+def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
+    """
+    Stream targets until q, Ctrl-C or the end of the input; return the exit status.
+
+    Raises
+    ------
+    UsageError
+        If no arm takes goals.
+
+    """
+    fastest = goal_speed_m_s(rig)
+    with stop_on_signals() as stopped, goal_client()(rig, 'teleop') as client:
+        require_arm(client, rig)
+        reference = client.reference
+        if reference is None:
+            raise UsageError(f'{rig.name}: no reference/pose has come')
+        mover = TargetMover(reference, 0.5 * fastest)
+        if joy is not None:
+            client.listen_to_joy(joy, lambda axes: mover.axes(list(axes), time.monotonic()))
+        out(HELP if joy is None else f'{HELP}   or sticks on {joy}')
+        before, shown = time.monotonic(), 0.0
+        with _keys() as read:
+            while not stopped():
+                client.spin(1.0 / RATE_HZ)
+                now = time.monotonic()
+                reference = reference if client.reference is None else client.reference
+                for key in read():
+                    if key in ('q', '\x04', '\x03'):
+                        return 0
+                    if key == ' ':
+                        mover.halt(reference)
+                    elif key in '+-':
+                        factor = _FASTER if key == '+' else 1.0 / _FASTER
+                        speed = min(max(mover.speed_m_s * factor, _SLOWEST * fastest), fastest)
+                        mover.speed_m_s = speed
+                    else:
+                        mover.press(key, now)
+                target = mover.advance(now, now - before, reference)
+                before = now
+                client.send.stream(target)
+                if now >= shown:
+                    shown = now + _PRINT_S
+                    x, y, z = 1e3 * target
+                    out(
+                        f'target ({x:.1f}, {y:.1f}, {z:.1f}) mm at {1e3 * mover.speed_m_s:.1f} '
+                        f'mm/s; {client.reports[-1].message if client.reports else ""}'
+                    )
+    return 0
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Yield a function that returns the keys pressed since its last call; it does not wait."""
+    descriptor = sys.stdin.fileno()
+    restore = None
+    if os.isatty(descriptor):
+        try:
+            import termios
+            import tty
+        except ImportError as error:
+            raise UsageError(
+                f'keys are read from a terminal of Linux or macOS ({error})'
+            ) from None
+        restore = termios.tcgetattr(descriptor)
+        tty.setcbreak(descriptor)
+    ended = False
+
+    def read() -> str:
+        nonlocal ended
+        keys = ''
+        while not ended and select.select([descriptor], [], [], 0.0)[0]:
+            data = os.read(descriptor, 64)
+            if not data:  # no terminal: the input is over
+                ended = True
+                return keys + '\x04'
+            keys += data.decode(errors='replace').lower()
+        return keys
+
+    try:
+        yield read
+    finally:
+        if restore is not None:
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, restore)

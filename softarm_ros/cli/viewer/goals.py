@@ -1,0 +1,169 @@
+"""A target to drag and sliders of the configuration, where the arm takes goals."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+_SETTLES_S = 0.6  # until what was sent shows in what the arm says of itself
+_STEPS = 200  # of a slider
+
+
+class Sender(Protocol):
+    """What sends goals."""
+
+    def pose(self, position: Array) -> int:
+        """Send a target (3,) [m]."""
+        ...
+
+    def stream(self, position: Array) -> int:
+        """Send one target (3,) [m] of a stream."""
+        ...
+
+    def configuration(self, values: Array) -> None:
+        """Send a configuration (dof,)."""
+        ...
+
+
+class GoalControls:
+    """
+    Sends where the target is dragged, as a stream, and where it is let go, as a goal.
+
+    The callbacks of the browser come on threads of their own and only take notes; `send` and
+    `show` are called by the viewer's loop.
+    """
+
+    def __init__(self, server: Any, rig: Rig, sender: Sender, say: Callable[[str], None]) -> None:
+        self._sender, self._say = sender, say
+        self._lock = threading.Lock()
+        self._dragging = False
+        self._let_go = False
+        self._asked = False
+        self._quiet_until = 0.0
+        self._goal = ''
+        model = rig.model()
+        self._names = model.configuration_names
+        self._target = server.scene.add_transform_controls(
+            '/target',
+            scale=0.25 * model.rest_length_m,
+            disable_rotations=True,
+            depth_test=False,
+            visible=False,
+        )
+        self._target.on_update(self._on_drag)
+        self._folder = server.gui.add_folder('move', expand_by_default=True)
+        with self._folder:
+            self._fields = [
+                server.gui.add_number(
+                    f'{axis} [mm]', 0.0, step=1.0, hint='Of the target, base frame.'
+                )
+                for axis in 'xyz'
+            ]
+            server.gui.add_button('Go there', hint='Sends x, y, z as a goal.').on_click(
+                self._on_go
+            )
+        self._sliders, self._bounds = self._add_sliders(server, rig)
+        self._folder.visible = self._shown = False
+        self._typed = False
+        self._configured = False
+
+    def _add_sliders(self, server: Any, rig: Rig) -> tuple[list[Any], ConfigurationLimits]:
+        limits = rig.configuration_limits()
+        low, high = _ranges(limits)
+        sliders: list[Any] = []
+        if not np.all(np.isfinite(high - low)):
+            return sliders, limits
+        with (
+            self._folder,
+            server.gui.add_folder('configuration', expand_by_default=False),
+        ):
+            for name, least, most in zip(self._names, low.tolist(), high.tolist()):
+                step = (most - least) / _STEPS
+                sliders.append(
+                    server.gui.add_slider(name, least, most, step, 0.5 * (least + most))
+                )
+            server.gui.add_button(
+                'Set configuration', hint='Moves all coordinates; the model alone leads there.'
+            ).on_click(self._on_configuration)
+        return sliders, limits
+
+    # -- the browser's threads
+
+    def _on_drag(self, event: Any) -> None:
+        with self._lock:
+            self._dragging = event.phase != 'end'
+            self._let_go = self._let_go or event.phase == 'end'
+
+    def _on_go(self, _: Any) -> None:
+        with self._lock:
+            self._typed = True
+
+    def _on_configuration(self, _: Any) -> None:
+        with self._lock:
+            self._configured = True
+
+    # -- the viewer's loop
+
+    def send(self) -> None:
+        """Send what was asked for since the last call."""
+        with self._lock:
+            dragging, let_go, typed = self._dragging, self._let_go, self._typed
+            configured = self._configured
+            self._let_go = self._typed = self._configured = False
+        if not self._shown:
+            return
+        if let_go:
+            self._sender.pose(np.array(self._target.position))
+        elif dragging:
+            self._sender.stream(np.array(self._target.position))
+        elif typed:
+            self._sender.pose(1e-3 * np.array([field.value for field in self._fields]))
+        elif configured:
+            if self._goal:
+                self._say(f'{self._goal} is under way; the configuration is set when it has ended')
+                return
+            values = np.array([slider.value for slider in self._sliders], dtype=float)
+            self._sender.configuration(self._bounds.clipped(values))
+        if let_go or dragging or typed:
+            self._quiet_until = time.monotonic() + _SETTLES_S
+
+    def show(
+        self, takes_goals: bool, goal: str, reference: Array | None, configuration: Array | None
+    ) -> None:
+        """Show the controls where goals are taken; at rest the target is the reference (3,)."""
+        self._goal = goal
+        shown = takes_goals and reference is not None
+        if shown != self._shown:
+            self._shown = self._folder.visible = self._target.visible = shown
+            self._follow(configuration)
+        if not shown or reference is None or self._dragging:
+            return
+        if goal or time.monotonic() < self._quiet_until:
+            return
+        if float(np.max(np.abs(np.array(self._target.position) - reference))) > 1e-5:
+            self._target.position = tuple(reference.tolist())
+
+    def _follow(self, configuration: Array | None) -> None:
+        """Set the sliders to a configuration (dof,)."""
+        if configuration is None or not self._sliders:
+            return
+        for slider, value in zip(self._sliders, configuration.tolist()):
+            slider.value = float(np.clip(value, slider.min, slider.max))
+
+
+def _ranges(limits: ConfigurationLimits) -> tuple[Array, Array]:
+    """Return the lowest and highest value (dof,) of each coordinate."""
+    low, high = limits.lower.copy(), limits.upper.copy()
+    for pair, most in zip(limits.bends, limits.max_bending_rad):
+        low[pair] = np.maximum(low[pair], -most)
+        high[pair] = np.minimum(high[pair], most)
+    return low, high

@@ -1,0 +1,98 @@
+"""
+Who may open the viewer: whoever has its address, and no page of another site.
+
+viser's server answers every program and every web page that reaches its port. Here each request,
+for the page as for the connection behind it, must begin with a random token, name this computer
+as its host (or a page could have its own name lead here) and, if it comes from a page, come from
+this one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hmac
+import http
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_FORBIDDEN = b' 403 '
+_ANSWER_S = 5.0
+
+
+class OpenDoorError(RuntimeError):
+    """The server answers requests without a token."""
+
+
+class Guard:
+    """A token of one server, and what checks requests for it."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(24)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Guard every websockets server that starts in this block."""
+        import websockets.asyncio.server as servers
+
+        serve = servers.serve
+
+        def guarded(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
+            check = self._checked(process_request)
+            return serve(*arguments, process_request=check, **options)
+
+        servers.serve = guarded  # type: ignore[assignment,misc]
+        try:
+            yield
+        finally:
+            servers.serve = serve  # type: ignore[misc]
+
+    def check_closed(self, host: str, port: int) -> None:
+        """
+        Ask for the page and the connection without the token, and expect to be refused.
+
+        Raises
+        ------
+        OpenDoorError
+            If the server answers: another version of it has gone another way.
+
+        """
+        upgrade = (
+            'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
+            'Sec-WebSocket-Key: c29mdGFybSBpcyBjbG9zZWQ=\r\n'
+        )
+        for more in ('', upgrade):
+            with socket.create_connection((host, port), timeout=_ANSWER_S) as link:
+                link.sendall(f'GET / HTTP/1.1\r\nHost: {host}:{port}\r\n{more}\r\n'.encode())
+                answer = link.recv(64).split(b'\r\n')[0]
+            if _FORBIDDEN not in answer:
+                raise OpenDoorError(f'a request without the token is answered: {answer!r}')
+
+    def refusal(self, path: str, headers: Any, port: int) -> str | None:
+        """Return why a request is refused, or None."""
+        names = {f'{name}:{port}' for name in ('127.0.0.1', 'localhost')}
+        hosts = headers.get_all('Host')
+        if len(hosts) != 1 or hosts[0].lower() not in names:
+            return 'this address is not known here'
+        for origin in headers.get_all('Origin'):
+            if origin.lower() not in {f'http://{name}' for name in names}:
+                return 'the request comes from a page of another site'
+        given = path.partition('?')[0].strip('/').split('/')[0]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return 'the address needs the token that softarm printed'
+        return None
+
+    def _checked(self, inner: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
+        def process_request(connection: Any, request: Any) -> Any:
+            port = connection.local_address[1]
+            refused = self.refusal(request.path, request.headers, port)
+            if refused is not None:
+                return connection.respond(http.HTTPStatus.FORBIDDEN, f'{refused}\n')
+            if inner is None:
+                return None
+            rest = request.path.strip('/')[len(self.token) :]
+            return inner(connection, dataclasses.replace(request, path=rest or '/'))
+
+        return process_request

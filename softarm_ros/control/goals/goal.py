@@ -1,0 +1,224 @@
+"""What may be asked of a running arm, checked, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+MAX_POINTS = 2000  # of a path or a trajectory
+MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
+MIN_SPACING_M = 1e-6
+_QUATERNION_TOLERANCE = 1e-3
+
+
+class GoalError(ValueError):
+    """A goal that cannot be taken; the message names field, value and limit."""
+
+
+class GoalKind(str, Enum):
+    """In which form a goal came."""
+
+    POSE = 'pose'
+    STREAM = 'stream'
+    PATH = 'path'
+    CONFIGURATION = 'configuration'
+
+
+class GoalState(str, Enum):
+    """What has become of a goal; all but the first two are final."""
+
+    PLANNING = 'planning'
+    ACTIVE = 'active'
+    REACHED = 'reached'
+    OUT_OF_REACH = 'out_of_reach'  # the nearest point within reach is reached
+    MISSED = 'missed'  # there, but not within the tolerance in time
+    PREEMPTED = 'preempted'
+    CANCELLED = 'cancelled'
+    REFUSED = 'refused'
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more is said of the goal."""
+        return self not in (GoalState.PLANNING, GoalState.ACTIVE)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """
+    Something to reach.
+
+    Attributes
+    ----------
+    number : int
+        Given by who asks; one after the other.
+    kind : GoalKind
+    points : (n, 3)
+        Of the tip, base frame [m]; one of a pose or stream, none of a configuration.
+    times_s : (k,)
+        Of the configurations, since the start of the motion; empty for points.
+    configurations, velocities : (k, dof)
+        In the units of the configuration (per second); no velocities: (0, dof).
+
+    """
+
+    number: int
+    kind: GoalKind
+    points: Array
+    times_s: Array
+    configurations: Array
+    velocities: Array
+
+
+@dataclass(frozen=True)
+class GoalReport:
+    """
+    What has become of a goal.
+
+    `nearest` (3,) [m] is the point within reach that is nearest to the (worst) target, `miss_m`
+    its distance from it, where the target is out of reach.
+    """
+
+    number: int
+    kind: GoalKind
+    state: GoalState
+    message: str
+    target: Array | None = None
+    nearest: Array | None = None
+    miss_m: float = 0.0
+
+
+def point_goal(
+    number: int,
+    position: Sequence[float] | Array,
+    orientation: Sequence[float] | Array | None = None,
+    *,
+    stream: bool = False,
+) -> Goal:
+    """
+    Return a goal for the tip at a position (3,) [m]; an orientation x, y, z, w is only checked.
+
+    Raises
+    ------
+    GoalError
+        For values that are not finite, too far, or a quaternion that is none.
+
+    """
+    point = _point('pose.position', position)
+    if orientation is not None:
+        quaternion = np.asarray(orientation, dtype=float)
+        norm = float(np.linalg.norm(quaternion))
+        if quaternion.shape != (4,) or not abs(norm - 1.0) <= _QUATERNION_TOLERANCE:
+            raise GoalError(
+                f'pose.orientation = {quaternion.tolist()} has length {norm:.4g}; expected 1 '
+                f'(within {_QUATERNION_TOLERANCE:g})'
+            )
+    kind = GoalKind.STREAM if stream else GoalKind.POSE
+    return _goal(number, kind, point[None])
+
+
+def path_goal(number: int, points: Sequence[Sequence[float]] | Array) -> Goal:
+    """
+    Return a goal that leads the tip through points (n, 3) [m].
+
+    Raises
+    ------
+    GoalError
+        For an empty path, too many points, values that are not finite or too far, equal points.
+
+    """
+    count = len(points)
+    if not 1 <= count <= MAX_POINTS:
+        raise GoalError(f'poses has {count} entries; expected 1 to {MAX_POINTS}')
+    line = np.array([_point(f'poses[{i}].pose.position', p) for i, p in enumerate(points)])
+    gaps = np.linalg.norm(np.diff(line, axis=0), axis=1)
+    for i in map(int, np.flatnonzero(gaps < MIN_SPACING_M)):
+        raise GoalError(
+            f'poses[{i}] and poses[{i + 1}] are {gaps[i]:.3g} m apart; '
+            f'expected at least {MIN_SPACING_M:g} m'
+        )
+    return _goal(number, GoalKind.PATH, line)
+
+
+def configuration_goal(
+    number: int,
+    names: Sequence[str],
+    times_s: Sequence[float],
+    positions: Sequence[Sequence[float]],
+    velocities: Sequence[Sequence[float]] = (),
+    *,
+    expected: Sequence[str],
+) -> Goal:
+    """
+    Return a goal that leads the configuration through points, each at its time.
+
+    `names` may be in any order, but must be all of `expected`. `velocities` are of every point or
+    of none.
+
+    Raises
+    ------
+    GoalError
+        For names, times or values that cannot be.
+
+    """
+    if sorted(names) != sorted(expected):
+        raise GoalError(
+            f'joint_names are [{", ".join(names)}]; expected all of [{", ".join(expected)}]'
+        )
+    count = len(positions)
+    if not 1 <= count <= MAX_POINTS:
+        raise GoalError(f'points has {count} entries; expected 1 to {MAX_POINTS}')
+    order = [list(names).index(name) for name in expected]
+    given = [_values(f'points[{i}].positions', p, names) for i, p in enumerate(positions)]
+    if len(velocities) not in (0, count) or (
+        any(len(v) for v in velocities) and not all(len(v) for v in velocities)
+    ):
+        raise GoalError('points[].velocities: expected in every point or in none')
+    speeds = [
+        _values(f'points[{i}].velocities', v, names) for i, v in enumerate(velocities) if len(v)
+    ]
+    times = np.asarray(times_s, dtype=float)
+    before = 0.0
+    for i, time in enumerate(times.tolist()):
+        # A single point without a time: as soon as the limits allow.
+        least = before if i == 0 else np.nextafter(before, np.inf)
+        if not (np.isfinite(time) and time >= least) or (i == 0 and count > 1 and time < 0.0):
+            raise GoalError(
+                f'points[{i}].time_from_start = {time:g} s; expected a time after {before:g} s'
+            )
+        before = time
+    dof = len(expected)
+    columns = np.array(given).reshape(-1, dof)[:, order]
+    rates = np.array(speeds).reshape(-1, dof)[:, order]
+    return Goal(number, GoalKind.CONFIGURATION, np.zeros((0, 3)), times, columns, rates)
+
+
+def _goal(number: int, kind: GoalKind, points: Array) -> Goal:
+    nothing = np.zeros((0, 0))
+    return Goal(number, kind, points, np.zeros(0), nothing, nothing)
+
+
+def _point(field: str, position: Sequence[float] | Array) -> Array:
+    point = np.asarray(position, dtype=float)
+    if point.shape != (3,):
+        raise GoalError(f'{field} has shape {point.shape}; expected (3,)')
+    for axis, value in zip('xyz', point.tolist()):
+        if not np.isfinite(value):
+            raise GoalError(f'{field}.{axis} = {value}; expected a finite number of metres')
+        if abs(value) > MAX_DISTANCE_M:
+            raise GoalError(f'{field}.{axis} = {value:g} m; expected at most {MAX_DISTANCE_M:g} m')
+    return point
+
+
+def _values(field: str, values: Sequence[float], names: Sequence[str]) -> Array:
+    row = np.asarray(values, dtype=float)
+    if row.shape != (len(names),):
+        raise GoalError(f'{field} has {row.size} values; expected {len(names)}')
+    for name, value in zip(names, row.tolist()):
+        if not np.isfinite(value):
+            raise GoalError(f'{field}: {name} = {value}; expected a finite number')
+    return row

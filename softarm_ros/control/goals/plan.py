@@ -1,0 +1,230 @@
+"""From a goal to a course of the configuration, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.goals.course import Course, Through, Timetable
+from softarm_ros.control.goals.goal import Goal, GoalKind
+from softarm_ros.control.goals.nearest import Nearest, allowed, nearest_configuration
+from softarm_ros.control.goals.smoothed import SmoothedMotion
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.path import Curve, Segment, SplineCurve
+from softarm_ros.control.reach import REACH_TOLERANCE_M
+from softarm_ros.models.arm_model import ArmModel, Posture
+
+Array = NDArray[np.float64]
+_LOCAL_M = 1e-4  # a search from where the arm is that ends so near needs no other start
+_SPACING = 0.01  # of points on a path, as a share of the arm's length
+_MOST_POINTS = 300
+_LOOKS = 300  # at the actuators along a timetable
+_BEGINS_WITHIN = 0.01  # of each coordinate's scale: where a timetable that begins at 0 s may
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What a goal leads to.
+
+    Attributes
+    ----------
+    goal : Goal
+    course : Course, optional
+        None: refused, `refusal` says why.
+    target, nearest : (3,), optional
+        The target that is missed most and the tip (by the model) that is planned for it [m].
+    miss_m : float
+        Between these two.
+    tips : (n, 3)
+        Where the course leads the tip, by the model [m].
+
+    """
+
+    goal: Goal
+    course: Course | None
+    refusal: str = ''
+    target: Array | None = None
+    nearest: Array | None = None
+    miss_m: float = 0.0
+    tips: Array | None = None
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether the nearest point within reach stands for the target."""
+        return self.course is not None and self.miss_m > REACH_TOLERANCE_M
+
+
+class Planner:
+    """
+    Finds courses for one arm; keeps nothing between goals.
+
+    Parameters
+    ----------
+    model : ArmModel
+        Of the controller.
+    room : ActuatorLimits
+        Of what the model asks for: the actuators' without pretension.
+    configuration_limits : ConfigurationLimits
+        Of the configuration.
+    windows_s : (float, float)
+        Of the smoothed motion [s].
+    period_s : float
+        Of the control cycle.
+
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        room: ActuatorLimits,
+        configuration_limits: ConfigurationLimits,
+        windows_s: tuple[float, float],
+        period_s: float,
+    ) -> None:
+        self.model, self.room, self.limits = model, room, configuration_limits
+        self.windows_s, self.period_s = windows_s, period_s
+
+    def plan(self, goal: Goal, start: Array) -> Plan:
+        """Return the plan for a goal, from a configuration (dof,)."""
+        try:
+            if goal.kind is GoalKind.CONFIGURATION:
+                return self._timetable(goal, start)
+            if len(goal.points) > 1:
+                return self._path(goal, start)
+            return self._point(goal, start)
+        except ValueError as error:
+            return Plan(goal, None, str(error))
+
+    # -- points
+
+    def _point(self, goal: Goal, start: Array) -> Plan:
+        target = goal.points[0]
+        found = self._near(target, start, anywhere=goal.kind is not GoalKind.STREAM)
+        course = Through(found.configuration)
+        return Plan(goal, course, '', target, found.tip, found.miss_m, found.tip[None])
+
+    def _near(self, target: Array, start: Array, *, anywhere: bool) -> Nearest:
+        """Return the nearest configuration found from the start, then from other places."""
+        best = nearest_configuration(self.model, self.room, self.limits, target, start)
+        if best.miss_m <= _LOCAL_M or not anywhere:
+            return best
+        for place in (self._elsewhere(target, start), self.model.rest_configuration):
+            if place is None:
+                continue
+            found = nearest_configuration(self.model, self.room, self.limits, target, place)
+            if found.miss_m < best.miss_m and self._allowed(found.configuration):
+                best = found
+            if best.miss_m <= _LOCAL_M:
+                break
+        return best
+
+    def _elsewhere(self, target: Array, start: Array) -> Array | None:
+        """Return where the model's own search ends; it knows more starts, but not these limits."""
+        try:
+            guess = self.model.posture_of(start).actuation
+            return self.model.inverse(target, guess=guess).shape.configuration
+        except ValueError:
+            return None
+
+    def _allowed(self, configuration: Array) -> bool:
+        return allowed(self.model, self.room, self.limits, configuration)
+
+    # -- paths
+
+    def _path(self, goal: Goal, start: Array) -> Plan:
+        points = _sampled_curve(goal.points, self.model.rest_length_m)
+        found = [self._near(points[0], start, anywhere=True)]
+        for point in points[1:]:
+            found.append(self._near(point, found[-1].configuration, anywhere=False))
+        misses = np.array([near.miss_m for near in found])
+        worst = int(np.argmax(misses))
+        if np.all(misses > REACH_TOLERANCE_M):
+            near = found[int(np.argmin(misses))]
+            raise ValueError(
+                f'no point of the path is within reach: the nearest is {1e3 * misses.min():.1f} '
+                f'mm beyond {np.round(near.tip, 4).tolist()} m'
+            )
+        return Plan(
+            goal,
+            Through(np.array([near.configuration for near in found])),
+            '',
+            points[worst],
+            found[worst].tip,
+            float(misses[worst]),
+            np.array([near.tip for near in found]),
+        )
+
+    # -- configurations
+
+    def _timetable(self, goal: Goal, start: Array) -> Plan:
+        names = self.model.configuration_names
+        for i, configuration in enumerate(goal.configurations):
+            try:
+                self.limits.check(configuration, names)
+                self.room.check(self.model.posture_of(configuration).actuation)
+            except ValueError as error:
+                raise ValueError(f'points[{i}].positions: {error}') from None
+        if len(goal.times_s) == 1 and goal.times_s[0] <= 0.0:
+            tip = self.model.posture_of(goal.configurations[0]).tip
+            return Plan(goal, Through(goal.configurations), tips=np.array(tip)[None])
+        table = Timetable(goal.times_s, goal.configurations, goal.velocities)
+        if goal.times_s[0] <= 0.0:
+            self._check_begin(goal.configurations[0], start)
+        return Plan(goal, table, tips=self._checked(table, start))
+
+    def _check_begin(self, first: Array, start: Array) -> None:
+        scale = np.asarray(self.model.configuration_scale, dtype=float)
+        away = np.abs(first - start) / scale
+        if np.max(away) > _BEGINS_WITHIN:
+            i = int(np.argmax(away))
+            raise ValueError(
+                f'points[0].positions: {self.model.configuration_names[i]} = {first[i]:.6g} at '
+                f'0 s, but the arm is commanded to {start[i]:.6g}; expected within '
+                f'{_BEGINS_WITHIN * scale[i]:.3g} of it, or a time_from_start'
+            )
+
+    def _checked(self, table: Timetable, start: Array) -> Array:
+        """Return the tips (n, 3) of a timetable; ValueError if an actuator cannot follow it."""
+        times, points, rates = table.knots_from(start)
+        trial = Timetable(times, points, np.zeros((0, 0)) if rates is None else rates)
+        motion = SmoothedMotion(np.array(points[0]), self.windows_s)
+        total = float(times[-1]) + sum(self.windows_s)
+        steps = max(int(np.ceil(total / self.period_s)), 2)
+        every = max(steps // _LOOKS, 1)
+        tips: list[Array] = []
+        posture: Posture | None = None
+        for k in range(steps):
+            setpoint = trial.advance(motion.setpoint, self.period_s, lambda way: 0.0, resting=True)
+            motion.advance(self.period_s, setpoint)
+            if k % every:
+                continue
+            place, rate, change = motion.state()
+            posture = self.model.posture_of(place, posture)
+            self.limits.check(self.limits.clipped(place), self.model.configuration_names)
+            self.room.check(posture.actuation)
+            A = posture.actuation_jacobian
+            self._follows('moves at', A @ rate, self.room.max_speed, '/s', k)
+            self._follows('is accelerated by', A @ change, self.room.max_acceleration, '/s^2', k)
+            tips.append(np.array(posture.tip))
+        return np.array(tips)
+
+    def _follows(self, what: str, values: Array, most: Array, per: str, step: int) -> None:
+        for i in map(int, np.flatnonzero(np.abs(values) > most)):
+            unit = f'{self.room.unit}{per}'
+            raise ValueError(
+                f'points: {self.room.names[i]} {what} {values[i]:.6g} {unit} after '
+                f'{step * self.period_s:.2f} s; limit {most[i]:.6g} {unit}'
+            )
+
+
+def _sampled_curve(points: Array, length_m: float) -> Array:
+    """Return points (n, 3) of a smooth curve through points (k, 3), k > 1."""
+    curve: Curve = (
+        Segment(points[0], points[1]) if len(points) == 2 else SplineCurve(points, closed=False)
+    )
+    n = int(np.clip(np.ceil(curve.length / (_SPACING * length_m)) + 1, 2, _MOST_POINTS))
+    return np.array([curve.at(float(s))[0] for s in np.linspace(0.0, curve.length, n)])

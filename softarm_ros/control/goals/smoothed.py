@@ -1,0 +1,144 @@
+"""
+Motion that follows a setpoint which jumps in speed, without a jump in speed or acceleration.
+
+The setpoint u(t) is piecewise linear in time. Its average over a window T1, averaged again over a
+window T2, has for any norm and whatever the setpoint does, with |u'| <= v:
+
+    speed <= v,    acceleration <= 2 v / T1,    jerk <= 4 v / (T1 T2)
+
+It stays in the convex hull of where the setpoint was, so it keeps convex limits, and it stands
+still T1 + T2 after the setpoint does. A time-optimal profile (Ruckig) bounds each coordinate by
+itself; the speed of a tip that several coordinates move together is then bounded by the sum of
+all, and coordinates that run at different times leave the hull.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_REBASE_S = 5.0  # sums that grow with time are taken anew after this long
+_SAME = 1e-12  # of 1: setpoints that differ by less are one
+
+
+class SmoothedMotion:
+    """
+    The smoothed motion of a setpoint (n,).
+
+    Parameters
+    ----------
+    start : (n,)
+        Where it stands.
+    windows_s : (float, float)
+        T1 and T2 [s].
+
+    """
+
+    def __init__(self, start: Array, windows_s: tuple[float, float]) -> None:
+        self.first_s, self.second_s = windows_s
+        self.reset(start)
+
+    def reset(self, start: Array) -> None:
+        """Stand at a place (n,), as if there had never been a motion."""
+        self._origin = np.array(start, dtype=float)
+        zero = np.zeros_like(self._origin)
+        self._time = 0.0
+        # Knots: time, setpoint less origin, its integral, and the integral of that.
+        self._knots: deque[tuple[float, Array, Array, Array]] = deque([(0.0, zero, zero, zero)])
+        self._still_s = np.inf  # for how long the setpoint has stood
+
+    @property
+    def setpoint(self) -> Array:
+        """The setpoint (n,) of now."""
+        return np.asarray(self._origin + self._knots[-1][1])
+
+    @property
+    def resting(self) -> bool:
+        """Whether the motion stands at the setpoint."""
+        return self._still_s >= self.first_s + self.second_s - 1e-9
+
+    def advance(self, period_s: float, setpoint: Array) -> None:
+        """Let time pass [s], in which the setpoint (n,) goes on straight to a new one."""
+        if period_s <= 0.0:
+            return
+        time, last, once, twice = self._knots[-1]
+        new = setpoint - self._origin
+        change = float(np.max(np.abs(new - last)))
+        self._still_s = self._still_s + period_s if change <= _SAME else 0.0
+        h, slope = period_s, (new - last) / period_s
+        self._knots.append(
+            (
+                time + h,
+                new,
+                once + h * last + h * h / 2.0 * slope,
+                twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
+            )
+        )
+        self._time = time + h
+        oldest = self._time - self.first_s - self.second_s
+        while len(self._knots) > 2 and self._knots[1][0] <= oldest:
+            self._knots.popleft()
+        if self._time > _REBASE_S + self.first_s + self.second_s:
+            self._rebase()
+
+    def state(self) -> tuple[Array, Array, Array]:
+        """Return position, velocity and acceleration (n,) of the motion, now."""
+        t, a, b = self._time, self.first_s, self.second_s
+        corners = [self._at(t), self._at(t - a), self._at(t - b), self._at(t - a - b)]
+        area = a * b
+        second = [s for _, _, s in corners]
+        first = [s for _, s, _ in corners]
+        plain = [s for s, _, _ in corners]
+        return (
+            self._origin + (second[0] - second[1] - second[2] + second[3]) / area,
+            (first[0] - first[1] - first[2] + first[3]) / area,
+            (plain[0] - plain[1] - plain[2] + plain[3]) / area,
+        )
+
+    def _at(self, time: float) -> tuple[Array, Array, Array]:
+        """Return the setpoint less origin and its integrals at a time in the windows."""
+        knots = self._knots
+        if time <= knots[0][0]:  # before the first knot it stood there
+            first, last, once, twice = knots[0]
+            h = time - first
+            return last, once + h * last, twice + h * once + h * h / 2.0 * last
+        low, high = 0, len(knots) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if knots[middle][0] <= time:
+                low = middle
+            else:
+                high = middle
+        begin, last, once, twice = knots[low]
+        end, new = knots[high][0], knots[high][1]
+        h, slope = time - begin, (new - last) / (end - begin)
+        return (
+            last + h * slope,
+            once + h * last + h * h / 2.0 * slope,
+            twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
+        )
+
+    def _rebase(self) -> None:
+        """Begin the integrals anew at the oldest knot: sums that have grown lose digits."""
+        knots = list(self._knots)
+        zero, shift = knots[0][0], knots[0][1]
+        self._origin = self._origin + shift
+        self._time -= zero
+        nothing = np.zeros_like(shift)
+        self._knots = deque([(0.0, nothing, nothing, nothing)])
+        for (before, _, _, _), (time, value, _, _) in pairwise(knots):
+            _, last, once, twice = self._knots[-1]
+            new, h = value - shift, time - before
+            slope = (new - last) / h
+            self._knots.append(
+                (
+                    time - zero,
+                    new,
+                    once + h * last + h * h / 2.0 * slope,
+                    twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
+                )
+            )

@@ -1,0 +1,130 @@
+"""Sends goals to a running arm, and listens to what becomes of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import PoseStamped
+from numpy.typing import NDArray
+from sensor_msgs.msg import Joy
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import Health
+from softarm_ros.nodes.goal_topics import STATUS
+from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.qos import GOALS, MEASUREMENT, REPORTS, VISUAL, newest
+from softarm_ros.nodes.wire import StampedPoses, listen, read_pose, read_status
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+TRACKER = 'tracker'
+
+
+class GoalSender:
+    """
+    Publishes goals from the node of a listener.
+
+    Parameters
+    ----------
+    listener : GraphListener
+        Beside the graph of the arm.
+    rig : Rig
+        Whose arm it is.
+
+    """
+
+    def __init__(self, listener: GraphListener, rig: Rig) -> None:
+        self._listener, self._frame = listener, rig.base_frame
+        self._names = rig.model().configuration_names
+        node = listener.node
+        self._pose = node.create_publisher(PoseStamped, 'goal/pose', GOALS)
+        self._stream = node.create_publisher(PoseStamped, 'goal/stream', MEASUREMENT)
+        self._trajectory = node.create_publisher(
+            JointTrajectory, 'configuration/trajectory', GOALS
+        )
+
+    @property
+    def heard(self) -> bool:
+        """Whether somebody takes goals."""
+        publishers = (self._pose, self._stream, self._trajectory)
+        return all(publisher.get_subscription_count() > 0 for publisher in publishers)
+
+    def pose(self, position: Sequence[float] | Array) -> int:
+        """Send a target (3,) [m] in the base frame; return its stamp [ns]."""
+        return self._send(self._pose, position)
+
+    def stream(self, position: Sequence[float] | Array) -> int:
+        """Send one target (3,) [m] of a stream; return its stamp [ns]."""
+        return self._send(self._stream, position)
+
+    def configuration(self, values: Sequence[float] | Array) -> None:
+        """Send a configuration (dof,) to be reached as soon as the limits allow."""
+        point = JointTrajectoryPoint(
+            positions=[float(v) for v in values], time_from_start=Duration(sec=0)
+        )
+        self._trajectory.publish(JointTrajectory(joint_names=list(self._names), points=[point]))
+
+    def _send(self, publisher: object, position: Sequence[float] | Array) -> int:
+        stamp = self._listener.node.get_clock().now().to_msg()
+        message = conversions.position_message(position, stamp, self._frame)
+        publisher.publish(message)  # type: ignore[attr-defined]
+        return conversions.nanoseconds_of(stamp)
+
+
+class GoalClient(GraphListener):
+    """
+    Sends goals to the arm of a rig, and keeps what is reported of them.
+
+    Attributes
+    ----------
+    reports : list of Health
+        What was reported, oldest first.
+    reference : (3,), optional
+        Newest reference of the tip [m].
+
+    """
+
+    def __init__(self, rig: Rig, name: str = 'goal_client') -> None:
+        super().__init__(name, f'/{rig.name}')
+        self.reports: list[Health] = []
+        self.reference: Array | None = None
+        self.send = GoalSender(self, rig)
+        listen(self.node, read_status, STATUS, self.reports.append, REPORTS)
+        listen(self.node, read_pose, 'reference/pose', self._on_reference, newest(VISUAL))
+
+    def wait_until_heard(self, timeout_s: float = 5.0) -> str | None:
+        """Wait for an arm that takes goals and may move; return what is missing, or None."""
+        end = time.monotonic() + timeout_s
+        while True:
+            self.spin(0.05)
+            missing = self._missing()
+            if missing is None or time.monotonic() > end:
+                return missing
+
+    def of_stamp(self, stamp_ns: int) -> list[Health]:
+        """Return what was reported of the goal with a stamp [ns]."""
+        return [
+            report for report in self.reports if report.values.get('stamp_ns') == str(stamp_ns)
+        ]
+
+    def listen_to_joy(self, topic: str, callback: Callable[[Sequence[float]], None]) -> None:
+        """Call a function with the axes of every message of a gamepad."""
+        self.node.create_subscription(
+            Joy, topic, lambda message: callback(list(message.axes)), MEASUREMENT
+        )
+
+    def _missing(self) -> str | None:
+        if not self.fresh(TRACKER, 1.0):
+            return 'no graph is running'
+        if self.value(TRACKER, 'takes_goals') != 'true':
+            return 'the arm that runs drives a trajectory and takes no goals'
+        if not self.send.heard or self.reference is None:
+            return 'its topics have not been found yet'
+        return None
+
+    def _on_reference(self, pose: StampedPoses) -> None:
+        self.reference = pose.rows[0, :3]

@@ -1,0 +1,482 @@
+"""The control loop that waits for goals, and takes new ones in mid-motion."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.goals.course import Course
+from softarm_ros.control.goals.goal import Goal, GoalKind, GoalReport, GoalState
+from softarm_ros.control.goals.plan import Plan
+from softarm_ros.control.goals.smoothed import SmoothedMotion
+from softarm_ros.control.reach import Reach
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.models.arm_model import Posture
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+
+Array = NDArray[np.float64]
+STALE_S = 0.15  # a stream that is silent for longer is held
+# Shares of the reference's limits: motion of the model, and what leads from the measured tip to
+# it; the rest is for how the Jacobian turns on the way.
+_MOTION, _OFFSET = 0.65, 0.25
+_ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
+_STIFF = 0.2  # tip motion, as a share of the arm's length per scale, that any change counts as
+_WAITS, _GOES_ON = 0.5, 0.3  # shares of the largest tracking error at which the reference waits
+_REMEMBERED_S = 1.0  # of the reference, to match it with measurements
+_SETTLED_S = 0.3
+
+
+class PlannerPort(Protocol):
+    """Where goals become plans: somewhere else, so that no cycle waits for it."""
+
+    def request(self, goal: Goal, start: Array) -> None:
+        """Ask for a plan from a configuration (dof,); one that was asked for before is void."""
+        ...
+
+    def take(self) -> list[Plan]:
+        """Return plans that are ready."""
+        ...
+
+
+class GoalLoop(Loop):
+    """
+    Leads the tip to goals, one after another; stands where it is until the first one.
+
+    The reference is a smoothed motion of the configuration (`control.goals.smoothed`): its tip by
+    the model, plus what the measured tip was away from that when feedback set in, which is taken
+    back slowly. So every reference is within reach, and neither a goal nor feedback that sets in
+    makes it jump. Where feedback lags the reference by too much, the reference waits.
+
+    Goals for the configuration itself are followed by the model alone. To change between the two
+    the arm comes to rest first.
+
+    Parameters
+    ----------
+    tracker : Tracker
+        Holds the command, with the controller that moves it.
+    planner : PlannerPort
+        Turns goals into courses.
+    config : TrackerConfig
+        Rate of the cycle, settling, limits of the reference.
+    speed_m_s : float
+        Of the reference, at most.
+    max_error_m : float
+        Tracking error at which the supervisor stops the arm.
+    open_loop : bool
+        Measured poses are reported but not used.
+
+    """
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        planner: PlannerPort,
+        config: TrackerConfig,
+        *,
+        speed_m_s: float,
+        max_error_m: float,
+        open_loop: bool,
+    ) -> None:
+        rest = tracker.model.rest_configuration
+        reach = Reach(np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), rest)
+        super().__init__(tracker, reach, config, open_loop=open_loop)
+        self.speed_m_s = speed_m_s
+        self._planner = planner
+        self._wait_m, self._go_on_m = _WAITS * max_error_m, _GOES_ON * max_error_m
+        windows = windows_s(speed_m_s, config)
+        self._motion = SmoothedMotion(tracker.configuration, windows)
+        self._offset = SmoothedMotion(np.zeros(3), windows)
+        self._scale = np.asarray(self.model.configuration_scale, dtype=float)
+        self._tip_mode = False  # the tip is led by feedback; else the configuration by the model
+        self._waiting = False
+        self._posture: Posture = tracker.posture  # of the reference
+        self._asked: Goal | None = None  # is being planned
+        self._next: Plan | None = None  # begins once the arm is at rest
+        self._plan: Plan | None = None  # under way
+        self._course: Course | None = None
+        self._streamed_s = -np.inf
+        self._arrived_s: float | None = None
+        self._errors: deque[tuple[float, float]] = deque()
+        self._past: deque[tuple[float, Array]] = deque()
+        self._reports: list[GoalReport] = []
+        self._tips: Array | None = None
+        self.goals = 0  # taken so far
+
+    # -- goals
+
+    def submit(self, goal: Goal) -> None:
+        """Take a goal: it replaces what is under way as soon as it is planned."""
+        if self.phase.stands:
+            self._report(goal, GoalState.REFUSED, 'the arm may not move: start it first')
+            return
+        if goal.kind is GoalKind.STREAM:
+            self._streamed_s = self._clock_s
+            under_way = self._stream_under_way()
+            if under_way is not None:  # one more target of the same stream
+                self._asked = replace(goal, number=under_way)
+                self._planner.request(self._asked, self._from())
+                return
+        if self._asked is not None:
+            self._report(self._asked, GoalState.PREEMPTED, f'by goal {goal.number}')
+        self._asked = goal
+        self.goals += 1
+        self._report(goal, GoalState.PLANNING, '')
+        self._planner.request(goal, self._from())
+
+    def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
+        """Report a goal that could not even be read."""
+        self._reports.append(GoalReport(number, kind, GoalState.REFUSED, reason))
+        self._tell('warning', f'goal {number} ({kind.value}) refused: {reason}')
+
+    def cancel(self, reason: str = 'on request') -> bool:
+        """Give up what is under way and come to rest; return whether there was anything."""
+        anything = False
+        if self._asked is not None:
+            self._report(self._asked, GoalState.CANCELLED, reason)
+            anything = True
+        for plan in (self._next, self._plan):
+            if plan is not None:
+                self._report(plan.goal, GoalState.CANCELLED, reason)
+                anything = True
+        self._asked = self._next = self._plan = self._course = None
+        return anything
+
+    def take_reports(self) -> list[GoalReport]:
+        """Return what has become of goals since the last call, in order."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    @property
+    def goal_state(self) -> str:
+        """The goal under way in words, empty if there is none."""
+        if self._plan is None:
+            return ''
+        return f'{self._plan.goal.kind.value} {self._plan.goal.number}'
+
+    # -- Loop
+
+    def path(self, n: int) -> Array:
+        """Return (n, 3) points [m] along the goal under way; the tip's place without one."""
+        tips = self.tracker.tip()[None] if self._tips is None else self._tips
+        at = np.linspace(0.0, len(tips) - 1.0, n)
+        return np.stack([np.interp(at, np.arange(len(tips)), c) for c in tips.T], axis=1)
+
+    def start(self, now_s: float) -> None:
+        """Stand where the tracker stands, and wait for goals."""
+        self._stand()
+        self.phase = Phase.WAIT
+
+    def hold(self, now_s: float) -> None:
+        """Stand still; what was under way is given up, and said so."""
+        if self.phase is not Phase.IDLE:
+            self.cancel('the arm is held')
+        super().hold(now_s)
+
+    def resume(self, now_s: float) -> None:
+        """Stand where the arm was held, and wait for goals."""
+        if self.phase is Phase.HELD:
+            self.start(now_s)
+
+    def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
+        """Read the newest pose (None: nothing new), take plans, update the command."""
+        period = self._advance_clock(now_s)
+        self._read(pose)
+        for plan in self._planner.take():
+            self._on_plan(plan)
+        matched = self._matched(now_s)
+        if not self.phase.stands:
+            self._drive(now_s, period, matched)
+        reference = self._reference()
+        self._remember(now_s, reference)
+        return CycleOutput(
+            now_s,
+            self.phase,
+            self.goals,
+            0.0,
+            reference,
+            self.tracker.configuration.copy(),
+            self.tracker.actuation.copy(),
+            self._distance_from(matched),
+            matched,
+            self._take_events(),
+        )
+
+    # -- plans
+
+    @property
+    def _clock_s(self) -> float:
+        return -np.inf if self._now is None else self._now
+
+    def _from(self) -> Array:
+        """Return the configuration (dof,) from which the next goal will be reached."""
+        if self._plan is not None and self._plan.goal.kind is GoalKind.CONFIGURATION:
+            return self._motion.setpoint
+        return self._motion.setpoint if self._tip_mode else self.tracker.configuration.copy()
+
+    def _stream_under_way(self) -> int | None:
+        """Return the number of the stream that is asked for or followed; None without one."""
+        asked, plan = self._asked, self._next or self._plan
+        newest = asked if asked is not None else None if plan is None else plan.goal
+        return newest.number if newest is not None and newest.kind is GoalKind.STREAM else None
+
+    def _continues(self, goal: Goal) -> bool:
+        """Return whether a goal is one more target of the stream under way."""
+        return self._plan is not None and self._plan.goal.number == goal.number
+
+    def _on_plan(self, plan: Plan) -> None:
+        if self._asked is None or plan.goal.number != self._asked.number:
+            return  # it was cancelled, or replaced
+        self._asked = None
+        if plan.course is None:
+            self._report(plan.goal, GoalState.REFUSED, plan.refusal)
+            return
+        if self._next is not None and self._next.goal.number != plan.goal.number:
+            self._report(self._next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+        self._next = None
+        if self._continues(plan.goal):
+            self._plan, self._course = plan, plan.course
+            self._tips, self._arrived_s = plan.tips, None
+            return
+        if self._plan is not None:
+            self._report(self._plan.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+            self._plan = self._course = None
+        self._next = plan
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Begin with the next plan, if the arm need not come to rest first."""
+        plan = self._next
+        if plan is None:
+            return
+        tip_mode = plan.goal.kind is not GoalKind.CONFIGURATION
+        if tip_mode != self._tip_mode or self.phase is Phase.WAIT:
+            if not self._at_rest():
+                return
+            self._engage(tip_mode)
+        self._next, self._plan, self._course = None, plan, plan.course
+        self._tips, self.path_changed = plan.tips, True
+        self._arrived_s, self._waiting = None, False
+        self._errors.clear()
+        self.phase = Phase.TRACK if tip_mode else Phase.APPROACH
+        note = ''
+        if plan.out_of_reach and plan.target is not None and plan.nearest is not None:
+            note = (
+                f'{_mm(plan.target)} mm is out of reach; the nearest point within reach is '
+                f'{_mm(plan.nearest)} mm, {1e3 * plan.miss_m:.1f} mm away'
+            )
+        self._report(plan.goal, GoalState.ACTIVE, note, plan)
+
+    def _engage(self, tip_mode: bool) -> None:
+        """Let feedback set in, or leave the configuration to the model; both at rest."""
+        self._tip_mode = tip_mode
+        self._motion.reset(self.tracker.configuration)
+        self._posture = self.tracker.posture
+        apart = np.zeros(3)
+        if tip_mode and not self.open_loop and self._pose is not None:
+            apart = self._pose.position - self._posture.tip
+        self._offset.reset(apart)
+        self._past.clear()
+
+    def _at_rest(self) -> bool:
+        return self._motion.resting and self._offset.resting
+
+    def _stand(self) -> None:
+        self._motion.reset(self.tracker.configuration)
+        self._offset.reset(np.zeros(3))
+        self._posture, self._tip_mode = self.tracker.posture, False
+        self._waiting = False
+        self._past.clear()
+
+    # -- motion
+
+    def _drive(self, now_s: float, period: float, matched: Array) -> None:
+        self._watch_stream()
+        time = self.pace * period
+        self._wait_for_the_arm(matched)
+        setpoint = self._motion.setpoint
+        if self._course is not None and not self._course.done and not self._waiting:
+            setpoint = self._course.advance(
+                setpoint, time, self._duration, resting=self._motion.resting
+            )
+        self._motion.advance(time, setpoint)
+        self._offset.advance(time, self._shrunk_offset(time))
+        place, rate, _ = self._motion.state()
+        try:
+            if not self._motion.resting or not np.array_equal(place, self._posture.configuration):
+                self._posture = self.model.posture_of(place, self._posture)
+            if self._tip_mode:
+                self._lead_tip(period, rate, matched)
+            else:
+                self._lead_configuration(period, place)
+        except ValueError as error:
+            self.cancel(f'the arm cannot follow: {error}')
+            self.tracker.halt()
+            self._stand()
+            self.phase = Phase.WAIT
+        self._begin_next()
+        self._watch_arrival(now_s, matched)
+
+    def _lead_tip(self, period: float, rate: Array, matched: Array) -> None:
+        velocity = self._posture.tip_jacobian @ rate + self._offset.state()[1]
+        if self.open_loop:
+            error = self._reference() - self.tracker.tip()
+        elif self._pose is None:
+            error = np.zeros(3)
+        else:
+            error = matched - self._pose.position
+        self.tracker.step(self.pace * velocity, self.pace * error, period, self._measured())
+
+    def _lead_configuration(self, period: float, place: Array) -> None:
+        if np.array_equal(place, self.tracker.configuration):
+            self.tracker.stand(period)
+            return
+        if not self.tracker.room.hold(self._posture.actuation):
+            self.tracker.room.check(self._posture.actuation)
+        self.tracker.move_to(place, period)
+
+    def _shrunk_offset(self, time: float) -> Array:
+        """Return the setpoint of the offset (3,) one period later: it goes to nothing."""
+        now = self._offset.setpoint
+        far = float(np.linalg.norm(now))
+        if self._waiting or self._plan is None or not self._tip_mode or far == 0.0:
+            return now
+        return np.asarray(now * max(1.0 - _OFFSET * self.speed_m_s * time / far, 0.0))
+
+    def _duration(self, way: Array) -> float:
+        """Return how long [s] a change of the configuration (dof,) takes at least."""
+        tip_m_s, room = _MOTION * self.speed_m_s, self.tracker.room
+        moved = float(np.linalg.norm(self._posture.tip_jacobian @ way))
+        stiff = _STIFF * self.model.rest_length_m * float(np.linalg.norm(way / self._scale))
+        change = np.abs(self._posture.actuation_jacobian @ way)
+        # Accelerations of the smoothed motion are at most twice its speed over the window.
+        most = np.minimum(room.max_speed, 0.5 * self._motion.first_s * room.max_acceleration)
+        by_actuators = float(np.max(change / (_ACTUATORS * most)))
+        return max(moved / tip_m_s, stiff / tip_m_s, by_actuators)
+
+    def _wait_for_the_arm(self, matched: Array) -> None:
+        if not self._tip_mode or self.open_loop or self._pose is None:
+            self._waiting = False
+            return
+        behind = self._distance_from(matched)
+        self._waiting = behind > (self._go_on_m if self._waiting else self._wait_m)
+
+    # -- what is watched
+
+    def _watch_stream(self) -> None:
+        plan = self._plan
+        if plan is None or plan.goal.kind is not GoalKind.STREAM:
+            return
+        silent = self._clock_s - self._streamed_s
+        if silent > STALE_S:
+            self._plan = self._course = None
+            self._report(
+                plan.goal, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held'
+            )
+
+    def _watch_arrival(self, now_s: float, matched: Array) -> None:
+        plan = self._plan
+        if plan is None or plan.goal.kind is GoalKind.STREAM:
+            return
+        if self._course is None or not self._course.done or not self._at_rest():
+            self._arrived_s = None
+            return
+        if self._arrived_s is None:
+            self._arrived_s = now_s
+            self._errors.clear()
+        away = 0.0
+        if self._tip_mode and not self.open_loop:
+            # Where nothing has been measured yet, nothing is known to be close.
+            away = np.inf if self._pose is None else self._distance_from(matched)
+            self._errors.append((now_s, away))
+            while self._errors[0][0] < now_s - _SETTLED_S - 1e-9:
+                self._errors.popleft()
+            lasted = now_s - self._arrived_s >= _SETTLED_S - 1e-9
+            close = max(e for _, e in self._errors) <= self.config.settle_tolerance_m
+            if not (lasted and close):
+                if now_s - self._arrived_s >= self.config.settle_timeout_s + _SETTLED_S:
+                    self._arrive(plan, GoalState.MISSED, away)
+                return
+        self._arrive(
+            plan, GoalState.OUT_OF_REACH if plan.out_of_reach else GoalState.REACHED, away
+        )
+
+    def _arrive(self, plan: Plan, state: GoalState, away: float) -> None:
+        self._plan = self._course = None
+        if not self._tip_mode:
+            self.phase = Phase.WAIT
+        text = f'{1e3 * away:.2f} mm from it' if self._tip_mode and not self.open_loop else ''
+        if state is GoalState.MISSED:
+            text += f' (tolerance {1e3 * self.config.settle_tolerance_m:.1f} mm)'
+        elif state is GoalState.OUT_OF_REACH and plan.nearest is not None:
+            text = f'the nearest point within reach, {_mm(plan.nearest)} mm: {text}'
+        self._report(plan.goal, state, text, plan)
+
+    # -- reference
+
+    def _reference(self) -> Array:
+        """Return the reference (3,) [m] of now."""
+        if not self._tip_mode:
+            return self.tracker.tip()
+        return np.asarray(self._posture.tip + self._offset.state()[0])
+
+    def _remember(self, now_s: float, reference: Array) -> None:
+        self._past.append((now_s, reference))
+        while self._past[0][0] < now_s - _REMEMBERED_S:
+            self._past.popleft()
+
+    def _matched(self, now_s: float) -> Array:
+        """Return the reference (3,) [m] at the time of the newest measurement."""
+        if self._pose is None or not self._tip_mode:
+            return self._reference()
+        stamp = self._pose.stamp_s
+        later = None
+        for time, reference in reversed(self._past):
+            if time <= stamp:
+                if later is None or later[0] - time <= 0.0:
+                    return reference
+                share = (stamp - time) / (later[0] - time)
+                return np.asarray(reference + share * (later[1] - reference))
+            later = (time, reference)
+        return self._reference() if later is None else later[1]
+
+    def _report(
+        self, goal: Goal, state: GoalState, message: str, plan: Plan | None = None
+    ) -> None:
+        last = goal.points[-1] if len(goal.points) else None
+        out = plan is not None and plan.out_of_reach
+        self._reports.append(
+            GoalReport(
+                goal.number,
+                goal.kind,
+                state,
+                message,
+                plan.target if plan is not None and out else last,
+                plan.nearest if plan is not None and out else None,
+                plan.miss_m if plan is not None and out else 0.0,
+            )
+        )
+        if state is GoalState.PLANNING:
+            return
+        good = state in (GoalState.REACHED, GoalState.ACTIVE) and not out
+        name = state.value.replace('_', ' ')
+        self._tell(
+            'info' if good or state is GoalState.PREEMPTED else 'warning',
+            f'goal {goal.number} ({goal.kind.value}) {name}' + (f': {message}' if message else ''),
+        )
+
+
+def windows_s(speed_m_s: float, config: TrackerConfig) -> tuple[float, float]:
+    """Return the windows [s] that keep acceleration and jerk of a motion at this speed."""
+    return (
+        2.0 * speed_m_s / config.max_acceleration_m_s2,
+        2.0 * config.max_acceleration_m_s2 / config.max_jerk_m_s3,
+    )
+
+
+def _mm(position: Array) -> str:
+    return '(' + ', '.join(f'{1e3 * float(x):.1f}' for x in position) + ')'

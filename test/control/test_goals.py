@@ -1,0 +1,221 @@
+"""Goals without an arm: the smoothed motion, courses, what is refused, what is nearest."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.goals.course import Through, Timetable
+from softarm_ros.control.goals.goal import (
+    GoalError,
+    GoalKind,
+    configuration_goal,
+    path_goal,
+    point_goal,
+)
+from softarm_ros.control.goals.nearest import nearest_configuration
+from softarm_ros.control.goals.smoothed import SmoothedMotion
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_goal_loop, build_planner
+
+WINDOWS = (0.3, 0.4)
+SPEED = 2.0
+
+
+def wander(seed, cycles, period=0.01, jitter=0.0):
+    """Follow a setpoint that turns at random at full speed; return times, motion, setpoints."""
+    rng = np.random.default_rng(seed)
+    motion = SmoothedMotion(np.array([3.0, -1.0, 0.5]), WINDOWS)
+    times, rows, setpoints = [0.0], [motion.state()], [motion.setpoint]
+    way = np.zeros(3)
+    for _ in range(cycles):
+        if rng.random() < 0.1:
+            way = rng.normal(size=3)
+            way *= SPEED / np.linalg.norm(way)
+        dt = period * (1.0 + jitter * rng.uniform(-1.0, 1.0))
+        motion.advance(dt, motion.setpoint + dt * way)
+        times.append(times[-1] + dt)
+        rows.append(motion.state())
+        setpoints.append(motion.setpoint)
+    return np.array(times), *(np.array(column) for column in zip(*rows)), np.array(setpoints)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_smoothed_motion_keeps_its_bounds_whatever_the_setpoint_does(seed):
+    _, place, rate, change, setpoints = wander(seed, 3000)
+    a, b = WINDOWS
+    assert np.linalg.norm(rate, axis=1).max() <= SPEED * (1 + 1e-9)
+    assert np.linalg.norm(change, axis=1).max() <= 2 * SPEED / a * (1 + 1e-6)
+    jerk = np.diff(change, axis=0) / 0.01
+    assert np.linalg.norm(jerk, axis=1).max() <= 4 * SPEED / (a * b) * (1 + 1e-6)
+    # In the hull of where the setpoint was, and so within every convex limit.
+    assert np.all(place >= setpoints.min(axis=0) - 1e-9)
+    assert np.all(place <= setpoints.max(axis=0) + 1e-9)
+
+
+def test_smoothed_motion_is_consistent_also_where_cycles_are_late():
+    times, place, rate, _, _ = wander(7, 4000, jitter=0.9)
+    dt = np.diff(times)[:, None]
+    # Between the velocities at both ends of a cycle, up to what acceleration does in it.
+    mean = np.diff(place, axis=0) / dt
+    assert np.abs(mean - 0.5 * (rate[1:] + rate[:-1])).max() < 4 * SPEED / 0.12 * 0.019**2
+
+
+def test_smoothed_motion_keeps_its_digits_for_an_hour():
+    motion = SmoothedMotion(np.array([1.0]), WINDOWS)
+    for k in range(36000):
+        motion.advance(0.1, np.array([1.0 + np.sin(0.05 * k)]))
+    for _ in range(10):
+        motion.advance(0.1, motion.setpoint)
+    assert motion.resting
+    place, rate, change = motion.state()
+    assert abs(place[0] - motion.setpoint[0]) < 1e-10
+    assert abs(rate[0]) < 1e-9
+    assert abs(change[0]) < 1e-8
+
+
+def test_through_stops_at_the_first_point_and_then_goes_on():
+    course = Through(np.array([[1.0], [2.0], [3.0]]))
+    here, seen = np.array([0.0]), []
+    for k in range(60):
+        resting = k >= 20
+        here = course.advance(here, 0.1, lambda way: abs(float(way[0])), resting=resting)
+        seen.append(float(here[0]))
+        if course.done:
+            break
+    assert seen[12] == seen[19] == 1.0
+    assert seen[-1] == 3.0
+    assert max(np.abs(np.diff(seen))) <= 0.1 + 1e-9
+
+
+def test_timetable_is_where_it_says_with_and_without_velocities():
+    times, points = np.array([1.0, 2.0]), np.array([[1.0], [0.0]])
+    for rates in (np.zeros((0, 0)), np.zeros((2, 1))):
+        table = Timetable(times, points, rates)
+        here = np.array([0.0])
+        values = []
+        for _ in range(20):
+            here = table.advance(here, 0.1, lambda way: 0.0, resting=True)
+            values.append(float(here[0]))
+        assert values[4] == pytest.approx(0.5)
+        assert values[9] == pytest.approx(1.0)
+        assert values[-1] == pytest.approx(0.0)
+        assert table.done
+        assert (values[0] < 0.05) == (len(rates) > 0)  # cubic begins at rest
+
+
+@pytest.mark.parametrize(
+    ('make', 'words'),
+    [
+        (lambda: point_goal(1, (np.nan, 0, 0)), 'pose.position.x = nan'),
+        (lambda: point_goal(1, (0, 200.0, 0)), 'position.y = 200 m; expected at most 100'),
+        (lambda: point_goal(1, (0, 0, 0.2), (0, 0, 0, 0)), 'orientation .* length 0; expected 1'),
+        (lambda: point_goal(1, (0, 0, 0.2), (0, 0, np.nan, 1)), 'orientation'),
+        (lambda: path_goal(1, []), 'poses has 0 entries; expected 1 to 2000'),
+        (lambda: path_goal(1, [(0, 0, 0), (0, 0, 0)]), r'poses\[0\] and poses\[1\] are 0 m'),
+        (lambda: path_goal(1, [(0, 0, np.inf)]), r'poses\[0\].*z = inf'),
+        (
+            lambda: configuration_goal(1, ['a'], [1.0], [[0.0]], expected=['a', 'b']),
+            r'joint_names are \[a\]; expected all of \[a, b\]',
+        ),
+        (
+            lambda: configuration_goal(1, ['a'], [], [], expected=['a']),
+            'points has 0 entries',
+        ),
+        (
+            lambda: configuration_goal(1, ['a'], [1.0, 1.0], [[0.0], [1.0]], expected=['a']),
+            r'points\[1\].time_from_start = 1 s; expected a time after 1 s',
+        ),
+        (
+            lambda: configuration_goal(1, ['a'], [1.0], [[np.nan]], expected=['a']),
+            r'points\[0\].positions: a = nan',
+        ),
+        (
+            lambda: configuration_goal(1, ['a'], [1.0], [[0.0, 1.0]], expected=['a']),
+            r'points\[0\].positions has 2 values; expected 1',
+        ),
+        (
+            lambda: configuration_goal(
+                1, ['a'], [1.0, 2.0], [[0.0], [1.0]], [[0.0], []], expected=['a']
+            ),
+            'velocities: expected in every point or in none',
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_field_and_value(make, words):
+    with pytest.raises(GoalError, match=words):
+        make()
+
+
+def test_names_of_a_configuration_may_be_in_any_order():
+    goal = configuration_goal(1, ['b', 'a'], [1.0], [[2.0, 1.0]], expected=['a', 'b'])
+    assert goal.kind is GoalKind.CONFIGURATION
+    np.testing.assert_array_equal(goal.configurations, [[1.0, 2.0]])
+
+
+@pytest.fixture(scope='module')
+def planner():
+    rig = load_rig('cable_arm')
+    return build_planner(rig, build_goal_loop(rig).tracker)
+
+
+def test_the_nearest_configuration_reaches_what_is_within_reach_and_keeps_limits(planner):
+    rig, rng = load_rig('cable_arm'), np.random.default_rng(0)
+    configurations = rig.sample_configurations(rng, 30)
+    rest = planner.model.rest_configuration
+    for point in planner.model.tips_of(configurations):
+        plan = planner.plan(point_goal(1, point), rest)
+        assert plan.miss_m < 1e-4, point
+        final = plan.course.advance(rest, 1e9, lambda way: 0.0, resting=True)
+        planner.limits.check(final, planner.model.configuration_names)
+        planner.room.check(planner.model.posture_of(final).actuation)
+        np.testing.assert_allclose(planner.model.posture_of(final).tip, point, atol=1e-4)
+
+
+def test_beyond_reach_no_sampled_tip_is_nearer_than_the_one_found(planner):
+    rig, rng = load_rig('cable_arm'), np.random.default_rng(1)
+    tips = planner.model.tips_of(rig.sample_configurations(rng, 4000))
+    for direction in rng.normal(size=(10, 3)):
+        target = 0.6 * direction / np.linalg.norm(direction)
+        plan = planner.plan(point_goal(1, target), planner.model.rest_configuration)
+        assert plan.out_of_reach
+        nearest_sampled = np.linalg.norm(tips - target, axis=1).min()
+        assert plan.miss_m <= nearest_sampled + 2e-3
+
+
+def test_a_search_that_starts_at_a_limit_does_not_leave_it(planner):
+    limits = planner.limits
+    start = np.zeros(4)
+    start[:2] = limits.max_bending_rad[0], 0.0
+    found = nearest_configuration(
+        planner.model, planner.room, limits, np.array([0.5, 0.0, -0.3]), start
+    )
+    limits.check(found.configuration, planner.model.configuration_names)
+
+
+def test_a_path_out_of_reach_is_refused_and_one_partly_so_is_said(planner):
+    rest = planner.model.rest_configuration
+    away = planner.plan(path_goal(1, [(0.5, 0, 0), (0.6, 0, 0), (0.6, 0.1, 0)]), rest)
+    assert away.course is None
+    assert 'no point of the path is within reach' in away.refusal
+    partly = planner.plan(path_goal(1, [(0.0, 0.05, 0.23), (0.0, 0.4, 0.23)]), rest)
+    assert partly.out_of_reach
+    assert partly.miss_m > 0.1
+
+
+@pytest.mark.parametrize(
+    ('times', 'points', 'words'),
+    [
+        ([1.0], [[9.0, 0, 0, 0]], r'points\[0\].positions: .*bends by'),
+        ([0.05], [[1.0, 0, 0, 0]], 'limit'),
+        ([0.0, 1.0], [[0.5, 0, 0, 0], [0.6, 0, 0, 0]], 'at 0 s, but the arm is commanded to'),
+    ],
+)
+def test_configurations_that_the_actuators_cannot_follow_are_refused(
+    planner, times, points, words
+):
+    import re
+
+    names = planner.model.configuration_names
+    goal = configuration_goal(1, names, times, points, expected=names)
+    plan = planner.plan(goal, planner.model.rest_configuration)
+    assert plan.course is None
+    assert re.search(words, plan.refusal), plan.refusal

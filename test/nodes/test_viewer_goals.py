@@ -1,0 +1,171 @@
+"""The target in the browser: dragged, stopped by the emergency stop; and who may not open it."""
+
+import contextlib
+import http.client
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('viser', reason='needs viser')
+pytest.importorskip('selenium.webdriver', reason='needs selenium')
+
+from browsing import BROWSER, opened, press, text, viewer_of
+from node_bench import READY_S, Bench
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.wall_clock,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
+]
+
+
+@pytest.fixture(scope='module')
+def rig():
+    from softarm_ros.rigs.loader import load_rig
+
+    return load_rig('cable_arm')
+
+
+@pytest.fixture(scope='module')
+def bench(rig):
+    from softarm_ros.rigs.graph import graph_plan
+
+    plan = [
+        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
+        for spec in graph_plan(rig, goals=True)
+    ]
+    with Bench(rig, plan) as running:
+        running.until(lambda: running.state == 'running', READY_S, 'running by itself')
+        yield running
+
+
+@pytest.fixture(scope='module')
+def address(bench):
+    with viewer_of('cable_arm') as found:
+        yield found
+
+
+@pytest.fixture
+def browser(address):
+    with opened(address) as shown:
+        yield shown
+
+
+@pytest.fixture
+def client(bench, rig):
+    from softarm_ros.nodes.goal_client import GoalClient
+
+    with GoalClient(rig) as running:
+        assert running.wait_until_heard(20.0) is None
+        yield running
+
+
+def until(client, condition, timeout, what):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, f'{what}: {client.reports} {client.health["supervisor"]}'
+        client.spin(0.02)
+
+
+def pixel(browser, rig, point):
+    """Return where a point (3,) [m] is in the window, with the camera the viewer begins with."""
+    length = rig.model().rest_length_m
+    eye = length * np.array([1.4, -1.0, 0.2])
+    up = np.array([0.0, 0.0, -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0])
+    ahead = np.array([0.0, 0.0, 0.45 * length]) - eye
+    ahead /= np.linalg.norm(ahead)
+    right = np.cross(ahead, up)
+    right /= np.linalg.norm(right)
+    above = np.cross(right, ahead)
+    box = browser.execute_script(
+        'let all = [...document.querySelectorAll("canvas")].map(c => c.getBoundingClientRect());'
+        'let b = all.reduce((x, y) => x.width * x.height > y.width * y.height ? x : y);'
+        'return [b.left, b.top, b.width, b.height];'
+    )
+    tangent = np.tan(0.5 * np.radians(FIELD_OF_VIEW_DEG))
+    d = np.asarray(point) - eye
+    depth = d @ ahead
+    scale = 0.5 * box[3] / (tangent * depth)
+    return (
+        box[0] + 0.5 * box[2] + scale * (d @ right),
+        box[1] + 0.5 * box[3] - scale * (d @ above),
+    )
+
+
+FIELD_OF_VIEW_DEG = 75.0  # viser's own, vertical
+
+
+def test_the_target_is_dragged_and_the_emergency_stop_ends_it(bench, browser, client, rig):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+    bench.until(lambda: 'Go there' in text(browser), 60.0, 'controls in the browser')
+    client.spin(2.0)  # the target is drawn where the reference is
+    start = client.reference.copy()
+    size = 0.25 * rig.model().rest_length_m
+    axis = np.array([0.0, 1.0, 0.0])
+    held = pixel(browser, rig, start + 0.6 * size * axis)
+    aimed = pixel(browser, rig, start + (0.6 * size + 0.04) * axis)
+    client.reports.clear()
+    mouse = ActionBuilder(browser)
+    pointer = mouse.pointer_action
+    pointer.move_to_location(*map(round, held)).pause(1.0).pointer_down().pause(0.3)
+    for share in np.linspace(0.1, 1.0, 10):
+        x, y = (1.0 - share) * np.array(held) + share * np.array(aimed)
+        pointer.move_to_location(round(x), round(y)).pause(0.1)
+    pointer.pause(0.3).pointer_up()
+    mouse.perform()
+    until(client, lambda: client.reports, 10.0, 'a goal from the browser')
+    until(
+        client,
+        lambda: np.linalg.norm(client.reference - start) > 0.01,
+        30.0,
+        'the reference moves',
+    )
+    kinds = {report.values['kind'] for report in client.reports}
+    assert kinds == {'stream', 'pose'}
+    moved = client.reference - start
+    assert moved[1] > 0.8 * np.linalg.norm(moved)
+    assert bench.state == 'running'
+    ActionChains(browser).reset_actions()
+    press(browser, 'EMERGENCY STOP')
+    pressed = bench.now_s()
+    bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
+    until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'cancelled')
+    bench.spin(0.5)
+    assert bench.moved_at - pressed < 0.5
+
+
+UPGRADE = {
+    'Upgrade': 'websocket',
+    'Connection': 'Upgrade',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'c29mdGFybSBpcyBjbG9zZWQ=',
+}
+
+
+def status(address, path, headers):
+    """Return how a request for the page, or for the connection behind it, is answered."""
+    host, port = address.split('/')[2].split(':')
+    with contextlib.closing(http.client.HTTPConnection(host, int(port), timeout=20.0)) as link:
+        link.request('GET', f'/{path}', headers=headers)
+        return link.getresponse().status
+
+
+@pytest.mark.parametrize('upgrade', [{}, UPGRADE])
+def test_nobody_enters_without_the_token_or_from_another_page(address, upgrade):
+    token = address.rsplit('/', 1)[1]
+    for path, headers in (
+        ('', {}),
+        ('x' * len(token), {}),
+        (token, {'Host': 'evil.example:8080'}),
+        (token, {'Origin': 'http://evil.example'}),
+        (token, {'Origin': 'null'}),
+    ):
+        assert status(address, path, {**upgrade, **headers}) == 403, (path, headers)
+    origin = {'Origin': address.rsplit('/', 1)[0]}
+    assert status(address, token, {**upgrade, **origin}) == (101 if upgrade else 200)

@@ -1,0 +1,256 @@
+"""The loop that waits for goals, on the simulated arm under its supervisor."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.goals.goal import (
+    GoalState,
+    configuration_goal,
+    path_goal,
+    point_goal,
+)
+from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
+from softarm_ros.runtime.goal_loop import STALE_S
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.supervised_run import SupervisedArm
+
+A, B = (0.04, 0.0, 0.235), (0.0, 0.04, 0.235)
+
+
+class Arm:
+    """A supervised arm with the loop, and what it reported."""
+
+    def __init__(self, name='cable_arm', **options):
+        self.rig = load_rig(name)
+        self.loop = build_goal_loop(self.rig, **options)
+        self.arm = SupervisedArm(self.rig, loop=self.loop)
+        self.reports, self.references, self.commands = [], [], []
+
+    def cycle(self):
+        output = self.arm.cycle()
+        self.reports += self.loop.take_reports()
+        self.references.append(output.reference_position.copy())
+        self.commands.append(output.configuration.copy())
+        for _ in range(self.arm.looks):
+            self.arm.advance()
+        return output
+
+    def run(self, seconds):
+        end = self.arm.now_s + seconds
+        while self.arm.now_s < end - 1e-9:
+            output = self.cycle()
+        return output
+
+    def started(self):
+        self.run(0.5)
+        assert self.arm.start()[0]
+        self.run(0.1)
+        return self
+
+    def states(self, number):
+        return [report.state for report in self.reports if report.number == number]
+
+    def until(self, number, state, seconds=40.0):
+        end = self.arm.now_s + seconds
+        while state not in self.states(number):
+            assert self.arm.now_s < end, (self.states(number), self.arm.status)
+            self.cycle()
+
+    def smooth(self, rows):
+        """Check that references from one cycle to the next keep speed and acceleration."""
+        config, period = self.rig.tracker, self.loop.period_s
+        place = np.array(rows)
+        for order, limit in (
+            (1, goal_speed_m_s(self.rig)),
+            (2, config.max_acceleration_m_s2),
+            (3, config.max_jerk_m_s3),
+        ):
+            size = np.linalg.norm(np.diff(place, order, axis=0), axis=1) / period**order
+            assert size.max() <= limit
+
+
+def test_it_stands_until_a_goal_comes():
+    arm = Arm()
+    arm.loop.submit(point_goal(1, A))  # before anybody let it move
+    arm.started()
+    output = arm.run(1.0)
+    assert arm.states(1) == [GoalState.REFUSED]
+    assert output.phase is Phase.WAIT
+    assert np.ptp(arm.commands, axis=0).max() == 0.0
+    assert arm.arm.status.state is SafetyState.RUNNING
+
+
+def test_a_goal_is_reached_and_kept_and_one_in_mid_motion_blends():
+    arm = Arm().started()
+    arm.loop.submit(point_goal(1, A))
+    arm.until(1, GoalState.ACTIVE)
+    first = len(arm.references)
+    arm.run(1.5)
+    arm.loop.submit(point_goal(2, B))
+    arm.until(2, GoalState.REACHED)
+    assert arm.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.PREEMPTED]
+    arm.smooth(arm.references[first:])
+    arm.run(2.0)
+    tip = arm.arm.plant.true_section_tips()[-1, :3, 3]
+    assert np.linalg.norm(tip - B) < arm.rig.tracker.settle_tolerance_m
+
+
+def test_the_reference_begins_where_the_tip_is_measured():
+    arm = Arm().started()
+    arm.loop.submit(point_goal(1, A))
+    arm.until(1, GoalState.ACTIVE)
+    apart = np.linalg.norm(arm.references[-1] - arm.arm.plant.true_section_tips()[-1, :3, 3])
+    assert apart < 1e-3  # the noise of the poses
+    arm.until(1, GoalState.REACHED)
+    assert np.linalg.norm(arm.references[-1] - A) < 1e-4
+
+
+def test_a_path_goes_through_its_points():
+    arm = Arm().started()
+    points = np.array([(0.04, 0.0, 0.235), (0.03, 0.03, 0.234), (0.0, 0.04, 0.235)])
+    arm.loop.submit(path_goal(1, points))
+    arm.until(1, GoalState.REACHED, 60.0)
+    travelled = np.array(arm.references)
+    for point in points:
+        assert np.linalg.norm(travelled - point, axis=1).min() < 5e-4
+    np.testing.assert_allclose(arm.loop.path(5)[-1], points[-1], atol=1e-4)
+
+
+def test_a_configuration_is_followed_by_the_model_and_a_point_after_it_at_rest():
+    arm = Arm().started()
+    names = arm.loop.model.configuration_names
+    goal = [[0.2, 0.0, 0.1, 0.0], [0.3, 0.1, 0.1, 0.0]]
+    arm.loop.submit(configuration_goal(1, names, [6.0, 12.0], goal, expected=names))
+    arm.until(1, GoalState.REACHED)
+    np.testing.assert_allclose(arm.commands[-1], goal[-1], atol=1e-9)
+    arm.loop.submit(point_goal(2, A))
+    arm.until(2, GoalState.ACTIVE)
+    arm.run(0.5)
+    arm.loop.submit(configuration_goal(3, names, [0.0], [[0.0] * 4], expected=names))
+    arm.until(3, GoalState.REACHED)
+    assert arm.states(2)[-1] is GoalState.PREEMPTED
+    np.testing.assert_allclose(arm.commands[-1], 0.0, atol=1e-9)
+    steps = np.abs(np.diff(np.array(arm.commands), axis=0)).max(axis=0)
+    assert steps.max() < 0.003  # rad a period: nothing jumps between the two ways of leading
+
+
+def test_out_of_reach_goes_to_the_nearest_and_says_so():
+    arm = Arm().started()
+    arm.loop.submit(point_goal(1, (0.1, 0.0, 0.245)))
+    arm.until(1, GoalState.OUT_OF_REACH, 60.0)
+    report = arm.reports[-1]
+    assert report.miss_m > 0.01
+    assert np.linalg.norm(arm.references[-1] - report.nearest) < 1e-3
+    assert 'out of reach' in next(r for r in arm.reports if r.state is GoalState.ACTIVE).message
+
+
+def test_cancel_stops_smoothly_and_another_goal_goes_on():
+    arm = Arm().started()
+    arm.loop.submit(point_goal(1, A))
+    arm.until(1, GoalState.ACTIVE)
+    begun = len(arm.references)
+    arm.run(1.5)
+    assert arm.loop.cancel()
+    assert not arm.loop.cancel()
+    arm.run(1.5)
+    assert arm.states(1)[-1] is GoalState.CANCELLED
+    assert np.ptp(np.array(arm.references[-30:]), axis=0).max() < 1e-9
+    arm.smooth(arm.references[begun:])
+    arm.loop.submit(point_goal(2, B))
+    arm.until(2, GoalState.REACHED)
+
+
+@pytest.mark.parametrize('rate_hz', [10.0, 30.0, 100.0])
+def test_a_stream_is_followed_and_held_when_it_is_cut(rate_hz):
+    arm = Arm().started()
+    start = arm.references[-1]
+    sent = number = 0
+    begun = arm.arm.now_s
+    while arm.arm.now_s < begun + 4.0:
+        if arm.arm.now_s >= begun + sent / rate_hz - 1e-9:
+            sent, number = sent + 1, number + 1
+            last = arm.arm.now_s
+            target = start + np.array([0.01 * (last - begun), 0.0, -0.001])
+            arm.loop.submit(point_goal(number, target, stream=True))
+        arm.cycle()
+    assert not any(report.state.final for report in arm.reports)
+    assert arm.references[-1][0] > start[0] + 0.015
+    arm.until(1, GoalState.CANCELLED, 1.0)
+    assert arm.arm.now_s - last <= STALE_S + 2.5 * arm.loop.period_s < 0.2
+    arm.run(1.0)
+    assert np.ptp(np.array(arm.references[-10:]), axis=0).max() < 1e-9
+    arm.smooth(arm.references[100:])
+
+
+@pytest.mark.parametrize('stop', ['estop', 'stop'])
+def test_a_stop_cancels_the_goal_and_a_start_leads_nowhere(stop):
+    arm = Arm().started()
+    arm.loop.submit(point_goal(1, A))
+    arm.until(1, GoalState.ACTIVE)
+    arm.run(1.0)
+    getattr(arm.arm.supervisor, f'request_{stop}')(arm.arm.now_s)
+    arm.run(0.5)
+    assert arm.states(1)[-1] is GoalState.CANCELLED
+    assert 'held' in arm.reports[-1].message
+    arm.loop.submit(point_goal(2, B))
+    arm.run(0.1)
+    assert arm.states(2) == [GoalState.REFUSED]
+    arm.arm.supervisor.request_reset(arm.arm.now_s)
+    assert arm.arm.start()[0]
+    held = len(arm.commands)
+    arm.run(1.0)
+    assert np.ptp(arm.commands[held + 5 :], axis=0).max() == 0.0
+    arm.loop.submit(point_goal(3, B))
+    arm.until(3, GoalState.REACHED)
+
+
+def test_a_plan_that_comes_late_is_of_the_newest_goal_alone():
+    class Slow:
+        """Answers only when it is told to; keeps everything that was asked."""
+
+        def __init__(self, planner):
+            self.planner, self.asked, self.ready = planner, [], []
+
+        def request(self, goal, start):
+            self.asked.append((goal, start))
+
+        def answer(self, index):
+            self.ready.append(self.planner.plan(*self.asked[index]))
+
+        def take(self):
+            ready, self.ready = self.ready, []
+            return ready
+
+    arm = Arm().started()
+    arm.loop._planner = slow = Slow(arm.loop._planner._planner)
+    arm.loop.submit(point_goal(1, A))
+    arm.run(0.5)
+    arm.loop.submit(point_goal(2, B))
+    arm.run(0.2)
+    slow.answer(0)
+    arm.run(0.2)
+    assert arm.states(1) == [GoalState.PLANNING, GoalState.PREEMPTED]
+    assert arm.states(2) == [GoalState.PLANNING]
+    slow.answer(1)
+    arm.until(2, GoalState.REACHED)
+
+
+def test_open_loop_reaches_by_the_model():
+    arm = Arm(open_loop=True).started()
+    arm.loop.submit(point_goal(1, A))
+    arm.until(1, GoalState.REACHED)
+    np.testing.assert_allclose(arm.loop.tracker.tip(), A, atol=1e-4)
+
+
+def test_the_same_goals_at_the_same_times_move_alike_to_the_bit():
+    runs = []
+    for _ in range(2):
+        arm = Arm('cable_arm_single').started()
+        arm.loop.submit(point_goal(1, (0.03, 0.0, 0.115)))
+        arm.run(1.0)
+        arm.loop.submit(point_goal(2, (0.0, 0.03, 0.115)))
+        arm.run(1.0)
+        runs.append(np.array(arm.commands))
+    np.testing.assert_array_equal(*runs)
