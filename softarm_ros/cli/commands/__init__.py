@@ -11,6 +11,7 @@ SUMMARIES = {
     'parts': 'List the parts that arms are composed of, and the fields of one.',
     'model': 'Compute shape from actuation (forward) or actuation from a tip position (inverse).',
     'urdf': 'Print the URDF of a rig, generated from its file.',
+    'rviz': 'Print the rviz configuration of a rig: its topics and frames, a view of all of it.',
     'compare': 'Run arms simulated and with emulated devices, in real time, and show both errors.',
     'faults': 'Break simulated arms in mid-run: who notices, when, and how far the tip has gone.',
     'workspace': 'Show where the tip of an arm can be within its limits.',
