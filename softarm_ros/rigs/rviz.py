@@ -62,67 +62,66 @@ def _displays(rig: Rig, reach_m: float) -> list[Display]:
     size = round(0.1 * reach_m, 4)
     axes = {'Shape': 'Axes', 'Axes Length': size, 'Axes Radius': round(0.08 * size, 5)}
     shown = [f'{rig.frame_prefix}{link}' for link in _frames(rig)]
-    displays = [
-        _display('Grid', 'Grid', **{'Cell Size': 0.05, 'Plane Cell Count': 12, 'Alpha': 0.5}),
-        _display('MarkerArray', 'Arm', Topic=_topic(rig, 'markers')),
+    return [
+        _display('Grid', 'Grid', {'Cell Size': 0.05, 'Plane Cell Count': 12, 'Alpha': 0.5}),
+        _display('MarkerArray', 'Arm', {'Topic': _topic(rig, 'markers')}),
         _display(
             'RobotModel',
             'Robot model',
-            enabled=False,
-            **{
+            {
                 'Description Source': 'Topic',
                 'Description Topic': _topic(rig, 'robot_description', latched=True),
                 'TF Prefix': rig.name,
                 'Alpha': 0.3,
             },
+            enabled=False,
         ),
         _display(
             'TF',
             'Frames',
-            enabled=False,
-            **{
+            {
                 'Marker Scale': size,
                 'Show Names': True,
                 'Show Arrows': False,
                 'Frames': {'All Enabled': False, **{name: {'Value': True} for name in shown}},
             },
+            enabled=False,
         ),
         _display(
             'Path',
             'Reference path',
-            Topic=_topic(rig, 'reference/path', latched=True),
-            Color='25; 166; 64',
+            {'Topic': _topic(rig, 'reference/path', latched=True), 'Color': '25; 166; 64'},
         ),
-        _display('Path', 'Path of the tip', Topic=_topic(rig, 'tip/path'), Color='26; 115; 217'),
-        _display('Pose', 'Reference', Topic=_topic(rig, 'reference/pose'), **axes),
+        _display(
+            'Path',
+            'Path of the tip',
+            {'Topic': _topic(rig, 'tip/path'), 'Color': '26; 115; 217'},
+        ),
+        _display('Pose', 'Reference', {'Topic': _topic(rig, 'reference/pose'), **axes}),
         _display(
             'Pose',
             'Measured tip',
-            Topic=_topic(rig, rig.feedback.pose_topic, reliable=False),
-            **axes,
+            {'Topic': _topic(rig, rig.feedback.pose_topic, reliable=False), **axes},
         ),
         _display(
             'PoseArray',
             'Measured sections',
-            Topic=_topic(rig, 'sections/poses', reliable=False),
-            **axes,
+            {'Topic': _topic(rig, 'sections/poses', reliable=False), **axes},
         ),
         _display(
             'PoseWithCovariance',
             'Estimated tip',
+            {'Topic': _topic(rig, 'state/tip', reliable=False), **axes},
             enabled=False,
-            Topic=_topic(rig, 'state/tip', reliable=False),
-            **axes,
         ),
     ]
-    return displays
 
 
 def _frames(rig: Rig) -> list[str]:
     return ['base', *(f'{section}_tip' for section in rig.section_names), 'tip']
 
 
-def _display(kind: str, name: str, enabled: bool = True, **fields: Any) -> Display:
+def _display(kind: str, name: str, fields: Display, *, enabled: bool = True) -> Display:
     return {
         'Class': f'{_DISPLAY}{kind}',
         'Name': name,
