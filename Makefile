@@ -1,4 +1,4 @@
-# make demo | test | browser | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
+# make demo | test | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,16 +9,16 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := hardware,sensing,bag,view,test
+EXTRAS := hardware,sensing,bag,video,view,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,hardware,sensing,bag,view,test
+EXTRAS := ros,hardware,sensing,bag,video,view,test
 endif
 
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -82,6 +82,12 @@ kernels: setup
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+
+# The pictures of arms in README and docs: drawn anew, some minutes of computing.
+pictures: setup
+	$(BIN)/softarm render cable_arm --output docs/images/cable_arm.gif
+	@for rig in cable_arm fishbone_arm hydraulic_arm pam_arm pneumatic_arm trunk; do \
+	  $(BIN)/softarm render $$rig --output docs/images/$$rig.png || exit 1; done
 
 # The experiments of the arms' papers, a page an arm in study/; ARMS names some of them.
 reproduce: $(VENV)/.reproduction

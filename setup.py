@@ -90,6 +90,7 @@ setup(
             'rosbags>=0.10',  # rosbag2 MCAP files
             'mcap>=1.2',  # files without an index, after a kill
         ],
+        'video': ['imageio-ffmpeg>=0.5'],  # brings ffmpeg: MP4 of `softarm render`
         'view': ['viser>=1.1'],  # the arm in a browser
         'test': [
             'pytest>=7.4',

@@ -12,7 +12,6 @@ from pathlib import Path
 from ament_index_python.packages import (
     PackageNotFoundError,
     get_package_prefix,
-    get_package_share_directory,
 )
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
@@ -35,6 +34,7 @@ try:
         processes_of,
     )
     from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.rigs.rviz import rviz_config
     from softarm_ros.rigs.schema import Rig
     from softarm_ros.rigs.urdf import build_urdf
     from softarm_ros.runtime.run_files import devices_folder
@@ -135,11 +135,9 @@ def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 
 
 def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
-    """Return rviz2 with the shipped configuration, its frames those of this rig."""
-    share = Path(get_package_share_directory(PACKAGE))
-    text = (share / 'config' / 'rviz' / 'arm.rviz').read_text(encoding='utf-8')
+    """Return rviz2 with the configuration of this rig: its topics, frames and size."""
     config = Path(tempfile.mkdtemp(prefix='softarm-rviz-')) / f'{rig.name}.rviz'
-    config.write_text(text.replace('RIG', rig.name), encoding='utf-8')
+    config.write_text(rviz_config(rig), encoding='utf-8')
     return Node(
         package='rviz2',
         executable='rviz2',

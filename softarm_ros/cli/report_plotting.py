@@ -32,11 +32,18 @@ _GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart
 _GAP_S = 0.1
 
 
-def new_figure(height_in: float) -> Figure:
-    """Return a figure of `WIDTH_IN` by `height_in` inches at `DPI`."""
-    figure = Figure((WIDTH_IN, height_in), dpi=DPI, facecolor='white', layout='constrained')
+def new_figure(height_in: float, width_in: float = WIDTH_IN, dpi: int = DPI) -> Figure:
+    """Return a figure of `width_in` by `height_in` inches."""
+    figure = Figure((width_in, height_in), dpi=dpi, facecolor='white', layout='constrained')
     FigureCanvasAgg(figure)
     return figure
+
+
+def canvas_of(figure: Figure) -> FigureCanvasAgg:
+    """Return the canvas of a figure of `new_figure`, whose pixels can be read."""
+    canvas = figure.canvas
+    assert isinstance(canvas, FigureCanvasAgg)
+    return canvas
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -68,6 +68,7 @@ class MarkersNode(Node):
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._markers = self.create_publisher(MarkerArray, 'markers', VISUAL)
         self._joints = self.create_publisher(JointState, 'joint_states', VISUAL)
+        self._travelled = self.create_publisher(Path, 'tip/path', VISUAL)
         self._links = (
             LinkBroadcaster(self, self.rig, DEFAULT_LINKS_PER_SECTION) if transforms else None
         )
@@ -78,7 +79,8 @@ class MarkersNode(Node):
     def _watched(self) -> bool:
         """Return whether anybody receives what this node draws."""
         return any(
-            publisher.get_subscription_count() > 0 for publisher in (self._markers, self._joints)
+            publisher.get_subscription_count() > 0
+            for publisher in (self._markers, self._joints, self._travelled)
         ) or (self._links is not None and self._links.watched())
 
     def _listen(self) -> None:
@@ -139,10 +141,11 @@ class MarkersNode(Node):
         if self._tip is not None:
             self._trail.append(self._tip)
             self._tip = None
+        trail = np.array(self._trail).reshape(-1, 3)
         drawing = conversions.arm_markers(
             self._drawing.cylinders(self._configuration),
             self._drawing.cables(self._configuration),
-            np.array(self._trail).reshape(-1, 3),
+            trail,
             stamp,
             self.rig.base_frame,
         )
@@ -150,6 +153,8 @@ class MarkersNode(Node):
             self._path.header.stamp = stamp
             drawing.markers.append(self._path)
         self._markers.publish(drawing)
+        if self._travelled.get_subscription_count() > 0:
+            self._travelled.publish(conversions.path_message(trail, stamp, self.rig.base_frame))
         names, values = self._joint_positions(self._configuration)
         self._joints.publish(conversions.joint_message(names, values, stamp))
         if self._links is not None:

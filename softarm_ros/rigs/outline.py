@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.mechanics import CableMechanics
-    from softarm_ros.models.config import SectionConfig
-    from softarm_ros.plant.config import PlantSectionConfig
 
 
 @dataclass(frozen=True)
-class JointedSection:
-    """
-    A section as links with mass: geometry as the controller knows it, mass as built.
+class SpreadMass:
+    """A mass [kg] spread evenly from `start` to `end`, shares of its section's length."""
 
-    `max_speed_m_s` is that of its slowest cable.
-    """
+    mass_kg: float
+    start: float = 0.0
+    end: float = 1.0
 
-    config: SectionConfig
-    body: PlantSectionConfig
-    max_speed_m_s: float
+    def between(self, start: float, end: float) -> SpreadMass:
+        """Return what of it lies from start to end, as shares counted from that start."""
+        low, high = max(start, self.start), min(end, self.end)
+        if high <= low:
+            return SpreadMass(0.0, 0.0, 0.0)
+        share = (high - low) / (self.end - self.start)
+        return SpreadMass(self.mass_kg * share, low - start, high - start)
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,14 @@ class Outline:
         Outer radius of each section.
     arcs : CableMechanics, optional
         Where the sections are arcs between endcaps, bent by cables that can be drawn.
-    jointed : tuple of JointedSection
-        What is known for a URDF with masses; empty where nobody knows them.
+    masses : tuple of tuple of SpreadMass
+        What each section weighs; empty where nobody knows it.
 
     """
 
     radii_m: tuple[float, ...]
     arcs: CableMechanics | None = None
-    jointed: tuple[JointedSection, ...] = ()
+    masses: tuple[tuple[SpreadMass, ...], ...] = ()
 
 
 def strand(actuator: int, section: int, angle_deg: float, radius_m: float) -> Strand:

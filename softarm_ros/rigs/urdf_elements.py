@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 
 MAX_LINKS = 99
 AXES = {'x': '1 0 0', 'y': '0 1 0', 'z': '0 0 1'}
-_COLORS = {'endcap': '0.92 0.92 0.88 1', 'body': '0.95 0.72 0.45 1'}
+_COLORS = {'body': '0.95 0.72 0.45 1', 'next_body': '0.82 0.55 0.33 1'}
+
+Part = tuple[float, float, float]  # mass [kg] of a cylinder, its start and end along z [m]
 
 
 def check_links(links: int) -> None:
@@ -31,6 +34,11 @@ def add_materials(robot: ET.Element) -> None:
     """Append the materials that cylinders name."""
     for name, color in _COLORS.items():
         ET.SubElement(ET.SubElement(robot, 'material', name=name), 'color', rgba=color)
+
+
+def body_material(section: int) -> str:
+    """Return the material of a section; neighbours differ."""
+    return list(_COLORS)[section % len(_COLORS)]
 
 
 def add_link(robot: ET.Element, name: str) -> ET.Element:
@@ -64,3 +72,44 @@ def add_joint(
 def add_fixed(robot: ET.Element, name: str, parent: str, child: str, offset: float) -> None:
     """Append a fixed joint at `offset` [m] along z of its parent."""
     add_joint(robot, 'fixed', name, parent, child, offset)
+
+
+def add_limited_joint(
+    robot: ET.Element,
+    kind: str,
+    name: str,
+    parent: str,
+    child: str,
+    offset: float,
+    axis: str,
+    limit: float,
+) -> None:
+    """Append a joint that moves by +-limit [rad or m]; nothing drives it: its effort is 0."""
+    joint = add_joint(robot, kind, name, parent, child, offset)
+    ET.SubElement(joint, 'axis', xyz=AXES[axis])
+    ET.SubElement(
+        joint,
+        'limit',
+        lower=number(-limit),
+        upper=number(limit),
+        effort='0',
+        velocity=number(limit),
+    )
+
+
+def add_inertial(link: ET.Element, parts: Sequence[Part], radius: float) -> None:
+    """Append mass and inertia of solid cylinders of one radius [m] around z; nothing of none."""
+    if not parts:
+        return
+    mass = sum(m for m, _, _ in parts)
+    center = sum(m * 0.5 * (low + high) for m, low, high in parts) / mass
+    axial = 0.5 * mass * radius**2
+    lateral = sum(
+        m * ((3.0 * radius**2 + (high - low) ** 2) / 12.0 + (0.5 * (low + high) - center) ** 2)
+        for m, low, high in parts
+    )
+    inertial = ET.SubElement(link, 'inertial')
+    ET.SubElement(inertial, 'origin', xyz=f'0 0 {number(center)}', rpy='0 0 0')
+    ET.SubElement(inertial, 'mass', value=number(mass))
+    moments = {'ixx': lateral, 'iyy': lateral, 'izz': axial, 'ixy': 0.0, 'ixz': 0.0, 'iyz': 0.0}
+    ET.SubElement(inertial, 'inertia', {name: number(value) for name, value in moments.items()})

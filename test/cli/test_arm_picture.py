@@ -1,44 +1,127 @@
-"""Pictures of arms in motion."""
+"""Pictures and animations of arms in motion."""
+
+import re
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
-from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_motion, film, render
+from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, set_axes
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.motion import Motion, film, film_of_bag
+from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
 from softarm_ros.rigs.loader import load_rig
 
+BLUE = np.array([int(PALETTE[0][i : i + 2], 16) for i in (1, 3, 5)])  # the tip's path
 
-def test_the_film_shows_the_body_where_it_was_and_the_tip_on_the_path():
-    motion = film(load_rig('cable_arm'), 'line_small', seed=0)
-    assert len(motion.bodies) == len(motion.joints) == SNAPSHOTS
+
+@pytest.fixture(scope='module')
+def rig():
+    return load_rig('cable_arm')
+
+
+@pytest.fixture(scope='module')
+def motion(rig):
+    return film(rig, 'line_small', seed=0)
+
+
+def test_the_film_shows_the_body_where_it_was_and_the_tip_on_the_path(motion):
+    assert len(motion.times_s) == len(motion.bodies) == len(motion.tips) == len(motion.errors_m)
+    assert motion.times_s[0] == 0.0 and np.all(np.diff(motion.times_s) > 0.0)
     np.testing.assert_allclose(motion.bodies[:, 0], 0.0, atol=1e-3)
-    np.testing.assert_allclose(motion.bodies[:, -1], motion.joints[:, -1], atol=1e-3)
     off = np.min(np.linalg.norm(motion.path[:, None] - motion.tips[None], axis=2), axis=1)
     assert np.max(off) < 5e-3
+    # The error is between tip and reference: the tip is no further from the path than that.
+    known = np.isfinite(motion.errors_m)
+    away = np.min(np.linalg.norm(motion.tips[known, None] - motion.path[None], axis=2), axis=1)
+    assert np.mean(known) > 0.9
+    assert np.all(away < motion.errors_m[known] + 2e-3)  # noise, delay, points of the path
 
 
-def test_the_picture_has_path_tip_and_every_moment_within_its_axes(tmp_path):
-    rig = load_rig('cable_arm')
-    motion = film(rig, 'line_small', seed=0)
+def test_moments_are_evenly_spread_and_end_with_the_motion(motion):
+    chosen = motion.times_s[motion.at(10)]
+    assert chosen[-1] == motion.times_s[-1]
+    np.testing.assert_allclose(np.diff(chosen), motion.times_s[-1] / 10, atol=0.03)
+
+
+def test_the_picture_has_path_tip_and_every_moment_within_its_axes(rig, motion):
     figure = new_figure(4.0)
-    draw_motion(figure, rig, motion)
+    draw_moments(figure, rig, motion)
     (ax,) = figure.axes
     shown = {line.get_label(): np.transpose(line.get_data_3d()) for line in ax.lines}
     np.testing.assert_allclose(shown['reference'], 1e3 * motion.path)
     np.testing.assert_allclose(shown['tip, closed loop'], 1e3 * motion.tips)
-    earlier = len(motion.bodies) - 1
-    assert len(ax.lines) == 2 + earlier * len(rig.section_names)
+    assert len(ax.lines) == 2 + (SNAPSHOTS - 1) * len(rig.section_names)
     for points in (1e3 * motion.bodies.reshape(-1, 3), 1e3 * motion.path):
         for values, ends in zip(points.T, (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())):
             assert min(ends) < values.min() and values.max() < max(ends)
 
 
-def test_a_picture_is_written_or_refused_by_name(tmp_path):
-    rig = load_rig('cable_arm_single')
-    blue = [int(PALETTE[0][i : i + 2], 16) for i in (1, 3, 5)]
-    pixels = plt.imread(render(rig, 'circle_small', tmp_path / 'arm.png'))[..., :3]
-    assert np.any(np.all(np.rint(255.0 * pixels) == blue, axis=2))  # the tip's path
+def test_a_moment_shows_the_path_of_the_tip_until_then(rig, motion):
+    ax = set_axes(new_figure(4.0), rig, motion)
+    half = len(motion.times_s) // 2
+    _, travelled = draw_moment(ax, rig, motion, half)
+    np.testing.assert_allclose(
+        np.transpose(travelled.get_data_3d()), 1e3 * motion.tips[: half + 1]
+    )
+
+
+def test_frames_of_an_animation_have_one_size_and_grow_the_path(rig, motion):
+    first, *_, last = frames(rig, motion, 4, dpi=100)
+    assert first.shape == last.shape == (320, 480, 3)
+
+    def blue(image):
+        return np.count_nonzero(np.all(np.abs(image.astype(int) - BLUE) < 40, axis=2))
+
+    assert blue(last) > 1.5 * blue(first) > 0
+
+
+def test_a_picture_is_written_or_refused_by_name(tmp_path, rig, motion):
+    pixels = plt.imread(render(rig, motion, tmp_path / 'arm.png', 1.0))[..., :3]
+    assert np.any(np.all(np.rint(255.0 * pixels) == BLUE, axis=2))
     with pytest.raises(UsageError, match='cannot be written'):
-        render(rig, 'circle_small', tmp_path / 'missing' / 'arm.png')
+        render(rig, motion, tmp_path / 'missing' / 'arm.png', 1.0)
+    with pytest.raises(UsageError, match=re.escape('ends in .png, .gif, .mp4')):
+        render(rig, motion, tmp_path / 'arm.webp', 1.0)
+
+
+def test_a_gif_moves_lasts_as_long_as_asked_and_is_small(tmp_path, rig, motion):
+    path = render(rig, motion, tmp_path / 'arm.gif', 1.0)
+    with Image.open(path) as image:
+        assert image.n_frames == 10
+        assert image.info['loop'] == 0
+        lasts, shown = [], []
+        for k in range(image.n_frames):
+            image.seek(k)
+            lasts.append(image.info['duration'])
+            shown.append(np.asarray(image.convert('RGB')))
+    assert lasts == [100] * 9 + [1000]
+    assert all(np.any(a != b) for a, b in pairwise(shown))
+    assert path.stat().st_size < 10 * 25_000
+
+
+def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
+    ffmpeg = pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
+    path = render(rig, motion, tmp_path / 'arm.mp4', 0.4)
+    count, duration = ffmpeg.count_frames_and_secs(str(path))
+    assert (count, duration) == (10, pytest.approx(0.4, abs=0.05))
+    reader = ffmpeg.read_frames(str(path))
+    assert next(reader)['size'] == (960, 640)
+    reader.close()
+
+
+def test_a_bag_that_is_none_is_refused(tmp_path):
+    pytest.importorskip('rosbags', reason='rosbags is not installed')
+    with pytest.raises(UsageError, match='not a bag'):
+        film_of_bag(tmp_path, None)
+
+
+def test_an_arm_that_hangs_is_drawn_hanging(motion):
+    hanging = load_rig('pam_arm')
+    long = Motion(motion.times_s, motion.bodies, motion.tips, motion.errors_m, motion.path)
+    ax = set_axes(new_figure(4.0), hanging, long)
+    bottom, top = ax.get_zlim()
+    assert bottom > top

@@ -237,7 +237,7 @@ def test_the_urdf_follows_the_configuration_to_the_tip(name):
         configuration = arm.configuration_of(actuation)
         values = dict(zip(*positions(configuration)))
         expected = arm.shape_of(configuration).tip[:3, 3]
-        assert np.linalg.norm(urdf_tip(robot, values) - expected) < 0.01 * arm.rest_length_m
+        assert np.linalg.norm(urdf_tip(robot, values) - expected) < 1e-4
 
 
 def urdf_tip(robot, values):

@@ -190,7 +190,8 @@ def test_tests_that_are_named_exist(page):
 )
 def test_pictures_are_shown_by_a_page_and_are_what_they_are_called(path):
     head = path.read_bytes()[:24]
-    assert head.startswith(b'\x89PNG\r\n\x1a\n')
+    start = {'.png': b'\x89PNG\r\n\x1a\n', '.gif': b'GIF89a'}[path.suffix]
+    assert head.startswith(start)
     width, height = struct.unpack('>II', head[16:24])
     assert min(width, height) >= 300, (width, height)  # legible on a page
     assert any(f'images/{path.name})' in text_of(page) for page in PAGES)

@@ -5,7 +5,6 @@ import inspect
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from softarm_ros.cli.commands.run import run
 from softarm_ros.rigs.arguments import settings_of
@@ -84,18 +83,8 @@ def test_backends_are_those_of_the_rigs(tree):
     assert 'sim' in BACKENDS
 
 
-def test_rviz_shows_topics_that_nodes_publish():
-    config = YAML(typ='safe').load((ROOT / 'config' / 'rviz' / 'arm.rviz').read_text())
-    manager = config['Visualization Manager']
-    # RIG stands for the rig's name, which the launch file puts there.
-    assert manager['Global Options']['Fixed Frame'] == 'RIG/base'
-    assert "replace('RIG', rig.name)" in LAUNCH.read_text()
-    topics = {
-        display[key]['Value']
-        for display in manager['Displays']
-        for key in ('Topic', 'Description Topic')
-        if key in display
-    }
-    sources = ' '.join(p.read_text() for p in (ROOT / 'softarm_ros' / 'nodes').glob('*.py'))
-    for topic in topics - {'tip/pose'}:  # which a rig may rename
-        assert f"'{topic}'" in sources, topic
+def test_rviz_shows_the_rig_s_own_configuration(tree):
+    (function,) = (
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == 'rviz'
+    )
+    assert 'rviz_config(rig)' in ast.unparse(function)

@@ -309,6 +309,32 @@ def test_markers_describe_the_robot_for_late_comers():
             assert f'"{name}"' in description
 
 
+def test_markers_publish_the_path_of_the_tip_to_who_listens():
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+
+    from softarm_ros.nodes.qos import MEASUREMENT, VISUAL
+
+    with Alone('markers') as alone:
+        tips = alone.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        alone.listen(Path, 'tip/path', VISUAL)
+        alone.until(lambda: tips.get_subscription_count() > 0)
+        places = iter(np.linspace(0.0, 0.1, 200))
+
+        def travelled():
+            x = next(places)
+            tips.publish(
+                conversions.position_message([x, 0.0, 0.2], Time(sec=1), 'cable_arm/base')
+            )
+            return alone.received and len(alone.received[-1].poses) >= 3
+
+        alone.until(travelled)
+        points = conversions.path_points(alone.received[-1])
+        assert alone.received[-1].header.frame_id == 'cable_arm/base'
+        assert np.all(np.diff(points[:, 0]) > 0.0)
+        np.testing.assert_allclose(points[:, 1:], [[0.0, 0.2]] * len(points))
+
+
 def test_markers_rest_while_nobody_looks():
     from sensor_msgs.msg import JointState
     from visualization_msgs.msg import MarkerArray

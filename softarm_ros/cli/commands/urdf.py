@@ -23,15 +23,8 @@ def urdf(
     ] = None,
 ) -> None:
     """Print the URDF of a rig, generated from its file."""
-    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.text_output import write_or_print
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.rigs.urdf import build_urdf
 
-    text = build_urdf(load_rig(rig), links)
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise UsageError(f'--output {output}: cannot be written ({error.strerror})') from None
+    write_or_print(build_urdf(load_rig(rig), links), output)

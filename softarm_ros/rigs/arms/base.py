@@ -13,7 +13,7 @@ from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.world import STEEL_KG_M3
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.outline import Outline, Strand
+from softarm_ros.rigs.outline import Outline, SpreadMass, Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,5 +140,13 @@ class ArmBase(ConfigBlock):
         return ()
 
     def outline(self, plant: PlantBase | None) -> Outline:
-        """Return what is drawn of this arm."""
-        return Outline(self.body_radii_m(plant))
+        """Return what is drawn of this arm, and what it weighs."""
+        return Outline(self.body_radii_m(plant), masses=self.masses(plant))
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """
+        Return what each section weighs, nothing where nobody knows it.
+
+        As the controller knows it; the plant is asked where the controller's model has no weight.
+        """
+        return ()

@@ -18,7 +18,7 @@ from softarm_ros.plant.config import PlantBase, PlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
-from softarm_ros.rigs.outline import JointedSection, Outline, Strand, strand
+from softarm_ros.rigs.outline import Outline, SpreadMass, Strand, strand
 
 
 class ActuatorConfig(ActuatorBase):
@@ -101,19 +101,25 @@ class CableArm(ArmBase):
         return tuple(section.outer_radius_m for section in plant.sections)
 
     def outline(self, plant: PlantBase | None) -> Outline:
-        """Return the arcs, and links with mass where there is a plant that knows it."""
-        bodies = plant.sections if isinstance(plant, PlantConfig) else ()
-        jointed = tuple(
-            JointedSection(
-                config,
-                body,
-                min(a.max_speed_m_s for a in self.actuators if a.section == config.name),
-            )
-            for config, body in zip(self.sections, bodies)
-        )
-        return Outline(
-            self.body_radii_m(plant), CableMechanics(self.sections, self.cables()), jointed
-        )
+        """Return the arcs, and masses where there is a plant that knows them."""
+        arcs = CableMechanics(self.sections, self.cables())
+        return Outline(self.body_radii_m(plant), arcs, self.masses(plant))
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """Return body and endcaps of each section, as the plant has them."""
+        if not isinstance(plant, PlantConfig):
+            return ()
+        masses = []
+        for config, body in zip(self.sections, plant.sections):
+            cap = config.endcap_length_m / (config.length_m + 2.0 * config.endcap_length_m)
+            spread = [SpreadMass(body.body_mass_kg, cap, 1.0 - cap)]
+            if body.endcap_mass_kg > 0.0:
+                # A cap without length is a disk; here it is as thick as a hundredth of the body.
+                thick = max(cap, 0.01)
+                spread.append(SpreadMass(body.endcap_mass_kg, 0.0, thick))
+                spread.append(SpreadMass(body.endcap_mass_kg, 1.0 - thick, 1.0))
+            masses.append(tuple(spread))
+        return tuple(masses)
 
 
 def wound_cables(arm: CableArm, around: Surrounded) -> WoundCables:

@@ -26,7 +26,7 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
-from softarm_ros.rigs.outline import Strand, strand
+from softarm_ros.rigs.outline import SpreadMass, Strand, strand
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -189,6 +189,10 @@ class HydraulicArm(ArmBase):
         if not isinstance(plant, HydraulicPlantConfig):
             return tuple(section.outer_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in plant.sections)
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """Return the mass of each section, spread over it."""
+        return tuple((SpreadMass(section.mass_kg),) for section in self.sections)
 
 
 def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:

@@ -20,7 +20,7 @@ from softarm_ros.models.minimum_energy.mechanics import MuscleModules, minimum_e
 from softarm_ros.models.parts import MinimumEnergySettings
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
-from softarm_ros.rigs.outline import Strand
+from softarm_ros.rigs.outline import SpreadMass, Strand
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -125,6 +125,11 @@ class MuscleArm(ArmBase):
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
         """Return the outer radius of each module [m]."""
         return (self.modules.anchor_radius_m,) * self.modules.modules
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """Return the mass of each module, its share of the arm's."""
+        of_module = self.backbone.mass_per_length_kg_m * self.backbone.length_m
+        return ((SpreadMass(of_module / self.modules.modules),),) * self.modules.modules
 
 
 def valved_muscles(arm: MuscleArm, around: Surrounded) -> ValvedMuscles:

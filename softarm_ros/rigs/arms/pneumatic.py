@@ -18,7 +18,7 @@ from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
-from softarm_ros.rigs.outline import Strand, strand
+from softarm_ros.rigs.outline import SpreadMass, Strand, strand
 
 WATER_KG_M3 = 998.0
 
@@ -111,6 +111,10 @@ class PneumaticArm(ArmBase):
         if not isinstance(plant, PneumaticPlantConfig):
             return tuple(section.chamber_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in plant.sections)
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """Return the mass of each section, spread over it."""
+        return tuple((SpreadMass(section.mass_kg),) for section in self.sections)
 
 
 PART = Part(

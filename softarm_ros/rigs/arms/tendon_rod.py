@@ -17,7 +17,7 @@ from softarm_ros.models.tendon_rod.mechanics import RodCables
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
-from softarm_ros.rigs.outline import Strand
+from softarm_ros.rigs.outline import SpreadMass, Strand
 
 
 class TendonConfig(ActuatorBase):
@@ -105,6 +105,21 @@ class TendonRodArm(ArmBase):
         }
         thickest = max(radius for radius in widest.values() if radius is not None)
         return tuple(widest[s.name] or thickest for s in self.segments)
+
+    def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
+        """Return rod and connector of each segment."""
+        masses = []
+        for segment in self.segments:
+            connector = segment.connector
+            start, middle, end = (segment.profile.mass_per_length(x) for x in (0.0, 0.5, 1.0))
+            rod = segment.length_m * (start + 4.0 * middle + end) / 6.0  # quadratic, if it tapers
+            joined = segment.length_m / (segment.length_m + connector.length_m)
+            spread = [SpreadMass(rod, 0.0, joined)] if rod > 0.0 else []
+            if connector.mass_kg > 0.0:
+                # One without length is a lump at the end of its rod.
+                spread.append(SpreadMass(connector.mass_kg, min(joined, 0.99), 1.0))
+            masses.append(tuple(spread))
+        return tuple(masses)
 
     def _routes(self, segment: str) -> list[CableRoute]:
         """Return how cables run through a segment."""

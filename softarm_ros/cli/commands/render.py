@@ -1,0 +1,60 @@
+"""The command `softarm render`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm render pam_arm --output pam.png   |   '
+    'softarm render cable_arm --trajectory circle --output circle.gif   |   '
+    'softarm render run_bag --output run.mp4'
+)
+def render(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar='RIG|BAG', help='Rig, simulated in closed loop, or folder of a recorded bag.'
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(metavar='FILE', help='.png: a few moments; .gif or .mp4: an animation.'),
+    ],
+    trajectory: Annotated[
+        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.2, max=600.0, help='Of an animation.')] = 6.0,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    rig: Annotated[
+        str | None,
+        typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video."""
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.motion import film, film_of_bag
+    from softarm_ros.cli.render import check_output
+    from softarm_ros.cli.render import render as write
+    from softarm_ros.rigs.loader import load_rig
+
+    check_output(output)
+    folder = Path(what).expanduser()
+    if folder.is_dir() or folder.suffix == '.mcap':
+        if trajectory is not None:
+            raise UsageError(f'--trajectory {trajectory}: a bag holds what was driven')
+        arm, motion = film_of_bag(folder, None if rig is None else load_rig(rig, settings or ()))
+    else:
+        if rig is not None:
+            raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
+        arm = load_rig(what, settings or ())
+        motion = film(arm, trajectory, seed)
+    typer.echo(f'picture: {write(arm, motion, output, seconds)}')

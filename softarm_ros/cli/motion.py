@@ -1,0 +1,120 @@
+"""The motion of an arm, to be drawn: the body over time, of a simulated run or from a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.viewer.bag_states import BagStates
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_plant
+from softarm_ros.runtime.direct import run_direct
+from softarm_ros.runtime.loop import CycleOutput, Phase
+
+Array = NDArray[np.float64]
+POINTS = 60
+_BAG_STEP_S = 0.04
+
+
+@dataclass(frozen=True)
+class Motion:
+    """
+    An arm while it tracks, and where its tip went.
+
+    Attributes
+    ----------
+    times_s : (n,)
+        From the start of tracking [s].
+    bodies : (n, points, 3)
+        Centrelines [m], base frame: the simulated body's own, or of a bag the model's at the
+        measured configuration (or the commanded one, where it is not measured).
+    tips : (n, 3)
+        Where the tip was [m]: the simulated body's own, or as measured.
+    errors_m : (n,)
+        Distance of the measured tip from its reference [m]; NaN where it is not known.
+    path : (p, 3)
+        Reference [m]; empty if there is none.
+
+    """
+
+    times_s: Array
+    bodies: Array
+    tips: Array
+    errors_m: Array
+    path: Array
+
+    def at(self, count: int) -> NDArray[np.intp]:
+        """Return the indices of `count` moments, evenly spread in time, the last one included."""
+        wanted = np.linspace(self.times_s[0], self.times_s[-1], count + 1)[1:]
+        return np.minimum(np.searchsorted(self.times_s, wanted), len(self.times_s) - 1)
+
+
+def film(
+    rig: Rig, trajectory: str | None, seed: int, should_stop: Callable[[], bool] = lambda: False
+) -> Motion:
+    """
+    Drive a trajectory once in closed loop and keep the true shape of the body.
+
+    Raises
+    ------
+    UsageError
+        If the trajectory is never reached.
+
+    """
+    plant = build_plant(rig, seed)
+    kept: dict[int, Array] = {}
+    cycles = 0
+
+    def keep(output: CycleOutput) -> None:
+        nonlocal cycles
+        if output.phase is Phase.TRACK:
+            kept[cycles] = plant.true_centerline(POINTS)
+        cycles += 1
+
+    record = run_direct(
+        rig, trajectory, seed=seed, laps=1, plant=plant, progress=keep, should_stop=should_stop
+    )
+    if len(kept) < 2:
+        raise UsageError(f'{rig.name}: the trajectory was not reached')
+    rows, bodies = np.array(list(kept)), np.array(list(kept.values()))
+    times = record.samples.time_s[rows]
+    return Motion(times - times[0], bodies, bodies[:, -1], record.samples.error[rows], record.path)
+
+
+def film_of_bag(bag: Path, rig: Rig | None) -> tuple[Rig, Motion]:
+    """
+    Return the rig and the motion of a recorded run.
+
+    Raises
+    ------
+    UsageError
+        If the bag cannot be read, or holds neither configurations nor tips.
+
+    """
+    states = BagStates.read(bag, rig)
+    model = states.rig.model()
+    moments = [states.at(t) for t in np.arange(0.0, states.duration_s, _BAG_STEP_S)]
+    tracked = [m for m in moments if m.phase == Phase.TRACK.value] or moments
+    times, bodies, tips, errors = [], [], [], []
+    for moment in tracked:
+        if moment.configuration is None or moment.tip is None:
+            continue
+        try:
+            body = model.shape_of(moment.configuration).centerline(POINTS)
+        except ModelError:
+            continue  # a measurement beyond what the model can be
+        times.append(moment.time_s)
+        bodies.append(body)
+        tips.append(moment.tip)
+        errors.append(np.nan if moment.error_m is None else moment.error_m)
+    if len(times) < 2:
+        raise UsageError(f'{bag}: no configurations and measured tips to draw')
+    path = np.zeros((0, 3)) if states.path is None else states.path
+    at = np.array(times) - times[0]
+    return states.rig, Motion(at, np.array(bodies), np.array(tips), np.array(errors), path)

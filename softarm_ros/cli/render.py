@@ -1,0 +1,129 @@
+"""`softarm render`: a motion as a picture (PNG) or an animation (GIF, MP4), without a display."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.arm_picture import draw_moment, draw_moments, set_axes
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.motion import Motion
+from softarm_ros.cli.report_plotting import SMALL_SIZE, canvas_of, new_figure, save
+from softarm_ros.rigs.schema import Rig
+
+Frame = NDArray[np.uint8]  # (height, width, 3)
+_HEIGHT_IN = 5.0
+_SIZE_IN = (4.8, 3.2)
+_GIF_DPI, _MP4_DPI = 100, 200  # multiples of 16 pixels, as video wants them
+_GIF_RATE_HZ, _MP4_RATE_HZ = 10, 25
+_GIF_COLOURS = 64
+_LAST_FRAME_S = 1.0  # a GIF starts again: the end is seen for a moment
+
+
+def check_output(path: Path) -> None:
+    """Raise UsageError for a file that cannot be a picture or an animation."""
+    if path.suffix.lower() not in _WRITERS:
+        raise UsageError(f'--output {path}: expected a name that ends in {", ".join(_WRITERS)}')
+    if path.suffix.lower() == '.mp4':
+        _ffmpeg()
+
+
+def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
+    """
+    Write a motion to a file; its ending says as what. An animation lasts `seconds`.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written, or its ending is none of .png, .gif, .mp4.
+
+    """
+    check_output(path)
+    try:
+        _WRITERS[path.suffix.lower()](rig, motion, path, seconds)
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be written ({error.strerror or error})') from None
+    return path
+
+
+def frames(rig: Rig, motion: Motion, count: int, dpi: int) -> Iterator[Frame]:
+    """Draw `count` moments, evenly spread in time, as images of the same size."""
+    figure = new_figure(_SIZE_IN[1], _SIZE_IN[0], dpi)
+    ax = set_axes(figure, rig, motion)
+    note = figure.text(0.03, 0.95, '', fontsize=SMALL_SIZE, va='top', family='monospace')
+    for index in motion.at(count):
+        drawn = draw_moment(ax, rig, motion, int(index))
+        errors = motion.errors_m[: index + 1]
+        errors = errors[np.isfinite(errors)]  # sensors may be slower than the loop
+        known = f'error {1e3 * errors[-1]:5.2f} mm' if len(errors) else ''
+        note.set_text(f'{rig.name}\n{motion.times_s[index]:5.1f} s  {known}')
+        canvas = canvas_of(figure)
+        canvas.draw()
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+        for artist in drawn:
+            artist.remove()
+
+
+def _png(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
+    figure = new_figure(_HEIGHT_IN)
+    draw_moments(figure, rig, motion)
+    save(figure, path)
+
+
+def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
+    """Write a GIF of few colours, the same for all frames: what does not change costs nothing."""
+    from PIL import Image
+
+    count = max(2, round(seconds * _GIF_RATE_HZ))
+    images = [Image.fromarray(frame) for frame in frames(rig, motion, count, _GIF_DPI)]
+    palette = images[-1].quantize(_GIF_COLOURS)  # the last shows the whole path
+    reduced: Sequence[Image.Image] = [
+        image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images
+    ]
+    step_ms = round(1000 / _GIF_RATE_HZ)
+    durations = [step_ms] * (count - 1) + [round(1000 * _LAST_FRAME_S)]
+    reduced[0].save(
+        path,
+        format='GIF',
+        save_all=True,
+        append_images=reduced[1:],
+        duration=durations,
+        loop=0,
+        optimize=True,
+    )
+
+
+def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
+    count = max(2, round(seconds * _MP4_RATE_HZ))
+    if not path.parent.is_dir():
+        raise UsageError(f'{path}: cannot be written (no folder {path.parent})')
+    size = tuple(round(side * _MP4_DPI) for side in _SIZE_IN)
+    writer = _ffmpeg().write_frames(str(path), size, fps=_MP4_RATE_HZ, macro_block_size=16)
+    writer.send(None)
+    try:
+        for frame in frames(rig, motion, count, _MP4_DPI):
+            writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()
+
+
+def _ffmpeg() -> Any:
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise UsageError(
+            f"MP4 needs imageio-ffmpeg ({error}): pip install 'softarm_ros[video]'; "
+            'a GIF needs nothing'
+        ) from None
+    return imageio_ffmpeg
+
+
+_WRITERS: dict[str, Callable[[Rig, Motion, Path, float], None]] = {
+    '.png': _png,
+    '.gif': _gif,
+    '.mp4': _mp4,
+}
