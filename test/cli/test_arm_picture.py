@@ -7,9 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
 from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, set_axes
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.main import app
 from softarm_ros.cli.motion import Motion, film, film_of_bag
 from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
@@ -125,3 +127,16 @@ def test_an_arm_that_hangs_is_drawn_hanging(motion):
     ax = set_axes(new_figure(4.0), hanging, long)
     bottom, top = ax.get_zlim()
     assert bottom > top
+
+
+def test_softarm_picture_draws_a_png_and_nothing_else(tmp_path):
+    def softarm(output):
+        return CliRunner().invoke(
+            app,
+            ['picture', 'cable_arm_single', '--trajectory', 'circle_small', '--output', output],
+        )
+
+    refused = softarm(str(tmp_path / 'arm.gif'))
+    assert refused.exit_code != 0 and 'softarm render' in refused.stderr
+    assert softarm(str(tmp_path / 'arm.png')).exit_code == 0
+    assert plt.imread(tmp_path / 'arm.png').std() > 0.01

@@ -15,6 +15,7 @@ SUMMARIES = {
     'compare': 'Run arms simulated and with emulated devices, in real time, and show both errors.',
     'faults': 'Break simulated arms in mid-run: who notices, when, and how far the tip has gone.',
     'workspace': 'Show where the tip of an arm can be within its limits.',
+    'picture': 'Draw a simulated arm at a few moments, as PNG.',
     'render': 'Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video.',
     'view': 'Look at an arm in a browser: one that runs, or a recorded run.',
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
