@@ -60,7 +60,7 @@ demo: setup
 # share them; whole arms and boards that run on the computer's clock have them to themselves.
 test: $(VENV)/.reproduction
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
-	$(BIN)/python -m pytest --numprocesses 8 --dist load -m packets
+	$(BIN)/python -m pytest --numprocesses 6 --dist load -m packets
 	$(BIN)/python -m pytest -m wall_clock
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import shutil
-import subprocess
 import tempfile
 from collections import deque
 from pathlib import Path
 
 import pytest
+from firmware_made import build
 from manual_clock import ManualClock
 
 from softarm_ros.drivers.serial_port import PortError
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 
-FIRMWARE = Path(__file__).resolve().parents[1] / 'firmware'
 PERIOD_S = 5e-4  # in which line and board meet
 SHAFTS, OUTPUTS, RESET, STATUS = b'C', b'V', b'R', b'S'
-
-
-@functools.cache
-def folder() -> Path:
-    """Return where this process makes libraries and binaries."""
-    return Path(tempfile.mkdtemp(prefix='softarm-board-'))
-
-
-@functools.cache
-def made(target: str) -> Path:
-    """Return what firmware/Makefile makes; skips the test where there is no compiler."""
-    if shutil.which('make') is None or shutil.which('cc') is None:
-        pytest.skip('make and cc are needed')
-    done = subprocess.run(
-        ['make', '-C', str(FIRMWARE), f'BUILD={folder()}', f'{folder()}/{target}'],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder() / target
 
 
 def avr_binary() -> Path:
@@ -52,7 +29,7 @@ def avr_binary() -> Path:
         pytest.skip('arduino-core-avr is not installed')
     if not Path('/usr/include/simavr/sim_avr.h').is_file():
         pytest.skip('libsimavr-dev is not installed')
-    return made('steppers.elf')
+    return build('steppers.elf')
 
 
 class MemoryBoard(FirmwareBoard):
@@ -75,7 +52,7 @@ class MemoryBoard(FirmwareBoard):
         self._elf = elf
         with tempfile.NamedTemporaryFile(suffix='.so') as copy:  # each has variables of its own
             shutil.copyfile(
-                made('native_board.so' if elf is None else 'simavr_board.so'), copy.name
+                build('native_board.so' if elf is None else 'simavr_board.so'), copy.name
             )
             self._library = ctypes.CDLL(copy.name)
         self._library.memory_take.restype = self._library.memory_said.restype = ctypes.c_size_t

@@ -101,6 +101,7 @@ def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
         [
             *(sys.executable, '-m', 'softarm_ros.nodes.recorder_node', '--ros-args'),
             *('-r', f'__ns:=/{NAMESPACE}', '-p', f'rig:={NAMESPACE}', '-p', f'bag:={folder}'),
+            *('-p', 'twin_check_s:=0.0'),
         ],
         env={**os.environ, 'OMP_NUM_THREADS': '1'},
     )

@@ -31,6 +31,23 @@ def rig():
     return load_rig_of(CableArm, 'trunk')
 
 
+@pytest.fixture(scope='module')
+def once():
+    """Return a function that makes a study of the recordings one that is carried out once."""
+    carried_out = {}
+
+    def of_study(study):
+        def known(rig, folder, *split):
+            key = (study.__name__, *split)
+            if key not in carried_out:
+                carried_out[key] = study(rig, folder, *split)
+            return carried_out[key]
+
+        return known
+
+    return of_study
+
+
 def of(predictions, name):
     return next(p.errors for p in predictions if p.name == name)
 
@@ -50,8 +67,8 @@ def test_nominal_arm_knows_nothing_of_the_recordings(rig):
 @pytest.mark.parametrize(
     ('split', 'bars_mm'), [('blocks', (2.0, 4.8, 11.0)), ('halves', (2.4, 5.7, 12.2))]
 )
-def test_moving_run(rig, split, bars_mm):
-    study = moving_study(rig, FOLDER, split)
+def test_moving_run(rig, once, split, bars_mm):
+    study = once(moving_study)(rig, FOLDER, split)
     found = of(study.predictions, 'all identified')
     nominal = of(study.predictions, 'constant curvature, nominal')
     assert np.all(found.rms < 1e-3 * np.array(bars_mm))
@@ -67,29 +84,31 @@ def test_moving_run(rig, split, bars_mm):
 
 
 @measured
-def test_other_sessions(rig):
-    study = moving_study(rig, FOLDER, 'blocks')
+def test_other_sessions(rig, once):
+    study = once(moving_study)(rig, FOLDER, 'blocks')
     rest = rest_study(rig, FOLDER, study.found)
     assert rest.commands == 10
     assert 2e-3 < rest.repeatability_m[2] < 20e-3
     found = of(rest.predictions, 'identified from the moving run')
     assert np.all(found.mean < 0.65 * of(rest.predictions, 'constant curvature, nominal').mean)
-    force = force_study(rig, FOLDER)
+    force = once(force_study)(rig, FOLDER)
     assert (force.identified_from, force.predicted) == (550, 550)
     errors = of(force.predictions, 'all identified')
     assert np.all(errors.rms < 0.6 * of(force.predictions, 'mean pose').rms)
 
 
 @measured
-def test_servos_are_late_and_the_base_falls_short(rig):
-    servos = {servo.name: servo for servo in servo_study(rig, FOLDER)}
+def test_servos_are_late_and_the_base_falls_short(rig, once):
+    servos = {servo.name: servo for servo in once(servo_study)(rig, FOLDER)}
     assert all(0.2 <= servo.delay_s <= 0.26 for servo in servos.values())
     assert servos['base_1'].gain < 0.8
     assert all(servos[name].gain > 0.9 for name in ('middle_1', 'middle_2', 'tip_1', 'tip_2'))
 
 
 @measured
-def test_page(tmp_path):
+def test_page(tmp_path, once, monkeypatch):
+    for study in (moving_study, force_study, servo_study):
+        monkeypatch.setattr(trunk_experiments, study.__name__, once(study))
     found = experiments(lambda text: None)
     assert len(found) == 5
     text = write_page('trunk', 'lead', found, tmp_path).read_text()

@@ -7,7 +7,7 @@ import threading
 import pytest
 import serial
 from boards import Host, in_memory, running
-from firmware_build import build
+from firmware_made import build
 
 from softarm_ros.drivers import board_probe, messages
 from softarm_ros.drivers.board_probe import PINGS, probe_board

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from boards import Host, running
-from firmware_build import FIRMWARE, need
+from firmware_made import FIRMWARE, need
 
 from softarm_ros.drivers.messages import Kind
 from softarm_ros.emulation import firmware_build

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import valve_drive
 from boards import Bench, in_memory, running
-from firmware_build import build, need
+from firmware_made import build, need
 
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.drivers.problems import DriverError

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from firmware_build import FIRMWARE
+from firmware_made import FIRMWARE
 
 from softarm_ros.drivers import frames, messages
 from softarm_ros.drivers.messages import Cause, Kind, Result, State, Type

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from boards import Host, in_memory
-from firmware_build import FIRMWARE
-from memory_board import avr_binary, folder
+from firmware_made import FIRMWARE, FOLDER
+from memory_board import avr_binary
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.messages import Cause, ResetCause, Result, State, Type
@@ -268,7 +268,7 @@ def test_the_sketch_folder_is_complete(tmp_path):
     """Copied away from the repository, it has all the Arduino tools need."""
     avr_binary()
     sketch = tmp_path / 'steppers'
-    shutil.copytree(folder() / 'sketch' / 'steppers', sketch)
+    shutil.copytree(FOLDER / 'sketch' / 'steppers', sketch)
     assert not [path for path in sketch.rglob('*') if path.is_symlink()]
     core = Path('/usr/share/arduino/hardware/arduino/avr')
     flags = ['-mmcu=atmega2560', '-DF_CPU=16000000L', '-DDECIMAL_DIG=__DECIMAL_DIG__', '-Os', '-w']

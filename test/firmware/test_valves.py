@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 from boards import Bench, Host, in_memory, running
-from firmware_build import build, need
+from firmware_made import build, need
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.messages import Cause, Result, State, Type

@@ -29,8 +29,8 @@ with warnings.catch_warnings(), contextlib.suppress(ImportError):
 
 CIRCLE = """\
 type: circle
-center: [0.0, 0.0, 0.235]
-radius: 0.05
+center: [0.0, 0.0, 0.24]
+radius: 0.02
 speed: {speed}
 laps: {laps}
 """

@@ -1,8 +1,14 @@
-"""cable_arm with its stepper board emulated: homing, steps, a pulled plug, a restarted board."""
+"""
+cable_arm with its stepper board and its cameras emulated, one graph for all tests.
 
+Steps, a pulled plug, cameras that lie or end, a restarted board, and a loop that is killed.
+"""
+
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
 from emulated_bench import Case, arm_of, assert_reported, assert_tracks
 
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
@@ -10,8 +16,15 @@ CASE = Case(
     'cable_arm',
     'type: circle\ncenter: [0.0, 0.0, 0.24]\nradius: 0.02\nspeed: 0.04\nlaps: 100\n',
     board='steppers',
+    settings=('sensors.natnet.timeout_s=0.5',),
 )
+HOLD_S = 0.55  # permit_timeout_s, the ramp of the motors, two messages
 cable = arm_of(CASE)
+
+
+def seen_by(arm):
+    """Return what the node of the cameras says."""
+    return arm.health['natnet'].message if 'natnet' in arm.health else ''
 
 
 def at_rest(arm):
@@ -37,6 +50,20 @@ def test_cables_follow_as_in_simulation_and_steps_told_are_steps_made(cable):
     assert cable.values('emulator')['i2c_failures'] == '0'
 
 
+def test_the_tip_comes_from_cameras_alone_with_the_time_of_exposure(cable):
+    cable.run()
+    values = cable.values('natnet')
+    assert values['ready'] == 'true'
+    assert values['seen'] == 'proximal, tip'
+    assert values['server'].startswith('Motive (emulated)')
+    # From the exposure on: the cameras' 10 ms are known though the two clocks are not the same.
+    assert float(values['latency_ms']) > 9.0
+    assert abs(float(values['clock_offset_s'])) > 1.0
+    # No other node publishes poses.
+    assert cable.node.count_publishers('/cable_arm/tip/pose') == 2  # and the bench's own
+    assert int(cable.values('emulator')['natnet_clients']) == 1
+
+
 def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
     cable.run()
     pulled = cable.inject('steppers unplug')
@@ -57,6 +84,48 @@ def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
     assert at_rest(cable) != stood
 
 
+@pytest.mark.parametrize(
+    ('fault', 'said', 'advice'),
+    [
+        ('flip', 'degrees against the base', 'less symmetric'),
+        ('hide', 'tip: not seen', 'markers are hidden'),
+        ('second', 'sends NatNet as well', 'end the second Motive'),
+        ('die', 'no NatNet server answers', 'start Motive'),
+    ],
+)
+def test_a_fault_is_named_and_the_arm_does_not_follow_it(cable, fault, said, advice):
+    from geometry_msgs.msg import PoseStamped
+
+    from softarm_ros.nodes.conversions import seconds_of
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    cable.call('steppers/reset')  # of what a busy computer made it stop for
+    cable.run()
+    tips = []
+
+    def note(message):
+        where = message.pose.position
+        tips.append((seconds_of(message.header.stamp), where.x, where.y, where.z))
+
+    listener = cable.node.create_subscription(PoseStamped, 'tip/pose', note, MEASUREMENT)
+    cable.spin(0.2)
+    cable.inject(f'natnet {fault}')
+    cable.until(lambda: said in seen_by(cable), 8.0, said)
+    assert advice in seen_by(cable)
+    if fault == 'second':
+        cable.spin(1.2)  # longer than the supervisor waits for a tip
+        assert cable.state == 'running'
+    else:  # a tip or sections that are not seen for longer than that hold the arm
+        cable.until(lambda: cable.state != 'running', 5.0, 'held')
+    cable.inject('natnet mend')
+    cable.until(lambda: cable.values('natnet').get('ready') == 'true', 10.0, 'ready again')
+    cable.spin(0.3)
+    cable.node.destroy_subscription(listener)
+    steps = np.diff(tips, axis=0)
+    next_frame = steps[:, 0] < 0.05  # not those over the time that nothing was seen
+    assert np.linalg.norm(steps[next_frame, 1:], axis=1).max() < 0.02
+
+
 def test_a_restarted_board_waits_to_be_homed(cable):
     cable.run()
     cable.inject('steppers reset')
@@ -67,3 +136,16 @@ def test_a_restarted_board_waits_to_be_homed(cable):
     assert not cable.call('supervisor/start').success
     assert cable.call('steppers/home').success  # wherever the arm is: that is the person's matter
     cable.until(lambda: cable.values('steppers').get('homed') == 'true', 5.0, 'homed')
+
+
+def test_devices_stop_when_the_process_of_the_loop_is_killed(cable):
+    cable.run()
+    dead, began = cable.kill('supervisor')
+    assert dead == ['inverse_kinematics', 'tracker', 'supervisor']
+    held = cable.hold_time(began)
+    print(f'held after {1e3 * held:.0f} ms')
+    assert held <= HOLD_S
+    (ended,) = cable.processes.ended()
+    assert list(ended.nodes) == dead
+    assert 'was killed by SIGKILL' in ended.describe()
+    assert 'supervisor silent' in cable.health['steppers'].message

@@ -102,7 +102,7 @@ def test_a_run_that_breaks_ends_with_the_code_of_the_device_and_a_whole_bag(tmp_
     process = started(rig, tmp_path, '--bag', str(bag))
     try:
         end = time.monotonic() + 150.0
-        while phases.count('track') < 20 and process.poll() is None and time.monotonic() < end:
+        while phases.count('track') < 8 and process.poll() is None and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
         publisher.publish(String(data='daq kill'))
         said, record = ended(process, tmp_path)

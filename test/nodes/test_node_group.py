@@ -7,10 +7,7 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-from softarm_ros.rigs.loader import load_rig
-
 pytestmark = pytest.mark.ros
-HOLD_S = 0.25  # permit_timeout_s, the ramp of the motors, two messages
 
 
 def group(*arguments):
@@ -65,25 +62,6 @@ def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
         )
         since = bench.now_s()
         bench.until(lambda: bench.moved_at > since, 10.0, 'motion')
-
-
-@pytest.mark.wall_clock
-def test_devices_stop_when_the_process_of_the_loop_is_killed(tmp_path):
-    from node_bench import CIRCLE, Bench, emulated_plan
-
-    circle = tmp_path / 'circle.yaml'
-    circle.write_text(CIRCLE.format(speed=0.03, laps=100))
-    with Bench(rig := load_rig('cable_arm'), emulated_plan(rig, circle)) as bench:
-        bench.run()
-        dead, began = bench.kill('supervisor')
-        assert dead == ['inverse_kinematics', 'tracker', 'supervisor']
-        held = bench.hold_time(began)
-        print(f'held after {1e3 * held:.0f} ms')
-        assert held <= HOLD_S
-        (ended,) = bench.processes.ended()
-        assert list(ended.nodes) == dead
-        assert 'was killed by SIGKILL' in ended.describe()
-        assert 'supervisor silent' in bench.health['steppers'].message
 
 
 @pytest.mark.parametrize(

@@ -17,27 +17,27 @@ pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(240)]
 
 
 def test_what_is_published_at_500_hz_is_recorded(tmp_path):
-    """For four seconds; a minute: `python -m softarm_reproduction.recorder_soak`."""
+    """For two seconds; a minute: `python -m softarm_reproduction.recorder_soak`."""
     from softarm_reproduction.recorder_soak import soak
 
-    outcome = soak(tmp_path / 'bag', 4.0)
-    assert set(outcome.published.values()) == {2000}
+    outcome = soak(tmp_path / 'bag', 2.0)
+    assert set(outcome.published.values()) == {1000}
     assert outcome.recorded == outcome.published
 
 
 def test_a_recorder_that_is_killed_leaves_all_but_the_last_second(tmp_path):
     from softarm_reproduction.recorder_soak import soak
 
-    outcome = soak(tmp_path / 'bag', 4.0, kill=True)
+    outcome = soak(tmp_path / 'bag', 3.0, kill=True)
     assert outcome.missing_before_s < 1.0
-    assert min(outcome.recorded.values()) > 1000
+    assert min(outcome.recorded.values()) > 900
 
 
 def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
     from softarm_ros.nodes.bag_repair import about_of, repair
 
     bag = tmp_path / 'bag'
-    run = started(circle(speed=0.06, laps=1), 'one', bag)
+    run = started(circle(speed=0.06, laps=2), 'one', bag)
     run.wait_for_motion()
     recorder = next(
         process

@@ -136,7 +136,7 @@ def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
     samples = record.samples
     assert set(samples.phase.tolist()) >= {'approach', 'track'}
     tracking = samples.tracking
-    assert np.sum(tracking) > 0.9 * 100 * (2 * np.pi * 0.05 / 0.06)
+    assert np.sum(tracking) > 0.9 * 100 * (2 * np.pi * 0.02 / 0.06)
     assert record.error().mean < 0.02
     assert np.all(np.isfinite(samples.command[tracking]))
     assert np.all(np.isfinite(samples.effort[tracking]))
@@ -144,7 +144,7 @@ def test_a_run_completes_with_record_latency_and_bag(circle, tmp_path):
     assert np.all(np.diff(samples.time_s) >= 0.0)
     # Delay of the mocap (10 ms) and the way through three nodes.
     assert 10.0 <= record.timing.latency_p50_ms < 30.0
-    assert record.timing.cycles > 300
+    assert record.timing.cycles > 200
     # Node processes and this one.
     assert 10.0 < record.timing.cpu_percent <= 100.0 * os.cpu_count()
     assert 200.0 < record.timing.memory_mb < 3000.0
