@@ -48,6 +48,7 @@ class RunOptions:
     json_file: Path | None = None
     task: str | None = None
     view: bool = False
+    open_viewer: bool = False  # where there is a desktop
 
 
 def run(rig: Rig, options: RunOptions, console: Console) -> int:

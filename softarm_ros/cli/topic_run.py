@@ -89,7 +89,7 @@ def run_topics(
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
         with (
             NodeProcesses(plan) as nodes,
-            viewer_process(rig) if options.view else contextlib.nullcontext(),
+            viewer_process(rig, options.open_viewer) if options.view else contextlib.nullcontext(),
             RunView(console, rig.name) as view,
         ):
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
