@@ -18,7 +18,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser docs pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -90,6 +90,10 @@ $(VENV)/.docs: $(VENV)/.ready
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(BIN)/python -m pytest -s test/nodes/test_viewer.py
+
+# A newcomer's way in a fresh clone of the last commit, timed; some minutes.
+newcomer:
+	@$(PYTHON) test/newcomer.py
 
 # The pictures of arms in README and docs: drawn anew, some minutes of computing.
 pictures: setup
