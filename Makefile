@@ -1,4 +1,4 @@
-# make demo | test | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
+# make demo | test | docs | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +18,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -50,8 +50,8 @@ $(VENV)/.bench: $(VENV)/.reproduction
 everything: $(VENV)/.everything
 $(VENV)/.everything: setup.py reproduction/pyproject.toml
 	$(PYTHON) -m venv $(VENV_FLAGS) $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),lint]' -e './reproduction[bench]'
-	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .bench) $@
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),lint,docs]' -e './reproduction[bench]'
+	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .bench .docs) $@
 
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
@@ -78,10 +78,22 @@ kernels: setup
 	@for rig in $(basename $(notdir $(wildcard config/rigs/*.yaml))); do \
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig || exit 1; done
 
+# The site, in site/; a warning is an error.
+docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(VENV)/.docs: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 # The viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+
+# A newcomer's way in a fresh clone of the last commit, timed; some minutes.
+newcomer:
+	@$(PYTHON) test/newcomer.py
 
 # The pictures of arms in README and docs: drawn anew, some minutes of computing.
 pictures: setup
@@ -113,5 +125,5 @@ soak: setup
 	$(BIN)/softarm soak --busy 2 --rate 2
 
 clean:
-	rm -rf $(VENV) build install log demo-report study *.egg-info firmware/build \
+	rm -rf $(VENV) build install log demo-report study site *.egg-info firmware/build \
 	  reproduction/build reproduction/*.egg-info

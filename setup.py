@@ -103,6 +103,10 @@ setup(
             'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into
         ],
+        'docs': [
+            'mkdocs-material>=9.5',  # the site
+            'mkdocstrings[python]>=0.26',  # its page of the API
+        ],
         'browser': ['selenium>=4.20'],  # presses the viewer's buttons in a test
         'lint': ['ruff>=0.6', 'mypy>=1.10'],
     },

@@ -49,6 +49,7 @@ class RunOptions:
     task: str | None = None
     goals: bool = False
     view: bool = False
+    open_viewer: bool = False  # where there is a desktop
 
 
 def run(rig: Rig, options: RunOptions, console: Console) -> int:

@@ -93,7 +93,7 @@ def run_topics(
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
         nodes.release()
         with (
-            viewer_process(rig) if options.view else contextlib.nullcontext(),
+            viewer_process(rig, options.open_viewer) if options.view else contextlib.nullcontext(),
             RunView(console, rig.name) as view,
         ):
             outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))

@@ -21,6 +21,7 @@ PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in [
         ROOT / 'README.md',
+        ROOT / 'CONTRIBUTING.md',
         *(ROOT / 'docs').rglob('*.md'),
         *(ROOT / 'firmware').rglob('README.md'),
         ROOT / 'reproduction' / 'README.md',

@@ -29,5 +29,5 @@ SUMMARIES = {
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
     'identify': 'Identify an arm: with --data its gains, mount and rest shape from a recording.',
     'calibrate': "Calibrate cameras with a board, find the arm's base and the window of a tank.",
-    'demo': "Drive the two-section circle three ways and show the errors beside the paper's.",
+    'demo': 'Drive a circle over topics, watched in a browser, then three ways beside the paper.',
 }

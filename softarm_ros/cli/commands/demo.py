@@ -19,8 +19,8 @@ def demo(
     ),
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
 ) -> None:
-    """Drive the two-section circle three ways and show the errors beside the paper's."""
+    """Drive a circle over topics, watched in a browser, then three ways beside the paper."""
     from softarm_ros.cli.demo import run_demo
     from softarm_ros.cli.run_command import stdout_console
 
-    run_demo(report, stdout_console(), seed)
+    raise typer.Exit(run_demo(report, stdout_console(), seed))

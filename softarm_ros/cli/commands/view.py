@@ -25,6 +25,9 @@ def view(
         typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help='On this computer alone.')] = 8080,
+    opened: Annotated[
+        bool, typer.Option('--open', help='Open the page in a browser, if there is a desktop.')
+    ] = False,
     settings: SetOption = None,
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
@@ -42,4 +45,4 @@ def view(
             arm = None if rig is None else load_rig(rig, settings or ())
             view_bag(folder, arm, port, console, stopped)
         else:
-            view_graph(load_rig(what, settings or ()), port, console, stopped)
+            view_graph(load_rig(what, settings or ()), port, console, stopped, opened)

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.viewer.desktop import open_page
 from softarm_ros.cli.viewer.goals import GoalControls
 from softarm_ros.cli.viewer.guard import Guard, OpenDoorError
 from softarm_ros.cli.viewer.history import History
@@ -109,8 +110,14 @@ class Viewer:
                 self.panel.plot(self.history)
 
 
-def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool]) -> None:
-    """Look on at the graph of a rig, whether it runs yet or not, until `stopped`."""
+def view_graph(
+    rig: Rig, port: int, console: Console, stopped: Callable[[], bool], opened: bool = False
+) -> None:
+    """
+    Look on at the graph of a rig, whether it runs yet or not, until `stopped`.
+
+    With `opened` the page is opened in a browser, where there is a desktop.
+    """
     try:
         from softarm_ros.nodes.goal_client import GoalSender
         from softarm_ros.nodes.view_feed import ViewFeed
@@ -124,6 +131,8 @@ def view_graph(rig: Rig, port: int, console: Console, stopped: Callable[[], bool
     with ViewFeed(rig) as feed, Viewer(rig, port, asked.put) as viewer:
         console.print(f'{rig.name}: {viewer.address}  (Ctrl-C ends the viewer, not the arm)')
         goals = GoalControls(viewer.server, rig, GoalSender(feed, rig), viewer.panel.say)
+        if opened:
+            open_page(viewer.address)
         path = None
         while not stopped():
             feed.spin(FRAME_S)

@@ -16,12 +16,18 @@ _NICE = 10  # the arm first
 
 
 @contextlib.contextmanager
-def viewer_process(rig: Rig) -> Iterator[None]:
-    """Show a rig's arm in a browser while a `with` block lasts; the viewer prints its address."""
+def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
+    """
+    Show a rig's arm in a browser while a `with` block lasts; the viewer prints its address.
+
+    With `opened` it opens the page, too, where there is a desktop.
+    """
     source = str(rig.source) if rig.source else rig.name
     command = [sys.executable, '-m', 'softarm_ros.cli', 'view', source]
     for setting in rig.settings:
         command += ['--set', setting]
+    if opened:
+        command.append('--open')
     # Ctrl-C in a terminal ends the run, and the run ends its viewer.
     viewer = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_politely

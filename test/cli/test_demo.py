@@ -1,0 +1,30 @@
+"""What `softarm demo` says where its graph cannot run; that it runs is seen by `make demo`."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from softarm_ros.cli.demo import _drive_graph
+from softarm_ros.cli.instance_lock import instance_lock
+from softarm_ros.cli.viewer.desktop import has_desktop, open_page
+from softarm_ros.rigs.loader import load_rig
+
+
+def test_a_graph_that_cannot_start_is_said_and_does_not_end_the_demo():
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+    console = Console(file=io.StringIO(), width=200)
+    with instance_lock('cable_arm'):
+        assert _drive_graph(load_rig('cable_arm'), 0, console, lambda: False) is None
+    said = console.file.getvalue()
+    assert 'the graph was not started: ' in said and 'already running' in said
+
+
+def test_no_page_is_opened_where_there_is_no_desktop(monkeypatch):
+    monkeypatch.setattr('sys.platform', 'linux')
+    monkeypatch.delenv('DISPLAY', raising=False)
+    monkeypatch.delenv('WAYLAND_DISPLAY', raising=False)
+    assert not has_desktop()
+    assert not open_page('http://127.0.0.1:8080')
+    monkeypatch.setenv('WAYLAND_DISPLAY', 'wayland-0')
+    assert has_desktop()
