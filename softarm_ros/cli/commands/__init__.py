@@ -16,6 +16,9 @@ SUMMARIES = {
     'workspace': 'Show where the tip of an arm can be within its limits.',
     'picture': 'Draw an arm at a few moments of a trajectory, simulated in closed loop.',
     'view': 'Look at an arm in a browser: one that runs, or a recorded run.',
+    'machines': (
+        'Show what is drawn for machines of a rig, or drive them: true and measured errors.'
+    ),
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
     'record': 'Record all topics of a running arm into a rosbag2 bag, or repair one.',
     'replay': 'Play a recorded run over topics, with /clock; or run its tracker again.',
