@@ -167,7 +167,9 @@ def _single_section(rig: Rig, seed: int, label: str, name: str) -> Experiment:
         'simulation',
         'Reported for the baseline: theta error about 12 deg at phi = 0, growing to 37 deg at '
         'phi = 60; phi error about 0, 16, 0 deg at phi = 0, 30, 60. Cutting in alone does not '
-        'give these amounts; slack of the cables in the arm brings both models closer to them. '
+        'give these amounts. A dead zone of the cables gives errors of that size to both models, '
+        'to the proposed one as well, which the paper reports to be accurate: it explains '
+        'the baseline at the cost of the proposed model. '
         "The range of theta in the paper's figure is unknown; here it is 10 to 120 deg. Errors of "
         f'direction are those from {DIRECTION_FROM_DEG:g} deg of bending on: below, a slack arm '
         'hardly bends and its direction means little.',

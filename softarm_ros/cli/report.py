@@ -29,6 +29,7 @@ from softarm_ros.cli.report_tables import (
     control_text,
     error_rows,
     error_table,
+    machine_text,
     mean_and_spread,
     millimetres,
     missed_text,
@@ -36,6 +37,7 @@ from softarm_ros.cli.report_tables import (
     pair_text,
     run_table,
     runs_text,
+    tip_text,
 )
 from softarm_ros.runtime.run_record import RunRecord
 
@@ -120,6 +122,7 @@ def write_report(record: RunRecord, folder: Path) -> Path:
             table(ERROR_COLUMNS, error_rows(record)),
             paragraph(_error_note(record), 'small'),
         ),
+        *_machine_parts(record),
         section('Loop timing', facts(_timing_facts(record))),
         section('Events', *_event_parts(record)),
         section('Figures', *figures(drawn)),
@@ -157,7 +160,7 @@ def _run_facts(record: RunRecord) -> list[tuple[str, str]]:
         ('backend', info.backend),
         ('runner', 'one process, without topics' if info.direct else 'ROS 2 nodes and topics'),
         ('speed', speed),
-        ('seed', str(info.seed)),
+        ('seed', f'{info.seed}{machine_text(record)}'),
         ('arm length', f'{millimetres(info.arm_length_m)} mm'),
         ('actuators', ', '.join(info.actuator_names)),
         ('duration', f'{number(record.duration_s)} s'),
@@ -165,12 +168,21 @@ def _run_facts(record: RunRecord) -> list[tuple[str, str]]:
     ]
 
 
+def _machine_parts(record: RunRecord) -> list[str]:
+    drawn = record.info.drawn
+    if not drawn:
+        return []
+    text = 'Fields of `plant` in which this machine differs from the rig file, as drawn.'
+    rows = [(name, f'{value:.6g}') for name, value in drawn.items()]
+    return [section('Machine', paragraph(text, 'small'), table(('field', 'drawn'), rows))]
+
+
 def _error_note(record: RunRecord) -> str:
     error = record.error()
     count = 0 if error is None else error.samples
     return (
-        'Distance between the measured tip and the reference at the time of the measurement, '
-        f'while tracking: {count} measurements. Arm length '
+        f'Distance between the {tip_text(record)} and the reference at the time of the '
+        f'measurement, while tracking: {count} measurements. Arm length '
         f'{millimetres(record.info.arm_length_m)} mm.'
     )
 
@@ -283,7 +295,9 @@ def _comparison_cells(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def _comparison_note(rows: Sequence[ComparisonRow]) -> str:
-    text = 'Distance between the measured tip and the reference while tracking, all laps.'
+    records = [record for row in rows for record in row.records]
+    tips = ' or '.join(sorted({tip_text(record) for record in records})) or 'tip'
+    text = f'Distance between the {tips} and the reference while tracking, all laps.'
     if any(len(row.records) > 1 for row in rows):
         text += (
             ' Mean over seeds ± sample standard deviation of the mean errors; max is the largest '
@@ -372,14 +386,19 @@ def _write_samples(record: RunRecord, file: Path) -> None:
         'lap',
         *[f'reference_{a}_m' for a in 'xyz'],
         *[f'tip_{a}_m' for a in 'xyz'],
+        *[f'true_tip_{a}_m' for a in 'xyz'],
         'error_m',
+        'measured_error_m',
         *[f'{name}_rad' for name in info.configuration_names],
         *[f'{name}_command_{unit}' for name in info.actuator_names],
         *[f'{name}_position_{unit}' for name in info.actuator_names],
         *[f'{name}_effort_N' for name in info.actuator_names],
     ]
     numbers = np.column_stack(
-        [s.reference, s.tip, s.error, s.configuration, s.command, s.position, s.effort]
+        [
+            *(s.reference, s.tip, s.true_tip, s.error, s.measured_error),
+            *(s.configuration, s.command, s.position, s.effort),
+        ]
     )
     with file.open('w', newline='', encoding='utf-8') as stream:
         writer = csv.writer(stream)

@@ -29,6 +29,7 @@ from softarm_ros.cli.report_plotting import (
     say_empty,
     series_style,
 )
+from softarm_ros.cli.report_tables import tip_text
 from softarm_ros.runtime.run_record import RunRecord, Samples
 
 Array = NDArray[np.float64]
@@ -111,6 +112,11 @@ def error_figure(record: RunRecord, file: Path) -> Path:
         marker = 'o' if alone else ''
         ax.plot(*connected(samples.time_s, values), color=colour, linewidth=0.8, marker=marker)
     lines = []
+    if samples.true_tip_known:
+        style_measured: Style = {'color': PALETTE[2], 'linewidth': 0.6, 'label': 'as measured'}
+        apparent = np.where(samples.phase == 'track', 1e3 * samples.measured_error, np.nan)
+        ax.plot(*connected(samples.time_s, apparent), zorder=1.5, **style_measured)
+        lines.append(Line2D([], [], **style_measured))
     if statistics is not None:
         lines.append(Line2D([], [], color=PALETTE[0], label='tip error while tracking'))
     if np.any(np.isfinite(error) & (samples.phase != 'track')):
@@ -290,13 +296,15 @@ def run_figures(record: RunRecord, folder: Path) -> list[tuple[str, Path]]:
     unit = edge_unit(record.info.actuator_unit)[0]
     return [
         (
-            'Reference and measured path of the tip in the base frame, from an oblique view and '
-            'along the three axes, all axes equal. The grey bar is the arm at rest.',
+            'Reference, measured and true path of the tip in the base frame (the true one is '
+            'known of simulated arms), from an oblique view and along the three axes, all axes '
+            'equal. The grey bar is the arm at rest.',
             path_figure(record, folder / 'path_3d.png'),
         ),
         (
-            'Distance between the measured tip and the reference at the time of the measurement. '
-            'Only what is drawn in blue counts for the error table; other phases are shaded.',
+            f'Distance between the {tip_text(record)} and the reference at the time of the '
+            'measurement. Only what is drawn in blue counts for the error table; other phases '
+            'are shaded.',
             error_figure(record, folder / 'error.png'),
         ),
         (

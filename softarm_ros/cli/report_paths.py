@@ -54,6 +54,12 @@ def measured_path(samples: Samples, tracking: bool = True) -> Array:
     return connected(samples.time_s[rows], samples.tip[rows])[1]
 
 
+def true_path(samples: Samples) -> Array:
+    """Return the true tip (n, 3) [m] during tracking; NaN rows: gaps, or not known."""
+    rows = samples.phase == 'track'
+    return connected(samples.time_s[rows], samples.true_tip[rows])[1]
+
+
 def draw_paths(lines: Sequence[PathLine], arm_length_m: float, file: Path) -> Path:
     """
     Draw paths from an oblique view and along the three axes, with the base and the resting arm.
@@ -122,7 +128,7 @@ def _draw_projection(ax: Any, lines: Sequence[PathLine], i: int, j: int) -> None
 
 
 def path_figure(record: RunRecord, file: Path) -> Path:
-    """Draw reference and measured path of a run."""
+    """Draw reference, measured and, of a simulated arm, true path of a run."""
     before = {'color': '#888888', 'linewidth': 0.8, 'label': 'measured before tracking'}
     measured = {'color': PALETTE[1], 'linewidth': 1.1, 'label': 'measured'}
     reference = {
@@ -131,9 +137,11 @@ def path_figure(record: RunRecord, file: Path) -> Path:
         'linestyle': '--',
         'label': 'reference',
     }
+    true = {'color': PALETTE[2], 'linewidth': 1.1, 'label': 'true'}
     lines = [
         PathLine(measured_path(record.samples, tracking=False), before),
         PathLine(measured_path(record.samples), measured),
+        *([PathLine(true_path(record.samples), true)] if record.samples.true_tip_known else []),
         PathLine(reference_path(record), reference),
     ]
     return draw_paths([k for k in lines if len(k.points)], record.info.arm_length_m, file)

@@ -126,13 +126,19 @@ def error_rows(record: RunRecord) -> list[tuple[str, ...]]:
     """
     Return the error table of a run, columns as in `ERROR_COLUMNS`.
 
-    First all laps, then what follows the first lap, then each lap.
+    First all laps, as measured too where the true tip is known, then what follows the first lap,
+    then each lap.
     """
     length = record.info.arm_length_m
+    measured = (
+        [_error_row('as measured', record.measured_error(), length)]
+        if record.samples.true_tip_known
+        else []
+    )
     if record.info.task is not None:
-        rows = [_error_row('all steps', record.error(), length)]
+        rows = [_error_row('all steps', record.error(), length), *measured]
         return rows + [_error_row(f'step {k + 1}', e, length) for k, e in lap_statistics(record)]
-    rows = [_error_row('all laps', record.error(), length)]
+    rows = [_error_row('all laps', record.error(), length), *measured]
     after = record.error(first_lap=1)
     label = 'after the first lap' if after is not None else 'after the first lap (none)'
     rows.append(_error_row(label, after, length))
@@ -151,6 +157,19 @@ def _error_row(label: str, error: ErrorStatistics | None, length_m: float) -> tu
         number(percent_of_length(error.mean, length_m)),
         number(percent_of_length(error.max, length_m)),
     )
+
+
+def tip_text(record: RunRecord) -> str:
+    """Return which tip the errors of a run are of."""
+    return 'true tip' if record.samples.true_tip_known else 'measured tip'
+
+
+def machine_text(record: RunRecord) -> str:
+    """Return which machine was simulated, to follow the seed."""
+    number = record.info.machine
+    if number is None:
+        return ''
+    return f', machine {number}' if number else ', nominal machine'
 
 
 def control_text(record: RunRecord) -> str:
@@ -188,7 +207,7 @@ def run_table(record: RunRecord) -> Table:
     if record.error() is None:
         rows = [(NO_TRACKING, *[NONE] * 4)]
     elif len(rows) > 2 + _TERMINAL_LAPS:
-        rows = rows[:2]
+        rows = rows[: 3 if record.samples.true_tip_known else 2]
     for row in rows:
         table.add_row(*[Text(cell) for cell in row[:5]])
     table.add_section()
@@ -207,7 +226,8 @@ def _run_caption(record: RunRecord) -> str:
     state = 'completed' if record.completed else 'STOPPED EARLY'
     return (
         f'{state} after {number(record.duration_s, 1)} s; {record.timing.rate_hz:g} Hz, '
-        f'missed cycles {missed_text(record)}; seed {record.info.seed}'
+        f'missed cycles {missed_text(record)}; seed {record.info.seed}{machine_text(record)}; '
+        f'errors of the {tip_text(record)}'
     )
 
 

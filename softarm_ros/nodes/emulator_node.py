@@ -14,7 +14,7 @@ from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
 from softarm_ros.emulation.emulated_sensor import write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
-from softarm_ros.nodes.pose_publisher import PosePublisher
+from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.runtime.assembly import build_emulated_arm, build_emulated_sensor
 from softarm_ros.runtime.pacing import Pacer
@@ -58,6 +58,7 @@ class EmulatorNode(HardwareNode):
         self._next_report_s = 0.0
         seen = self.rig.sensors.devices()
         self._poses = None if seen else PosePublisher(self, self.rig)
+        self._truth = TrueTipPublisher(self, self.rig)
         self.create_subscription(
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
@@ -118,6 +119,7 @@ class EmulatorNode(HardwareNode):
                 self.heartbeat.error(f'emulated arm: {error}')
                 raise NodeFailedError(f'emulated arm: {error}') from error
             self._show(arm.plant.poll_poses(), arm.time_s, origin)
+            self._truth.publish(arm.plant, origin)
             if time.monotonic() - now_s > TICK_BUDGET_S:
                 break
         if now_s >= self._next_report_s:

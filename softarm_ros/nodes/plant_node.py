@@ -30,7 +30,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.pose_publisher import PosePublisher
+from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
@@ -92,6 +92,7 @@ class PlantNode(LifecycleNode):
     def _connect(self) -> None:
         deadline = command_deadline_s(self.rig, self._rate)
         self._poses = PosePublisher(self, self.rig)
+        self._truth = TrueTipPublisher(self, self.rig)
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         self._extra: dict[str, Any] = {}
         self._clock_publisher = (
@@ -276,6 +277,7 @@ class PlantNode(LifecycleNode):
             self._heartbeat.error(f'plant: {error}')
             raise NodeFailedError(f'plant: {error}') from error
         stamps = self._poses.publish(plant.poll_poses(), origin)
+        self._truth.publish(plant, origin)
         if self._rate != 1.0:
             for stamp in stamps:
                 self._lockstep.on_pose(stamp)

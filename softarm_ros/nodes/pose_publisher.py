@@ -1,9 +1,10 @@
-"""Publishes what the pose sensor of a simulated arm has measured."""
+"""Publishes what the pose sensor of a simulated arm has measured, and where its tip truly is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.lifecycle import LifecycleNode
 
@@ -11,7 +12,12 @@ from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.nodes.wire import pose_bytes, poses_bytes
 from softarm_ros.plant.mocap import PoseMeasurement
+from softarm_ros.plant.plant import Plant
 from softarm_ros.rigs.schema import Rig
+
+# Where the tip truly is: for those who judge a run. No node of the loop may listen to it.
+TRUE_TIP_TOPIC = 'plant/tip'
+_NOT_TURNED = (0.0, 0.0, 0.0, 1.0)
 
 
 class PosePublisher:
@@ -38,3 +44,17 @@ class PosePublisher:
             stamps.append(stamp_ns)
         self.count += len(stamps)
         return stamps
+
+
+class TrueTipPublisher:
+    """The true tip of a plant at every exposure, without its orientation."""
+
+    def __init__(self, node: LifecycleNode, rig: Rig) -> None:
+        self._frame = rig.base_frame
+        self._tip = node.create_lifecycle_publisher(PoseStamped, TRUE_TIP_TOPIC, MEASUREMENT)
+
+    def publish(self, plant: Plant, origin_s: float) -> None:
+        """Publish what is new. `origin_s`: ROS time [s] of the plant's time 0."""
+        for time_s, position in plant.poll_true_tips():
+            row = np.array([*position, *_NOT_TURNED])
+            self._tip.publish(pose_bytes(round((origin_s + time_s) * 1e9), self._frame, row))

@@ -14,10 +14,12 @@ from sensor_msgs.msg import JointState
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.pose_publisher import TRUE_TIP_TOPIC
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
+from softarm_ros.runtime.true_tips import TrueTips
 
 Array = NDArray[np.float64]
 QUEUE = 2000
@@ -58,6 +60,7 @@ class RunMonitor(GraphListener):
         self._phases: list[tuple[float, str, int]] = []
         self._references: list[tuple[int, Array]] = []
         self._tips: dict[int, Array] = {}
+        self._truth = TrueTips()
         self._configurations: dict[int, Array] = {}
         self._commands: dict[int, Array] = {}
         self._states: list[tuple[int, Array, Array]] = []
@@ -74,6 +77,7 @@ class RunMonitor(GraphListener):
             (joints, 'configuration/command', reliable, self._on_configuration),
             (joints, 'actuators/state', sensor, self._on_state),
             (poses, pose_topic, sensor, self._on_tip),
+            (poses, TRUE_TIP_TOPIC, sensor, self._on_true_tip),
             (joints, 'actuators/command', reliable, self._on_command),
         ]
         for (kind, read), topic, qos, callback in tapped:
@@ -123,6 +127,9 @@ class RunMonitor(GraphListener):
         self._tips[tip.stamp_ns] = tip.rows[0, :3]
         self._pose_sent[tip.stamp_ns] = sent
 
+    def _on_true_tip(self, tip: StampedPoses, sent: int) -> None:
+        self._truth.add([(1e-9 * tip.stamp_ns, tip.rows[0, :3])])
+
     def _on_command(self, command: JointValues, sent: int) -> None:
         self._commands[command.stamp_ns] = command.position
         self._command_sent[command.stamp_ns] = sent
@@ -166,6 +173,7 @@ class RunMonitor(GraphListener):
             _latest(self._commands, stamps, self._actuators),
             position,
             effort,
+            self._truth.at(np.asarray(1e-9 * stamps, dtype=np.float64)),
         )
 
     def timing(self, rate_hz: float) -> LoopTiming:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import ConfigDict, Field, SerializeAsAny, ValidationInfo, field_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationInfo,
+    field_validator,
+)
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock, Positive
+from softarm_ros.plant.machine import Draw, MachineConfig, as_drawn, draws
+
+Three = tuple[Finite, Finite, Finite]
+NONE: Three = (0.0, 0.0, 0.0)
 
 
 class PlantSectionConfig(ConfigBlock):
@@ -74,6 +84,33 @@ class MocapConfig(ConfigBlock):
     delay_s: NonNegative = Field(description='from measurement to arrival')
     dropout_probability: float = Field(ge=0.0, lt=1.0)
     dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
+    frame_turn_deg: Three = Field(
+        default=NONE,
+        description='rotation vector by which the calibrated base frame is wrong, base axes',
+    )
+    frame_shift_m: Three = Field(
+        default=NONE, description='by which the calibrated base frame is wrong, base axes'
+    )
+    marker_offset_m: Three = Field(
+        default=NONE, description='of what is seen as a tip from the tip, in the axes of that tip'
+    )
+    drift_m: NonNegative = Field(
+        default=0.0,
+        description='standard deviation of a slow wandering, the same for all that is seen',
+    )
+    drift_time_s: Positive = Field(default=60.0, description='in which the wandering forgets')
+    jitter_s: NonNegative = Field(
+        default=0.0, description='largest lateness of a frame beyond `delay_s`; evenly spread'
+    )
+    flip_probability: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description='that markers of a tip are taken for one another: half a turn about its z',
+    )
+
+
+PlantT = TypeVar('PlantT', bound='PlantBase')
 
 
 class PlantBase(ConfigBlock):
@@ -94,6 +131,9 @@ class PlantBase(ConfigBlock):
     mocap: SerializeAsAny[MocapConfig] = Field(
         alias='pose_sensor', description='what measures poses, as it really is'
     )
+    machine: MachineConfig | None = Field(
+        default=None, description='how one arm of this kind differs from the next'
+    )
 
     @field_validator('mocap', mode='before')
     @classmethod
@@ -101,6 +141,25 @@ class PlantBase(ConfigBlock):
         """Read the block with the fields of its kind, where whoever reads the file knows them."""
         read = (info.context or {}).get('read_pose_sensor')
         return value if read is None else read(value)
+
+    def machine_number(self, seed: int) -> int:
+        """Return the number of the machine that runs with a seed."""
+        number = None if self.machine is None else self.machine.number
+        return seed if number is None else number
+
+    def drawn(self, seed: int) -> list[Draw]:
+        """Return what distinguishes the machine of a run with this seed from the stated one."""
+        if self.machine is None:
+            return []
+        return draws(self.nominal(), self.machine.spreads, self.machine_number(seed))
+
+    def of_machine(self: PlantT, seed: int) -> PlantT:
+        """Return the plant of the machine that runs with this seed."""
+        return as_drawn(self.nominal(), self.drawn(seed))
+
+    def nominal(self: PlantT) -> PlantT:
+        """Return the plant as stated, which is one machine and no rule for others."""
+        return self.model_copy(update={'machine': None})
 
 
 class PlantConfig(PlantBase):

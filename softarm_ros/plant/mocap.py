@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.poses import pose
-from softarm_ros.geometry.rotations import rotation_x, rotation_z
+from softarm_ros.geometry.rotations import exp_so3, rotation_x, rotation_z
 from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.faults import Faults, InjectedFault
 from softarm_ros.plant.mocap_kernels import disturb_poses
@@ -22,6 +23,7 @@ _EARLY_S = 1e-9  # rounding of the clock must not shift a frame by a step
 ROOM_FRAME = 'room'
 X_RB = pose(rotation_z(np.radians(90.0)) @ rotation_x(np.radians(15.0)), [0.02, -0.01, 0.03])
 FUTURE_S, OLD_S = 0.5, 1.0  # by which faulty clocks are wrong
+FLIP = pose(rotation_z(np.pi), np.zeros(3))
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,15 @@ class Mocap:
     """
     Cameras that see the section tips at a fixed rate, with noise, delay and drop-outs.
 
+    Their base frame is calibrated wrongly, what they see is not quite the tip, and both wander.
+
     Every imperfection has its own random stream, and every frame draws from all of them whether
     it arrives or not: to switch one imperfection off leaves the others as they are.
 
     Parameters
     ----------
     config
-        Rate, noise, delay, drop-outs.
+        Rate, noise, delay, drop-outs, errors of calibration.
     seed
         Of all streams.
 
@@ -64,11 +68,17 @@ class Mocap:
     def __init__(self, config: MocapConfig, seed: int) -> None:
         self.config = config
         self.enabled = True
-        streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)]
-        self._position_noise, self._orientation_noise, self._dropouts = streams
+        streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(6)]
+        self._position_noise, self._orientation_noise, self._dropouts = streams[:3]
+        self._drifting, self._lateness, self._flips = streams[3:]
+        turn = exp_so3(np.radians(config.frame_turn_deg))
+        self._frame = pose(turn, np.array(config.frame_shift_m))
+        self._marker = pose(np.eye(3), np.array(config.marker_offset_m))
+        self._drift = config.drift_m * self._drifting.standard_normal(3)
+        self._drifted_s = 0.0
         self._frames = 0
         self._blind_until_s = -np.inf
-        self._under_way: deque[PoseMeasurement] = deque()
+        self._under_way: deque[tuple[float, PoseMeasurement]] = deque()  # when each arrives
         self._fault = ''
         self._last: PoseMeasurement | None = None  # delivered before the fault
 
@@ -80,8 +90,9 @@ class Mocap:
     @property
     def next_arrival_s(self) -> float:
         """Time at which the next frame arrives that is under way, or is taken next [s]."""
-        taken_s = self._under_way[0].stamp_s if self._under_way else self.next_frame_s
-        return taken_s + self.config.delay_s
+        return (
+            self._under_way[0][0] if self._under_way else self.next_frame_s + self.config.delay_s
+        )
 
     def due(self, now_s: float) -> bool:
         """Return whether the next frame is to be taken now."""
@@ -94,23 +105,29 @@ class Mocap:
         count = len(section_tips)
         shift = self._position_noise.standard_normal((count, 3))
         tilt = self._orientation_noise.standard_normal((count, 3))
+        flipped = self._flips.random(count) < self.config.flip_probability
+        late_s = self.config.jitter_s * self._lateness.random()
+        drift = self._drifted(now_s)
         seen = self._sees(now_s)
         if not (self.enabled and seen):
             return
         measured = disturb_poses(
-            section_tips,
-            self.config.position_noise_m * shift,
+            self._frame @ section_tips @ self._marker,
+            self.config.position_noise_m * shift + drift,
             self.config.orientation_noise_rad * tilt,
         )
-        self._under_way.append(PoseMeasurement(now_s, measured))
+        measured[flipped] = measured[flipped] @ FLIP
+        self._under_way.append(
+            (now_s + self.config.delay_s + late_s, PoseMeasurement(now_s, measured))
+        )
 
     def poll(self, now_s: float) -> list[PoseMeasurement]:
         """Return the frames that have arrived since the last call, oldest first."""
         arrived = []
         while self._under_way:
-            if self._under_way[0].stamp_s + self.config.delay_s > now_s + _EARLY_S:
+            if self._under_way[0][0] > now_s + _EARLY_S:
                 break
-            arrived.append(self._delivered(self._under_way.popleft()))
+            arrived.append(self._delivered(self._under_way.popleft()[1]))
         return arrived
 
     def faults(self) -> Faults:
@@ -142,6 +159,14 @@ class Mocap:
         # In the room's frame: said so (room), or called the base all the same (mislabel).
         name = ROOM_FRAME if self._fault == 'room' else None
         return replace(frame, section_tips=X_RB @ frame.section_tips, frame_id=name)
+
+    def _drifted(self, now_s: float) -> Array:
+        """Return the wandering (3,) [m] now: a random walk that forgets (Ornstein-Uhlenbeck)."""
+        kept = math.exp(-(now_s - self._drifted_s) / self.config.drift_time_s)
+        new = self.config.drift_m * math.sqrt(1.0 - kept * kept)
+        self._drift = kept * self._drift + new * self._drifting.standard_normal(3)
+        self._drifted_s = now_s
+        return self._drift
 
     def _sees(self, now_s: float) -> bool:
         starts = self._dropouts.random() < self.config.dropout_probability

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from numpy.typing import ArrayLike
@@ -11,6 +12,8 @@ from softarm_ros.plant.actuator_state import ActuatorState, Array
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.faults import Faults, inject
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
+
+_KEPT_TIPS = 2000  # of those nobody asks for
 
 
 class Body(Protocol):
@@ -104,12 +107,14 @@ class Plant(Generic[BodyT, DrivesT]):
         self.config = config
         self.body, self.drives = body, drives
         self._mocap = Mocap(config.mocap, seed)
-        self._mocap.capture(0.0, body.section_tips())
+        self._true_tips: deque[tuple[float, Array]] = deque(maxlen=_KEPT_TIPS)
+        self._look()
 
     def look_with(self, sensor: Mocap) -> None:
         """Take another sensor of poses in place of the usual one; it sees the arm at once."""
         self._mocap = sensor
-        self._mocap.capture(self.time_s, self.body.section_tips())
+        self._true_tips.clear()
+        self._look()
 
     @property
     def mocap_enabled(self) -> bool:
@@ -165,7 +170,13 @@ class Plant(Generic[BodyT, DrivesT]):
             done += count
             self.time_s = start + (duration_s if done == steps else done * h)
             if self._mocap.due(self.time_s):
-                self._mocap.capture(self.time_s, self.body.section_tips())
+                self._look()
+
+    def _look(self) -> None:
+        """Take a frame, and note where the tip truly is, seen or not."""
+        tips = self.body.section_tips()
+        self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
+        self._mocap.capture(self.time_s, tips)
 
     def hold(self) -> None:
         """Let the actuators stop as fast as they can and stay where they are."""
@@ -194,6 +205,16 @@ class Plant(Generic[BodyT, DrivesT]):
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
         return self._mocap.poll(self.time_s)
+
+    def poll_true_tips(self) -> list[tuple[float, Array]]:
+        """
+        Return times [s] and true tips (3,) [m] of all exposures since the last call.
+
+        For those who judge a run. Those who drive the arm have `poll_poses`.
+        """
+        tips = list(self._true_tips)
+        self._true_tips.clear()
+        return tips
 
     @property
     def next_poses_s(self) -> float:

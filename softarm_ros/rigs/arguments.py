@@ -52,5 +52,13 @@ def settings_of(
     return settings + ([f'estimator.kind={estimator}'] if estimator else [])
 
 
+def machine_setting(text: str) -> str:
+    """Return the setting that chooses a machine: `nominal` or its number; RigError otherwise."""
+    wanted = '0' if text.strip().lower() == 'nominal' else text.strip()
+    if not wanted.isdigit():
+        raise RigError('', f'--machine {text}: expected nominal or a whole number >= 0')
+    return f'plant.machine.number={int(wanted)}'
+
+
 def _refused(name: str, text: str, expected: str) -> RigError:
     return RigError('', f'{name}:={text}: expected {expected}')

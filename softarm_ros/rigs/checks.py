@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from softarm_ros.plant.machine import patterns, wrong_spread
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
 from softarm_ros.rigs.recording import names_of_sections, recording_problems
 
@@ -169,6 +170,19 @@ def _vector(values: Iterable[float]) -> str:
 
 
 # -- plant ------------------------------------------------------------------------------------
+
+
+@check('plant')
+def _machine_spreads(rig: Any) -> Iterator[Problem]:
+    """A spread that names no field, or that leads out of what the field can be."""
+    spreads = {} if rig.plant.machine is None else rig.plant.machine.spreads
+    nominal = rig.plant.nominal()
+    for pattern, spread in spreads.items():
+        why = wrong_spread(nominal, pattern, spread)
+        if why is not None:
+            hint = did_you_mean(pattern, patterns(nominal))
+            hint = '' if f"'{pattern}'" in hint else hint
+            yield Problem(('plant', 'machine', 'spreads', pattern), f'{why}{hint}')
 
 
 @check('plant', 'tracker')

@@ -323,7 +323,7 @@ class Rig(ConfigBlock):
             If the rig has no plant.
 
         """
-        config = self.plant_for('sim')
+        config = self.plant_for('sim').of_machine(seed)
         part = body_part(arm_part(self.kind), config.kind)
         role, drives = self.drives(part)
         medium, fields = chosen_part('medium', config.medium)
@@ -376,7 +376,8 @@ class Rig(ConfigBlock):
 
     def emulated_arm(self, seed: int) -> EmulatedArm:
         """Return the rig's emulated devices on its simulated arm; for rigs with devices."""
-        devices, config = self.required_devices('emulated'), self.plant_for('emulated')
+        devices = self.required_devices('emulated')
+        config = self.plant_for('emulated').of_machine(seed)
         part = find_part('drives', devices.DRIVING)
         role, drives = self.drives(part)
         arm: EmulatedArm = part.builder(f'{role}, emulated')(

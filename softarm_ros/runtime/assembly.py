@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,8 +54,19 @@ class TrajectoryError(ValueError):
 
 
 def build_plant(rig: Rig, seed: int) -> Plant:
-    """Return the simulated arm of a rig; every random number follows from `seed`."""
+    """
+    Return the simulated arm of a rig; every random number follows from `seed`.
+
+    So does which machine it is, unless the rig's `plant.machine.number` says so.
+    """
     return rig.simulated_arm(seed)
+
+
+def machine_facts(rig: Rig, seed: int) -> dict[str, Any]:
+    """Return which machine of a rig a simulated run drives: fields of its `RunInfo`."""
+    plant = rig.plant_for('sim')
+    drawn = {draw.field: draw.drawn for draw in plant.drawn(seed)}
+    return {'machine': plant.machine_number(seed) if plant.machine else 0, 'drawn': drawn}
 
 
 def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> ActuatorDriver:

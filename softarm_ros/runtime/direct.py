@@ -15,11 +15,13 @@ from softarm_ros.runtime.assembly import (
     build_plant,
     build_pose_intake,
     describe_reach,
+    machine_facts,
 )
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
 from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
+from softarm_ros.runtime.true_tips import TrueTips
 
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
@@ -50,6 +52,7 @@ def run_direct(
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
     events = _reach_events(loop)
     compute_ms: list[float] = []
+    truth, seen_s = TrueTips(), list[float]()
     origin = body.time_s
     intake = build_pose_intake(rig, loop.model)
     loop.start(origin)
@@ -57,6 +60,7 @@ def run_direct(
     while not should_stop():
         now = body.time_s
         measure(body, intake, now)
+        truth.add(body.poll_true_tips())
         taken = intake.take(now)
         pose = None if taken is None else taken[0]
         loop.pace = intake.estimator.pace(now)
@@ -67,6 +71,7 @@ def run_direct(
         command = loop.limits.check(output.actuation)  # nobody else stands before the plant
         events.extend(output.events)
         state = body.actuator_state()
+        seen_s.append(now if pose is None else pose.stamp_s)
         log.add(
             now - origin,
             output.phase.value,
@@ -106,8 +111,9 @@ def run_direct(
             configuration_names=loop.model.configuration_names,
             effort_unit=loop.limits.effort_unit,
             task=task,
+            **machine_facts(rig, seed),
         ),
-        log.finish(),
+        log.finish(truth.at(np.array(seen_s))),
         LoopTiming(
             rate_hz=loop.config.rate_hz,
             cycles=len(compute_ms),

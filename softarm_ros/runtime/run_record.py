@@ -34,6 +34,8 @@ class RunInfo:
     configuration_names: tuple[str, ...]
     effort_unit: str = 'N'
     task: str | None = None
+    machine: int | None = None  # its number, of a simulated arm; 0: as the file states
+    drawn: Mapping[str, float] = field(default_factory=dict)  # what distinguishes it, by field
 
     @property
     def motion(self) -> str:
@@ -80,10 +82,13 @@ class Samples:
         0-based.
     reference, tip : (n, 3)
         Reference and measured tip position [m], both at the time of the measurement (NaN: none).
+        With an estimator that predicts, its estimate stands for the measurement.
     configuration : (n, dof)
         Commanded configuration.
     command, position, effort : (n, m)
         Actuator command and position [actuator unit], effort [effort unit].
+    true_tip : (n, 3)
+        Where the tip of a simulated arm truly was at the time of the measurement [m], or NaN.
 
     """
 
@@ -96,6 +101,7 @@ class Samples:
     command: Array
     position: Array
     effort: Array
+    true_tip: Array
 
     @property
     def tracking(self) -> NDArray[np.bool_]:
@@ -103,9 +109,21 @@ class Samples:
         return (self.phase == 'track') & np.all(np.isfinite(self.tip), axis=1)
 
     @property
-    def error(self) -> Array:
+    def true_tip_known(self) -> bool:
+        """Whether the arm was a simulated one, whose tip is known."""
+        return bool(np.any(np.isfinite(self.true_tip)))
+
+    @property
+    def measured_error(self) -> Array:
         """Distance (n,) between reference and measured tip [m]."""
         return np.asarray(np.linalg.norm(self.reference - self.tip, axis=1))
+
+    @property
+    def error(self) -> Array:
+        """Distance (n,) between reference and tip [m]: the true one where it is known."""
+        if not self.true_tip_known:
+            return self.measured_error
+        return np.asarray(np.linalg.norm(self.reference - self.true_tip, axis=1))
 
 
 @dataclass(frozen=True)
@@ -119,7 +137,8 @@ class ErrorStatistics:
 
     @staticmethod
     def of(errors: Array) -> ErrorStatistics | None:
-        """Return the statistics of errors (n,), or None for n = 0."""
+        """Return the statistics of the finite ones of errors (n,), or None without any."""
+        errors = errors[np.isfinite(errors)]
         if len(errors) == 0:
             return None
         return ErrorStatistics(
@@ -145,9 +164,17 @@ class RunRecord:
     devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def error(self, first_lap: int = 0) -> ErrorStatistics | None:
-        """Return the tracking error over all laps from `first_lap` (0-based) on."""
+        """
+        Return the tracking error over all laps from `first_lap` (0-based) on.
+
+        It is that of the true tip where the arm was simulated, otherwise of the measured one.
+        """
         rows = self.samples.tracking & (self.samples.lap >= first_lap)
         return ErrorStatistics.of(self.samples.error[rows])
+
+    def measured_error(self) -> ErrorStatistics | None:
+        """Return the error of the measured tip, over the same measurements."""
+        return ErrorStatistics.of(self.samples.measured_error[self.samples.tracking])
 
     def lap_errors(self) -> list[ErrorStatistics]:
         """Return the tracking error of each lap."""
@@ -177,7 +204,11 @@ class RunRecord:
             'direct': self.info.direct,
             'rate': self.info.rate,
             'seed': self.info.seed,
+            'machine': self.info.machine,
+            'drawn': dict(self.info.drawn),
             'tracking_error_m': plain(error),
+            'tracking_error_of': 'true tip' if self.samples.true_tip_known else 'measured tip',
+            'measured_error_m': plain(self.measured_error()),
             'tracking_error_after_first_lap_m': plain(after),
             'laps': [plain(e) for e in self.lap_errors()],
             'normalised_error_percent': (
@@ -228,14 +259,16 @@ class SampleLog:
             (time_s, phase, lap, reference, tip, configuration, command, position, effort)
         )
 
-    def finish(self) -> Samples:
-        """Return all rows as arrays."""
+    def finish(self, true_tip: Array | None = None) -> Samples:
+        """Return all rows as arrays, with the true tips (n, 3) where they are known."""
         columns = list(zip(*self._rows)) if self._rows else [() for _ in range(9)]
         widths = [0, 0, 0, 3, 3, self._dof, self._actuators, self._actuators, self._actuators]
         arrays = [
             np.array(column, dtype=float).reshape(len(self._rows), width)
             for column, width in zip(columns[3:], widths[3:])
         ]
+        unknown = np.full((len(self._rows), 3), np.nan)
+        arrays.append(unknown if true_tip is None else true_tip)
         return Samples(
             np.array(columns[0], dtype=float),
             np.array(columns[1], dtype=np.str_),

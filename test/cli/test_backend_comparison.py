@@ -37,8 +37,11 @@ def text_of(table):
 def worse(record, factor):
     """Return the run with its tip `factor` times as far off."""
     samples = record.samples
-    tip = samples.reference + factor * (samples.tip - samples.reference)
-    return replace(record, samples=replace(samples, tip=tip))
+    moved = {
+        name: samples.reference + factor * (getattr(samples, name) - samples.reference)
+        for name in ('tip', 'true_tip')
+    }
+    return replace(record, samples=replace(samples, **moved))
 
 
 def test_the_ratio_is_that_of_the_mean_errors(record):

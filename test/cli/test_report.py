@@ -93,6 +93,7 @@ def circle_record(lap_errors_m=(0.003, 0.001), seed=0, trajectory='circle', **ch
         command,
         command + 1e-4,
         np.abs(command) * 100.0,
+        np.full_like(tip, np.nan),
     )
     record = RunRecord(
         info,

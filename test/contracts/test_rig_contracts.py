@@ -25,6 +25,7 @@ SUMMARY = {
     *('rig', 'backend', 'model', 'controller', 'trajectory', 'task'),
     *('open_loop', 'direct', 'rate', 'seed'),
     *('tracking_error_m', 'tracking_error_after_first_lap_m', 'laps', 'duration_s'),
+    *('tracking_error_of', 'measured_error_m', 'machine', 'drawn'),
     *('normalised_error_percent', 'loop', 'completed', 'events', 'devices'),
 }
 

@@ -115,3 +115,60 @@ def test_seed_decides_everything():
     assert [f.stamp_s for f in a] == [f.stamp_s for f in b]
     assert all(np.array_equal(x.section_tips, y.section_tips) for x, y in zip(a, b))
     assert not np.array_equal(a[0].section_tips, c[0].section_tips)
+
+
+EXACT = {'position_noise_m': 0.0, 'orientation_noise_rad': 0.0, 'dropout_probability': 0.0}
+
+
+def test_a_base_frame_that_is_calibrated_wrongly_moves_and_turns_all_that_is_seen():
+    camera = mocap(**EXACT, frame_turn_deg=(0.0, 0.0, 90.0), frame_shift_m=(0.1, 0.0, 0.0))
+    (frame,) = record(camera, 1)
+    x, y, z = TIPS[1, :3, 3]
+    np.testing.assert_allclose(frame.section_tips[1, :3, 3], [0.1 - y, x, z], atol=1e-12)
+    turned = Rotation.from_matrix(frame.section_tips[1, :3, :3] @ TIPS[1, :3, :3].T)
+    np.testing.assert_allclose(turned.as_rotvec(degrees=True), [0.0, 0.0, 90.0], atol=1e-9)
+
+
+def test_a_marker_beside_the_tip_turns_with_it():
+    (frame,) = record(mocap(**EXACT, marker_offset_m=(0.001, 0.002, 0.0)), 1)
+    seen = frame.section_tips[:, :3, 3] - TIPS[:, :3, 3]
+    np.testing.assert_allclose(seen, TIPS[:, :3, :3] @ [0.001, 0.002, 0.0], atol=1e-12)
+
+
+def test_drift_has_the_stated_deviation_and_memory():
+    camera = mocap(**EXACT, drift_m=1e-3, drift_time_s=0.5)
+    frames = record(camera, 20_000)
+    seen = np.array([f.section_tips[:, :3, 3] for f in frames]) - TIPS[:, :3, 3]
+    np.testing.assert_allclose(seen[:, 0], seen[:, 1], atol=1e-12)  # one room, one drift
+    # 400 lifetimes of three coordinates: 4 % of chance.
+    np.testing.assert_allclose(seen.std(), 1e-3, rtol=0.1)
+    later = np.mean(seen[:-50] * seen[50:]) / np.mean(seen**2)
+    np.testing.assert_allclose(later, np.exp(-1.0), atol=0.08)
+
+
+def test_late_frames_stay_in_order_and_keep_their_stamps():
+    camera = mocap(**EXACT, delay_s=0.01, jitter_s=0.03)
+    lateness = []
+    for k in range(500):
+        now = k * PERIOD
+        camera.capture(now, TIPS)
+        lateness += [now - frame.stamp_s for frame in camera.poll(now)]
+    assert 0.01 <= min(lateness) < 0.02
+    assert 0.03 < max(lateness) <= 0.05 + 1e-9  # seen at the next look
+
+
+def test_flips_turn_single_tips_and_leave_their_places():
+    frames = record(mocap(**EXACT, flip_probability=0.05), 4000)
+    tips = np.array([f.section_tips for f in frames])
+    np.testing.assert_allclose(tips[..., :3, 3], np.tile(TIPS[:, :3, 3], (4000, 1, 1)))
+    flipped = np.sum(tips[..., 0] * TIPS[:, :, 0], axis=-1) < 0.0  # x axes opposed
+    np.testing.assert_allclose(flipped.mean(axis=0), 0.05, atol=0.015)
+    assert 0 < np.sum(flipped.all(axis=1)) < 40
+
+
+def test_calibration_and_drift_leave_the_other_streams_as_they_are():
+    plain, worse = mocap(seed=3), mocap(seed=3, drift_m=1e-3, jitter_s=0.01, flip_probability=0.1)
+    first, second = record(plain, 200), record(worse, 200)
+    assert [f.stamp_s for f in first] == [f.stamp_s for f in second]
+    moved = second[-1].section_tips[:, :3, 3] - first[-1].section_tips[:, :3, 3]
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-15)  # by the drift alone

@@ -26,6 +26,7 @@ from softarm_ros.plant.config import (
     PlantSectionConfig,
     StepperConfig,
 )
+from softarm_ros.plant.machine import MachineConfig, SpreadConfig
 from softarm_ros.rigs.arms.cable_driven import ActuatorConfig, CableArm
 from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
 from softarm_ros.rigs.schema import Rig
@@ -50,6 +51,8 @@ BLOCKS = {
     'plant.sections': PlantSectionConfig,
     'plant.stepper': StepperConfig,
     'plant.pose_sensor': MocapConfig,
+    'plant.machine': MachineConfig,
+    'plant.machine.spreads': SpreadConfig,
     'recording': RecordingConfig,
     'recording.markers': MarkerConfig,
     'recording.mount': MountConfig,

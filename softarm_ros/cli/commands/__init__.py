@@ -18,6 +18,9 @@ SUMMARIES = {
     'picture': 'Draw a simulated arm at a few moments, as PNG.',
     'render': 'Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video.',
     'view': 'Look at an arm in a browser: one that runs, or a recorded run.',
+    'machines': (
+        'Show what is drawn for machines of a rig, or drive them: true and measured errors.'
+    ),
     'run': 'Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm.',
     'goto': 'Send the tip of an arm that runs with --goals to a position; Ctrl-C cancels.',
     'teleop': 'Lead the tip of an arm that runs with --goals by keys or a gamepad; q ends it.',

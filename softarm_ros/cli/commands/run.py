@@ -54,6 +54,13 @@ def run(
     laps: Annotated[int | None, typer.Option(help='Overrides the trajectory.')] = None,
     rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar='nominal|N',
+            help='Which simulated arm: as its file states, or one drawn; the seed without it.',
+        ),
+    ] = None,
     home: Annotated[
         bool | None,
         typer.Option('--home/--no-home', help='Hardware: the arm is at rest now; home there.'),
@@ -86,7 +93,7 @@ def run(
 ) -> None:
     """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.cli import run_command
-    from softarm_ros.rigs.arguments import settings_of
+    from softarm_ros.rigs.arguments import machine_setting, settings_of
     from softarm_ros.rigs.loader import load_rig
 
     options = run_command.RunOptions(
@@ -108,5 +115,6 @@ def run(
         report=report,
         json_file=json_file,
     )
-    arm = load_rig(rig, settings_of(settings or (), controller, estimator))
+    chosen = settings_of(settings or (), controller, estimator)
+    arm = load_rig(rig, chosen if machine is None else [*chosen, machine_setting(machine)])
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

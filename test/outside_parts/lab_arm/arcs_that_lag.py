@@ -32,7 +32,7 @@ class LaggingArc:
         self._target = np.zeros(len(drives.names))
         self._reached = self._target.copy()
         self._bend = np.zeros(2)
-        self._frames, self._under_way = 0, deque()
+        self._frames, self._under_way, self._true_tips = 0, deque(), []
 
     def step(self, command, duration_s):
         if command is not None:
@@ -66,6 +66,10 @@ class LaggingArc:
             arrived.append(self._under_way.popleft())
         return arrived
 
+    def poll_true_tips(self):
+        tips, self._true_tips = self._true_tips, []
+        return tips
+
     def faults(self):
         return {}
 
@@ -84,6 +88,7 @@ class LaggingArc:
             return
         self._frames += 1
         tips = self.true_section_tips()
+        self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
         tips[:, :3, 3] += mocap.position_noise_m * self._random.standard_normal((1, 3))
         if self.mocap_enabled:
             self._under_way.append(PoseMeasurement(self.time_s, tips))

@@ -1,0 +1,63 @@
+"""The command `softarm machines`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm machines cable_arm   |   '
+    'softarm machines --runs --machines 20 --store table   |   '
+    'softarm machines cable_arm --runs --trajectory line_small'
+)
+def machines(
+    rigs: Annotated[
+        list[str] | None, typer.Argument(metavar='[RIG...]', help='Without any: all rigs.')
+    ] = None,
+    count: Annotated[int, typer.Option('--machines', min=1, help='1, 2, ... this many.')] = 20,
+    runs: Annotated[
+        bool, typer.Option('--runs', help='Drive their paths, in open and closed loop.')
+    ] = False,
+    trajectory: Annotated[
+        list[str] | None, typer.Option(metavar='NAME', help='Of the rigs; without it, all.')
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='DIR', help='Keep every run there; what is there already is not run again.'
+        ),
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """
+    Show what is drawn for machines of a rig, or drive them: true and measured errors.
+
+    Without --runs each field that varies, with the values of all machines. With it one row for
+    each path and loop: median and 90th percentile over machines of the mean error of the tip.
+    Exit status 1 unless every run completed.
+    """
+    from softarm_ros.cli import machine_table
+    from softarm_ros.cli.run_command import stdout_console, stop_on_signals
+    from softarm_ros.rigs.loader import list_rigs, load_rig
+
+    arms = [load_rig(rig, settings or ()) for rig in rigs or [known.name for known in list_rigs()]]
+    console = stdout_console()
+    if not console.is_terminal:
+        console.width = machine_table.TABLE_WIDTH
+    if not runs:
+        for arm in arms:
+            console.print(machine_table.draw_table(arm, count))
+        return
+    cases = machine_table.cases_of(arms, trajectory or (), count)
+    with stop_on_signals() as stopped:
+        results = machine_table.run_all(cases, store, console, stopped)
+    console.print(machine_table.run_table(results))
+    complete = len(results) == len(cases) and all(result.completed for result in results)
+    raise typer.Exit(0 if complete else 1)

@@ -1,0 +1,125 @@
+"""`softarm machines`: what it shows, and that runs are kept and not run again."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from softarm_ros.cli import machine_table
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.commands.machines import app
+from softarm_ros.cli.machine_table import MachineRun, cases_of, draw_table, run_all, run_table
+from softarm_ros.rigs.loader import load_rig
+
+
+def text_of(table):
+    output = io.StringIO()
+    Console(width=140, file=output).print(table)
+    return output.getvalue()
+
+
+def lines_of(store):
+    return [line for line in (store / 'runs.jsonl').read_text().splitlines() if line]
+
+
+def result(machine, mean, **changes):
+    values = {
+        'rig': 'cable_arm',
+        'trajectory': 'line_small',
+        'open_loop': False,
+        'machine': machine,
+        'completed': True,
+        'mean_m': mean,
+        'max_m': 2.0 * mean,
+        'measured_mean_m': 1e-3,
+    }
+    return MachineRun(**values | changes)
+
+
+def test_draws_are_shown_with_what_the_file_states():
+    plant = load_rig('cable_arm').plant
+    found = CliRunner().invoke(app, ['cable_arm', '--machines', '2'])
+    assert found.exit_code == 0
+    for draw, other in zip(plant.drawn(1), plant.drawn(2)):
+        (line,) = [k for k in found.output.splitlines() if f' {draw.field} ' in k]
+        cells = [cell.strip() for cell in line.strip('│ ').split('│')][1:]
+        low, high = sorted((draw.drawn, other.drawn))
+        numbers = (draw.stated, low, high, draw.drawn, other.drawn)
+        assert cells == [f'{value:.5g}' for value in numbers]
+
+
+def test_a_rig_without_spreads_shows_nothing():
+    rig = load_rig('cable_arm')
+    plain = rig.plant.model_copy(update={'machine': None})
+    assert draw_table(rig.model_copy(update={'plant': plain}), 3).row_count == 0
+
+
+def test_the_table_has_median_and_percentile_over_machines_apart_from_the_nominal_one():
+    means = [1e-3 * k for k in range(1, 12)]
+    runs = [result(0, 0.0123), *(result(k + 1, mean) for k, mean in enumerate(means))]
+    failed = result(12, 0.5, completed=False, why='left the range')
+    line = text_of(run_table([*runs, failed])).split('line_small')[1].splitlines()[0]
+    cells = [cell.strip() for cell in line.strip('│ ').split('│')]
+    assert cells == ['closed', '11', '12.30', '6.00', '10.00', '1.00', '1.00', '1']
+
+
+def test_runs_are_kept_and_not_run_again(tmp_path, monkeypatch):
+    rig = load_rig('cable_arm')
+    cases = cases_of([rig], ['line_small'], 1)
+    assert [(c.open_loop, c.machine) for c in cases] == [
+        (True, 0),
+        (True, 1),
+        (False, 0),
+        (False, 1),
+    ]
+    run = []
+
+    def counted(case, should_stop):
+        run.append(case.key)
+        return result(case.machine, 1e-3, open_loop=case.open_loop)
+
+    monkeypatch.setattr(machine_table, 'run_machine', counted)
+    console = Console(file=io.StringIO())
+    first = run_all(cases[:3], tmp_path, console, lambda: False)
+    with (tmp_path / 'runs.jsonl').open('a') as file:
+        file.write('\n{"key": "cut off')
+    assert run_all(cases[:3], tmp_path, console, lambda: False) == first
+    assert len(run) == 3
+    run_all(cases, tmp_path, console, lambda: False)
+    run_all(cases, tmp_path, console, lambda: False)
+    assert len(run) == 4
+    # Another value in the file is another arm.
+    other = load_rig('cable_arm', settings=['tip_load_kg=0.001'])
+    run_all(cases_of([other], ['line_small'], 1)[:3], tmp_path, console, lambda: False)
+    assert len(set(run)) == 7
+
+
+def test_a_machine_is_driven_and_its_true_tip_judged(tmp_path):
+    path = tmp_path / 'short.yaml'
+    text = load_rig('cable_arm').source.read_text()
+    short = 'short: {type: line, start: [0.06, 0, 0.2], end: [0.06, 0.005, 0.2], speed: 0.015}'
+    path.write_text(text.replace('\ntrajectories:\n', f'\ntrajectories:\n  {short}\n'))
+    output = tmp_path / 'store'
+    arguments = [str(path), '--runs', '--trajectory', 'short', '--machines', '1']
+    found = CliRunner().invoke(app, [*arguments, '--store', str(output)])
+    assert found.exit_code == 0, found.output
+    rows = [json.loads(line) for line in lines_of(output)]
+    assert [(row['open_loop'], row['machine']) for row in rows] == [
+        (True, 0),
+        (True, 1),
+        (False, 0),
+        (False, 1),
+    ]
+    for row in rows:
+        assert row['completed'] and row['mean_m'] > 1e-4
+        assert row['mean_m'] != row['measured_mean_m']
+    again = CliRunner().invoke(app, [*arguments, '--store', str(output)])
+    assert again.output == found.output
+    assert len(lines_of(output)) == 4
+
+
+def test_an_unknown_path_is_refused():
+    with pytest.raises(UsageError, match="cable_arm has no trajectory 'cirlce'; known: "):
+        cases_of([load_rig('cable_arm')], ['cirlce'], 2)
