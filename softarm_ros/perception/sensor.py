@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Sighting
 
@@ -136,4 +139,13 @@ class TopicSensor(Protocol):
 
     def take_from(self, which: str, source: Any) -> None:
         """Take a source of images for one of them, before `open`."""
+        ...
+
+
+@runtime_checkable
+class SeeingSensor(Protocol):
+    """A sensor that can show what it sees."""
+
+    def picture(self) -> NDArray[np.uint8] | None:
+        """Return its newest view (rows, columns, 3) with what was found; None before the first."""
         ...

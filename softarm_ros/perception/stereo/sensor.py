@@ -21,6 +21,7 @@ from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
+from softarm_ros.perception.stereo.picture import marked
 from softarm_ros.perception.stereo.sources import ROS, FrameSource, open_source
 from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
@@ -67,6 +68,7 @@ class StereoCameraSensor:
         self._cameras: StereoCameras | None = None
         self._pairing: PairByStamp[Image] = PairByStamp(config.max_skew_s)
         self._problems = ProblemLog()
+        self._newest: tuple[Pair[Image], Seen] | None = None
         self._lock = threading.Lock()
         self._begin()
 
@@ -157,6 +159,10 @@ class StereoCameraSensor:
             gone = [self._never_together(now_s - max(paired_s, opened_s))]
         newest = stamps[-1] if stamps else None
         recent = [s for s in stamps if newest is not None and newest - s < _RATE_OVER_NS]
+        if self._cameras is not None:
+            width, height = self._cameras.left.size
+            apart = self._cameras.baseline_m
+            values['server'] = f'two cameras, {width} x {height} px, {apart:.3f} m apart,'
         for side in SIDES:
             values[f'unpaired {side}'] = str(self._pairing.unpaired[side])
         values |= self._problems.counts()
@@ -168,6 +174,13 @@ class StereoCameraSensor:
             problems=(*gone, *self._problems.now(now_s)),
             values=values,
         )
+
+    def picture(self) -> Image | None:
+        """See `SeeingSensor`."""
+        if self._newest is None or self._cameras is None:
+            return None
+        pair, seen = self._newest
+        return marked((pair.left, pair.right), seen, self._cameras)
 
     # -- images
 
@@ -234,6 +247,7 @@ class StereoCameraSensor:
         assert self._tracker is not None
         began = time.thread_time()
         seen = self._tracker.see(pair.stamp_ns, pair.left, pair.right)
+        self._newest = (pair, seen)
         self._judge(seen)
         self._seeing_s += 0.05 * (time.thread_time() - began - self._seeing_s)
         names = seen.names

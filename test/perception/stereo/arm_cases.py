@@ -60,7 +60,7 @@ def centreline(tips):
 
 
 # Balls before each section's end that stand out from an arm of 12 mm radius: a rigid disk.
-BALLS = [[-0.018, 0.01, 0.0], [-0.008, 0.018, -0.02], [0.008, 0.018, 0.0], [0.018, 0.01, -0.02]]
+BALLS = [[-0.024, 0.012, 0.0], [-0.01, 0.022, -0.03], [0.01, 0.022, 0.0], [0.024, 0.012, -0.03]]
 DISKS = [{'name': s, 'section': s, 'markers': BALLS} for s in SECTIONS]
 
 
