@@ -35,6 +35,7 @@ setup(
         *COMMAND,
         installed('launch', '*.launch.py'),
         installed('config/rigs', '*.yaml'),
+        installed('config/cameras', '*.yaml'),
         installed('config/tasks', '*.yaml'),
         installed('config/trajectories', '*.yaml'),
         installed('config/rviz', '*.rviz'),

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer, along_sections
+from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.section_curve import along_sections
 from softarm_ros.geometry.sightings import PointSighting
 from softarm_ros.perception.config import SeenPoint
 from softarm_ros.perception.stereo.camera import Camera

@@ -12,6 +12,7 @@ from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.perception.stereo.video_devices import list_video_devices
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed, addressed_sensor
 
@@ -65,18 +66,25 @@ def _ask(port: SerialPort, out: Print) -> bool:
     return not trouble
 
 
+def show_cameras(out: Print) -> None:
+    """Print the cameras that this computer has."""
+    for camera in list_video_devices():
+        out(f'{camera.device}  {camera.name}')
+
+
 def show_rig(
     rig: Rig,
     folder: Path | None,
     test: bool | None,
     out: Print,
     connections: Connections = OF_THIS_COMPUTER,
+    image: Path | None = None,
 ) -> bool:
     """
     Print what is found at the devices of a rig; return whether all is well.
 
     `folder` has the addresses of emulated devices; None for the rig's own. With `test` False the
-    addresses are printed and nothing is asked.
+    addresses are printed and nothing is asked. What cameras see goes to `image`.
 
     Raises
     ------
@@ -96,7 +104,7 @@ def show_rig(
         return True
     findings = list(check_devices(devices, connections))
     for name in sensors:
-        findings += check_sensor(rig, name, folder)
+        findings += check_sensor(rig, name, folder, image)
     width = max(len(finding.part) for finding in findings)
     for finding in findings:
         verdict = 'OK    ' if finding.ok else 'FAILED'

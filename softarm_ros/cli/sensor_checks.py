@@ -7,25 +7,45 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from softarm_ros.cli.device_checks import Finding
-from softarm_ros.perception.sensor import PoseSensor, SensorError, SensorHealth
+from softarm_ros.perception.sensor import (
+    ExpectingSensor,
+    PoseSensor,
+    SeeingSensor,
+    SensorError,
+    SensorHealth,
+)
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_pose_sensor
+from softarm_ros.runtime.addresses import addressed_sensor
+from softarm_ros.runtime.assembly import build_marker_expectation, build_pose_sensor
 
 PATIENCE_S = 3.0  # to find the device
 LOOK_S = 0.5  # for the bodies
 
 
-def check_sensor(rig: Rig, name: str, folder: Path | None) -> Iterator[Finding]:
-    """Yield who answers and what is seen of each body of the rig file; `folder` as in `ports`."""
-    config = rig.sensors.devices()[name]
+def check_sensor(
+    rig: Rig, name: str, folder: Path | None, image: Path | None = None
+) -> Iterator[Finding]:
+    """
+    Yield who answers and what is seen of each body of the rig file; `folder` as in `ports`.
+
+    Markers that do not say who they are, are looked for where the arm at rest has them. With
+    `image` what a camera sees is written there.
+    """
+    config = addressed_sensor(name, rig.sensors.devices()[name], folder)
     try:
         sensor = build_pose_sensor(rig, name, folder)
+        if isinstance(sensor, ExpectingSensor):
+            expectation = build_marker_expectation(rig, name)
+            if expectation is not None:
+                sensor.expect_by(expectation.positions)
         sensor.open()
     except SensorError as error:
         yield Finding(False, name, '', str(error))
         return
     try:
         health = _look(sensor)
+        if image is not None and isinstance(sensor, SeeingSensor):
+            yield _saved(sensor, name, image)
     finally:
         sensor.close()
     server = health.values.get('server', config.address)
@@ -45,6 +65,17 @@ def check_sensor(rig: Rig, name: str, folder: Path | None) -> Iterator[Finding]:
             yield Finding(True, name, seen.name, f'seen, at {seen.section}')
         else:
             yield Finding(False, name, seen.name, 'not seen; look at its markers and its name')
+
+
+def _saved(sensor: SeeingSensor, name: str, image: Path) -> Finding:
+    picture = sensor.picture()
+    if picture is None:
+        return Finding(False, name, '', f'no picture for {image}: no pair of images came')
+    import cv2
+
+    good, data = cv2.imencode('.png', picture)
+    image.write_bytes(data.tobytes())
+    return Finding(bool(good), name, '', f'what the cameras see: {image}')
 
 
 def _look(sensor: PoseSensor) -> SensorHealth:

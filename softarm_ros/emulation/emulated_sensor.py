@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from softarm_ros.plant.mocap import PoseMeasurement
+from softarm_ros.plant.plant import Plant
 
 
 class EmulatedSensor(Protocol):
@@ -44,6 +45,15 @@ class EmulatedSensor(Protocol):
 
     def close(self) -> None:
         """End; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class LookingSensor(Protocol):
+    """An emulated sensor that looks at the arm itself, not at what other cameras measured."""
+
+    def look(self, plant: Plant, now_s: float) -> None:
+        """See the arm as it is at a simulated time [s]; often."""
         ...
 
 

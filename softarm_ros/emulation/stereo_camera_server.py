@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from softarm_ros.emulation.emulated_arm import EmulationError
-from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer, along_sections
+from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.section_curve import along_sections
 from softarm_ros.perception.stereo.calibration_file import (
     BaseBlock,
     CalibrationFile,
@@ -29,7 +30,6 @@ from softarm_ros.perception.stereo.camera import Camera
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.perception.stereo.images import Image, opencv
-from softarm_ros.plant.mocap import PoseMeasurement
 
 LOCALHOST = '127.0.0.1'
 SIZE = (640, 480)
@@ -42,35 +42,62 @@ BOUNDARY = 'exposure'
 FAULTS = (
     'unplug left',
     'unplug right',
+    'freeze left',
+    'freeze right',
     'drop',
     'swap',
     'dark',
     'hide',
+    'reflect',
     'late',
     'mend',
 )
 _DROPPED = 0.5  # share of images that are lost, of each camera by itself
 _LATE_NS = 12_000_000
-_POINTS_PER_SECTION = 15
+# From the exposure to the image on the network; a computer that draws later shows later.
+_TRANSFER_S = 0.015
+_CLEARANCE_M = 0.002  # between the arm's surface and its markers
 
 
 class StereoCameraServer:
     """
-    Draws what both cameras see and serves it on two ports; an `EmulatedSensor`.
+    Draws what both cameras see and serves it on two ports.
 
-    Faults: `unplug left|right` (the port closes), `drop` (half of the images of each camera are
-    lost), `swap` (plugs exchanged), `dark` (lamps off), `hide` (something before the last marker),
-    `late` (the right camera exposes 12 ms later than the left one), `mend`.
+    Faults: `unplug left|right` (the port closes), `freeze left|right` (the same image, with new
+    time stamps), `drop` (half of the images of each camera are lost), `swap` (plugs exchanged),
+    `dark` (lamps off), `hide` (something before the last marker or body), `reflect` (something
+    shines beside it), `late` (the right camera exposes 12 ms later than the left one), `mend`.
+
+    Parameters
+    ----------
+    config : StereoCamerasConfig
+        Rate, markers and where they sit.
+    sections : sequence of str
+        Names, base to tip.
+    seed : int
+        Of noise, and of which images are lost.
+    cameras : StereoCameras
+        As they are.
+    calibration : CalibrationFile, optional
+        What is believed of them; without it they are known exactly.
+
     """
 
     def __init__(
-        self, config: StereoCamerasConfig, sections: Sequence[str], seed: int, length_m: float
+        self,
+        config: StereoCamerasConfig,
+        sections: Sequence[str],
+        seed: int,
+        cameras: StereoCameras,
+        calibration: CalibrationFile | None = None,
     ) -> None:
         opencv()
         self._config = config
-        self._places = config.places(tuple(sections))
-        self.cameras = cameras_around(length_m)
-        looks = ArmLooks(marker_diameter_m=config.marker_diameter_m or MARKER_M)
+        self._places = config.marker_places(tuple(sections))
+        self.cameras = cameras
+        self._calibration = calibration or calibration_of(cameras)
+        diameter_m = config.marker_diameter_m or MARKER_M
+        looks = ArmLooks(self._tube_radius_m(diameter_m), diameter_m)
         self._renderer = StereoRenderer(self.cameras, looks, seed)
         self._random = np.random.default_rng([seed, 1])
         self._streams: dict[Side, _Stream] = {}
@@ -78,16 +105,24 @@ class StereoCameraServer:
         self._fault = ''
         self._drawn_s: list[float] = []
         self._news = threading.Condition()
-        self._next: tuple[Array, int] | None = None
+        self._next: tuple[Array, Array, int] | None = None
         self._ending = False
         self._painter: threading.Thread | None = None
+        self._frozen: dict[Side, Image] = {}
+
+    def _tube_radius_m(self, diameter_m: float) -> float:
+        """Return the radius of an arm that most of its markers just stand clear of."""
+        out = [float(np.linalg.norm(p.offset[:2, 3])) for p in self._places.values()]
+        clear = [r - 0.5 * diameter_m - _CLEARANCE_M for r in out]
+        beside = [radius for radius in clear if radius > 0.0]
+        return float(np.median(beside)) if beside else ArmLooks().tube_radius_m
 
     def start(self) -> dict[str, object]:
-        """See `EmulatedSensor`."""
+        """Serve; return the fields of the sensor's config that lead here."""
         self.close()
         self._folder = tempfile.TemporaryDirectory(prefix='softarm_cameras_')
         file = Path(self._folder.name) / 'cameras.yaml'
-        write_calibration(file, calibration_of(self.cameras))
+        write_calibration(file, self._calibration)
         self._streams = {side: _Stream() for side in SIDES}
         for stream in self._streams.values():
             stream.plug()
@@ -100,61 +135,82 @@ class StereoCameraServer:
             'base_calibration': str(file),
         }
 
-    def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
+    def expose(self, section_tips: Array, centreline: Array, exposed_ns: int) -> None:
         """
-        See `EmulatedSensor`; images carry the wall time at which they were exposed.
+        Take an exposure of an arm: section tips (sections, 4, 4), points (n, 3), and when it was.
 
-        A thread draws them: who calls is not held up. One that is late draws the newest exposure
+        A thread draws it: who calls is not held up. One that is late draws the newest exposure
         and leaves out those before it, as a slow camera does.
         """
-        if not measured:
-            return
-        newest = measured[-1]
-        exposed_ns = time.time_ns() - round(1e9 * max(now_s - newest.stamp_s, 0.0))
         with self._news:
-            self._next = (newest.section_tips.copy(), exposed_ns)
+            self._next = (section_tips, centreline, exposed_ns)
             self._news.notify_all()
 
     def _draw_newest(self) -> None:
         """Draw and show exposures until told to end: the work of the thread."""
+        transfer_s = min(_TRANSFER_S, 0.8 / self._config.rate_hz)
         while True:
             with self._news:
                 while self._next is None and not self._ending:
                     self._news.wait()
                 if self._next is None or self._ending:
                     return
-                (tips, exposed_ns), self._next = self._next, None
-            begin_s = time.perf_counter()
-            images = self.draw(tips)
-            self._drawn_s = [*self._drawn_s[-99:], time.perf_counter() - begin_s]
+                (tips, line, exposed_ns), self._next = self._next, None
+            begin_s = time.thread_time()
+            images = {side: _encoded(image) for side, image in self.draw(tips, line).items()}
+            self._drawn_s = [*self._drawn_s[-99:], time.thread_time() - begin_s]
+            # Images that are ready sooner than a camera would have sent them wait for that time.
+            with self._news:
+                left_s = transfer_s - 1e-9 * (time.time_ns() - exposed_ns)
+                if left_s > 0.0:
+                    self._news.wait_for(lambda: self._ending, left_s)
             for side, image in images.items():
                 if self._fault == 'drop' and self._random.random() < _DROPPED:
                     continue
                 late_ns = _LATE_NS if self._fault == 'late' and side == 'right' else 0
                 self._streams[side].show(image, exposed_ns + late_ns)
 
-    def draw(self, section_tips: Array) -> dict[Side, Image]:
-        """Return both images of an arm whose sections end at poses (sections, 4, 4)."""
-        f = np.linspace(0.0, 1.0, _POINTS_PER_SECTION)
-        line = np.concatenate(
-            [
-                along_sections(section_tips, k, f)[min(k, 1) :, :3, 3]
-                for k in range(len(section_tips))
-            ]
-        )
+    def draw(self, section_tips: Array, centreline: Array) -> dict[Side, Image]:
+        """Return both images of an arm: section tips (sections, 4, 4), centreline (n, 3)."""
         markers = np.array([self._marker(section_tips, name) for name in self._places])
         boxes = []
         if self._fault == 'hide':
-            towards = inverse_pose(self.cameras.base_pose())[:3, 3] - markers[-1]
-            before = markers[-1] + 0.05 * towards / np.linalg.norm(towards)
-            x, z = np.eye(3)[0], np.eye(3)[2]
-            boxes.append(np.array([before + a * 0.04 * x + b * 0.04 * z for a, b in _SQUARE]))
-        left, right = self._renderer.draw(line, markers, boxes)
+            boxes = self._hiding(markers)
+        if self._fault == 'reflect':
+            # Beside the last marker, where a wet arm shines.
+            along = section_tips[-1][:3, 2]
+            shine = markers[-1] - 1.6 * self._renderer.looks.marker_diameter_m * along
+            markers = np.concatenate([markers, shine[None]])
+        left, right = self._renderer.draw(centreline, markers, boxes)
         if self._fault == 'dark':
             left, right = (np.asarray(image // 8, dtype=np.uint8) for image in (left, right))
         if self._fault == 'swap':
             left, right = right, left
-        return {'left': left, 'right': right}
+        shown: dict[Side, Image] = {'left': left, 'right': right}
+        for side in SIDES:
+            if self._fault == f'freeze {side}':
+                shown[side] = self._frozen.setdefault(side, shown[side])
+            else:
+                self._frozen.pop(side, None)
+        return shown
+
+    def _hiding(self, markers: Array) -> list[Array]:
+        """Return what hides the last marker, or all of the last body's, from each camera."""
+        last = self._config.bodies[-1] if self._config.bodies else None
+        hidden = markers if last is None else markers[-len(last.markers) :]
+        middle = markers[-1] if last is None else hidden.mean(axis=0)
+        half_m = 0.03 + float(np.linalg.norm(hidden - middle, axis=1).max(initial=0.0))
+        half_m = half_m if last is not None else 0.04
+        X_BL = inverse_pose(self.cameras.base_pose())
+        boxes = []
+        for side in SIDES:
+            X_BC = X_BL @ self.cameras.pose(side)
+            towards = X_BC[:3, 3] - middle
+            towards /= np.linalg.norm(towards)
+            before = middle + (0.02 + half_m) * towards
+            x, y = X_BC[:3, 0], X_BC[:3, 1]
+            boxes.append(np.array([before + half_m * (a * x + b * y) for a, b in _SQUARE]))
+        return boxes
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
@@ -173,7 +229,7 @@ class StereoCameraServer:
         drawn = self._drawn_s
         return {
             'fault': self._fault or 'none',
-            'draw_ms': f'{1e3 * float(np.median(drawn)):.1f}' if drawn else 'none',
+            'draw_cpu_ms': f'{1e3 * float(np.median(drawn)):.1f}' if drawn else 'none',
             **{f'images {side}': str(s.shown) for side, s in self._streams.items()},
         }
 
@@ -256,12 +312,10 @@ class _Stream:
         if self._thread is not None:
             self._thread.join()
 
-    def show(self, image: Image, stamp_ns: int) -> None:
-        """Send an image to whoever listens."""
+    def show(self, data: bytes, stamp_ns: int) -> None:
+        """Send an image, compressed, to whoever listens."""
         if self._server is None:
             return
-        cv2 = opencv()
-        data = cv2.imencode('.jpg', image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1].tobytes()
         head = (
             f'--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n'
             f'X-Timestamp: {stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}\r\n\r\n'
@@ -335,10 +389,7 @@ def calibration_of(cameras: StereoCameras) -> CalibrationFile:
     )
 
 
-def build(config: StereoCamerasConfig, sections: Sequence[str], seed: int) -> StereoCameraServer:
-    """Return the emulated cameras, before an arm of the length that its markers say."""
-    reach = {point.section for point in config.points} - {'base'}
-    per_section = len([p for p in config.points if p.section in reach]) / max(len(reach), 1)
-    return StereoCameraServer(
-        config, sections, seed, config.spacing_m * max(per_section, 1.0) * len(sections)
-    )
+def _encoded(image: Image) -> bytes:
+    cv2 = opencv()
+    data: bytes = cv2.imencode('.jpg', image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1].tobytes()
+    return data

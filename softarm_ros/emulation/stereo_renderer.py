@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.emulation.ball_kernels import cover_ellipse
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.images import Image, opencv
 
 _OUTLINE = 16  # points on the outline of a ball
 _FRACTION_BITS = 6
+_RIM_PX = 6  # that blur reaches
 _NOISE_BANK = 7  # spare pixels, by which the bank of noise is shifted at random
 
 
@@ -54,7 +55,12 @@ class StereoRenderer:
         self.cameras = cameras
         self.looks = looks
         self._random = np.random.default_rng(seed)
+        cv2 = opencv()
         self._bank = {side: self._noise(cameras.camera(side).size) for side in SIDES}
+        self._ground: dict[Side, Image] = {
+            side: cv2.convertScaleAbs(cv2.max(bank + np.float32(looks.background_grey), 0.0))
+            for side, bank in self._bank.items()
+        }
 
     def draw(
         self, centreline_B: Array, markers_B: Array, boxes_B: Sequence[Array] = ()
@@ -82,7 +88,6 @@ class StereoRenderer:
         cv2 = opencv()
         width, height = self.cameras.camera(side).size
         X_LC = self.cameras.pose(side)
-        image = np.full((height, width), self.looks.background_grey, dtype=np.float32)
 
         def depth(points: Array) -> Array:
             return (points - X_LC[:3, 3]) @ X_LC[:3, 2]
@@ -93,24 +98,35 @@ class StereoRenderer:
         drawn += [(float(z.mean()), 2, k) for k, z in enumerate(map(depth, boxes))]
         sides = self._tube_sides(side, line, X_LC[:3, 3])
         outlines = self._ball_outlines(side, balls, X_LC[:3, 3])
+        flat = [self.cameras.project(side, box) for box in boxes]
+        x, y = self._random.integers(0, _NOISE_BANK, 2)
+        shown: Image = self._ground[side][y : y + height, x : x + width].copy()
+        # Only where something is drawn is there more to do than the ground and its noise.
+        part = _around([*sides, outlines.reshape(-1, 2), *flat], (width, height))
+        if part is None:
+            return shown
+        rows, columns = part
+        shift = np.array([columns.start, rows.start], dtype=np.float64)
+        shape = (rows.stop - rows.start, columns.stop - columns.start)
+        image = np.full(shape, self.looks.background_grey, dtype=np.float32)
         for _, kind, k in sorted(drawn, reverse=True):  # the farthest first
             if kind == 1:
-                _cover(image, outlines[k], self.looks.marker_grey)
+                if np.isfinite(outlines[k]).all():
+                    cover_ellipse(image, outlines[k] - shift, self.looks.marker_grey)
                 continue
             if kind == 0:
                 corners = np.array([sides[0][k], sides[0][k + 1], sides[1][k + 1], sides[1][k]])
-                grey = self.looks.tube_grey
             else:
-                corners, grey = self.cameras.project(side, boxes[k]), self.looks.tube_grey
+                corners = flat[k]
             if np.isfinite(corners).all():
-                fixed = np.rint(corners * (1 << _FRACTION_BITS)).astype(np.int32)
+                fixed = np.rint((corners - shift) * (1 << _FRACTION_BITS)).astype(np.int32)
                 hull = cv2.convexHull(fixed.reshape(-1, 1, 2))
-                cv2.fillConvexPoly(image, hull, grey, cv2.LINE_8, _FRACTION_BITS)
+                cv2.fillConvexPoly(image, hull, self.looks.tube_grey, cv2.LINE_8, _FRACTION_BITS)
         if self.looks.blur_px > 0.0:
             image = cv2.GaussianBlur(image, (0, 0), self.looks.blur_px)
-        x, y = self._random.integers(0, _NOISE_BANK, 2)
-        image += self._bank[side][y : y + height, x : x + width]
-        shown: Image = cv2.convertScaleAbs(cv2.max(image, 0.0))  # rounds, and stops at 255
+        bank = self._bank[side]
+        image += bank[y + rows.start : y + rows.stop, x + columns.start : x + columns.stop]
+        shown[rows, columns] = cv2.convertScaleAbs(cv2.max(image, 0.0))  # rounds, stops at 255
         return shown
 
     def _tube_sides(self, side: Side, line: Array, eye: Array) -> tuple[Array, Array]:
@@ -154,66 +170,15 @@ class StereoRenderer:
         return self._random.normal(0.0, self.looks.noise_grey, shape).astype(np.float32)
 
 
-def _cover(image: NDArray[np.float32], outline: Array, grey: float) -> None:
-    """Cover an ellipse, whose outline (n, 2) is evenly spaced, to a fraction of each pixel."""
-    if not np.isfinite(outline).all():
-        return
-    centre = outline.mean(axis=0)
-    # An ellipse is an affine picture of the unit circle, whose points have the variance 1/2.
-    turn = 2.0 * np.pi * np.arange(len(outline)) / len(outline)
-    circle = np.column_stack([np.cos(turn), np.sin(turn)])
-    shape = 2.0 * (outline - centre).T @ circle / len(outline)
-    reach = np.abs(outline - centre).max(axis=0) + 1.5
-    low = np.maximum(np.floor(centre - reach).astype(int), 0)
-    high = np.minimum(np.ceil(centre + reach).astype(int) + 1, image.shape[::-1])
+def _around(drawn: Sequence[Array], size: tuple[int, int]) -> tuple[slice, slice] | None:
+    """Return the rows and columns of an image that points (n, 2) lie in, with a rim."""
+    points = np.concatenate(drawn)
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
+        return None
+    limits = np.array(size)
+    low = np.clip(np.floor(points.min(axis=0)).astype(int) - _RIM_PX, 0, limits)
+    high = np.clip(np.ceil(points.max(axis=0)).astype(int) + _RIM_PX + 1, 0, limits)
     if (low >= high).any():
-        return
-    y, x = np.mgrid[low[1] : high[1], low[0] : high[0]]
-    inverse = np.linalg.inv(shape)
-    u = inverse[0, 0] * (x - centre[0]) + inverse[0, 1] * (y - centre[1])
-    v = inverse[1, 0] * (x - centre[0]) + inverse[1, 1] * (y - centre[1])
-    r = np.maximum(np.hypot(u, v), 1e-9)
-    # Distance to the outline in pixels, to first order: of (r - 1) by the length of its gradient.
-    slope = np.hypot(u * inverse[0, 0] + v * inverse[1, 0], u * inverse[0, 1] + v * inverse[1, 1])
-    covered = np.clip(0.5 - (r - 1.0) / (slope / r), 0.0, 1.0)
-    part = image[low[1] : high[1], low[0] : high[0]]
-    part += (covered * (grey - part)).astype(np.float32)
-
-
-def along_sections(section_tips: Array, index: int, fraction: Array) -> Array:
-    """
-    Return poses (n, 4, 4) along a section, between the tips before and after it.
-
-    Positions on the cubic with the tips' tangents, of the length of their chord; frames turn
-    evenly from one to the other. It is drawn, not believed: what is drawn is the truth.
-
-    Parameters
-    ----------
-    section_tips : (sections, 4, 4)
-        In the base frame.
-    index : int
-        Of the section.
-    fraction : (n,)
-        0 at its base, 1 at its tip.
-
-    """
-    start = np.eye(4) if index == 0 else section_tips[index - 1]
-    end = section_tips[index]
-    t = np.asarray(fraction, dtype=np.float64)[:, None]
-    chord = np.linalg.norm(end[:3, 3] - start[:3, 3])
-    turn = log_so3(start[:3, :3].T @ end[:3, :3])
-    angle = float(np.linalg.norm(turn))
-    # Of an arc: its length by its chord.
-    length = chord * (0.5 * angle / np.sin(0.5 * angle) if 1e-6 < angle < 6.0 else 1.0)
-    p, q = start[:3, 3], end[:3, 3]
-    u, v = length * start[:3, 2], length * end[:3, 2]
-    poses = np.tile(np.eye(4), (len(t), 1, 1))
-    poses[:, :3, 3] = (
-        (2 * t**3 - 3 * t**2 + 1) * p
-        + (t**3 - 2 * t**2 + t) * u
-        + (3 * t**2 - 2 * t**3) * q
-        + (t**3 - t**2) * v
-    )
-    for row, part in enumerate(t[:, 0]):
-        poses[row, :3, :3] = start[:3, :3] @ exp_so3(part * turn)
-    return poses
+        return None
+    return slice(int(low[1]), int(high[1])), slice(int(low[0]), int(high[0]))

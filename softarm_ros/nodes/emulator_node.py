@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from std_msgs.msg import String
 
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
-from softarm_ros.emulation.emulated_sensor import write_address
+from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
@@ -46,6 +46,7 @@ class EmulatorNode(HardwareNode):
         super().__init__('emulator', TICK_S, **options)
         self._arm: EmulatedArm | None = None
         self._sensors: dict[str, EmulatedSensor] = {}
+        self._looking: list[LookingSensor] = []
         self._pacer: Pacer | None = None
         self._report: dict[str, str] = {}
         self._injected = 'none'
@@ -76,6 +77,7 @@ class EmulatorNode(HardwareNode):
         for name in self.rig.sensors.devices():
             self._sensors[name] = build_emulated_sensor(self.rig, name, self._seed)
             write_address(self._folder, name, self._sensors[name].start())
+        self._looking = [s for s in self._sensors.values() if isinstance(s, LookingSensor)]
         self.heartbeat.ok('configured')
 
     def begin(self) -> None:
@@ -91,7 +93,7 @@ class EmulatorNode(HardwareNode):
     def release(self) -> None:
         """End the devices."""
         self._pacer = None
-        sensors, self._sensors = self._sensors, {}
+        sensors, self._sensors, self._looking = self._sensors, {}, []
         for sensor in sensors.values():
             sensor.close()
         arm, self._arm = self._arm, None
@@ -118,6 +120,8 @@ class EmulatorNode(HardwareNode):
             except (EmulationError, ValueError, RuntimeError, ArithmeticError) as error:
                 self.heartbeat.error(f'emulated arm: {error}')
                 raise NodeFailedError(f'emulated arm: {error}') from error
+            for looking in self._looking:
+                looking.look(arm.plant, arm.time_s)
             self._show(arm.plant.poll_poses(), arm.time_s, origin)
             self._truth.publish(arm.plant, origin)
             if time.monotonic() - now_s > TICK_BUDGET_S:

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped
+from sensor_msgs.msg import PointCloud2
 
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, rows_from_transforms
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.marker_cloud import marker_cloud
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.qos import MEASUREMENT
-from softarm_ros.nodes.wire import pose_bytes, poses_bytes
-from softarm_ros.perception.sensor import PoseSensor, SensorHealth
-from softarm_ros.runtime.assembly import build_pose_sensor
+from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
+from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth, TopicSensor
+from softarm_ros.runtime.assembly import build_marker_expectation, build_pose_sensor
+from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
 TICK_S = 0.1
 READ_S = 0.05
@@ -54,8 +57,19 @@ class SensorNode(HardwareNode):
         )
         self._sections = self.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
         places = {}
+        self._markers: tuple[str, ...] = ()
         if self._name in self.rig.sensors.devices():
-            places = self.rig.sensors.devices()[self._name].places(self.rig.section_names)
+            config = self.rig.sensors.devices()[self._name]
+            places = config.places(self.rig.section_names)
+            self._markers = config.markers_seen()
+        self._cloud = (
+            self.create_lifecycle_publisher(PointCloud2, 'sensors/points', MEASUREMENT)
+            if self._markers
+            else None
+        )
+        self._commanded: JointValues | None = None
+        self._topics: dict[str, Any] = {}
+        self._expectation: MarkerExpectation | None = None
         # Bodies at the tip of a section, by name: which section, and from the body to that tip.
         self._at_tips = {
             name: (place.section, inverse_pose(place.offset))
@@ -67,13 +81,52 @@ class SensorNode(HardwareNode):
 
     def connect(self) -> None:
         """Open the sensor and begin to read."""
-        self._sensor = build_pose_sensor(self.rig, self._name, self._folder)
+        sensor = build_pose_sensor(self.rig, self._name, self._folder)
+        if isinstance(sensor, TopicSensor):
+            for side, topic in sensor.topics().items():
+                sensor.take_from(side, self._images_of(topic))
+        if isinstance(sensor, ExpectingSensor):
+            self._tell_where_markers_are(sensor)
+        self._sensor = sensor
         self._sensor.open()
         self._reading_failed = ''
         self._began_s = time.monotonic()
         self._thread = PollingThread(f'{self._name} sensor', self._read, self._on_failure)
         self._thread.start()
         self.heartbeat.waiting('connecting')
+
+    def _images_of(self, topic: str) -> Any:
+        """Return the images of a topic as a source; subscribed to once."""
+        from softarm_ros.nodes.camera_topics import subscribe
+
+        if topic not in self._topics:
+            self._topics[topic] = subscribe(self, topic, compressed=topic.endswith('/compressed'))
+        return self._topics[topic]
+
+    def _tell_where_markers_are(self, sensor: ExpectingSensor) -> None:
+        """Have the sensor ask the model, by the newest command, for what it does not see."""
+        expectation = build_marker_expectation(self.rig, self._name)
+        if expectation is None:
+            return
+        if self._expectation is None:  # once: what is subscribed to stays
+
+            def take(command: JointValues) -> None:
+                self._commanded = command
+
+            listen(self, read_joints, 'configuration/command', take, MEASUREMENT)
+        self._expectation = expectation
+        expectation.positions()  # loads compiled code now, not in motion
+
+        def predict() -> dict[str, Array] | None:
+            command = self._commanded
+            try:
+                if command is None:
+                    return expectation.positions()
+                return expectation.positions(command.name, command.position)
+            except ValueError:  # a command that the model refuses says nothing about the arm
+                return None
+
+        sensor.expect_by(predict)
 
     def release(self) -> None:
         """End reading, and let go of the sensor."""
@@ -115,6 +168,8 @@ class SensorNode(HardwareNode):
             self._tip.publish(pose_bytes(sighting.stamp_ns, sighting.frame_id, row))
             self._tip_s = time.monotonic()
             self._published += 1
+        if self._cloud is not None and self._cloud.get_subscription_count() > 0:
+            self._cloud.publish(marker_cloud(sighting, self._markers))
 
     def _tips(self, sighting: Sighting) -> dict[int, Array]:
         found = {}

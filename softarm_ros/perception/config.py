@@ -153,6 +153,10 @@ class PoseSensorConfig(ConfigBlock):
         """The body that sits on the base, if there is one."""
         return next((body for body in self.bodies if body.section == BASE), None)
 
+    def markers_seen(self) -> tuple[str, ...]:
+        """Return the names of single markers, in the order in which they are published."""
+        return tuple(point.name for point in self.points)
+
     def places(self, sections: tuple[str, ...]) -> dict[str, Place]:
         """Return where each body and point sits, by name; ValueError for an unknown section."""
         return {seen.name: seen.place(sections) for seen in (*self.bodies, *self.points)}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Sighting
 
 
@@ -108,4 +112,40 @@ class PoseSensor(Protocol):
 
     def close(self) -> None:
         """Let go of the device; may be called twice. `open` begins anew."""
+        ...
+
+
+@runtime_checkable
+class ExpectingSensor(Protocol):
+    """A sensor that sees markers which do not say who they are, and asks where to expect them."""
+
+    def expect_by(self, predict: Callable[[], Mapping[str, Array] | None]) -> None:
+        """
+        Take what returns where the model has each marker (3,) now, in the base frame [m].
+
+        Called by the thread that reads, only for markers that were not seen of late; None where
+        nobody knows.
+        """
+        ...
+
+
+@runtime_checkable
+class TopicSensor(Protocol):
+    """A sensor some of whose images another ROS node publishes."""
+
+    def topics(self) -> dict[str, str]:
+        """Return the topics of images it needs, by what they are to it."""
+        ...
+
+    def take_from(self, which: str, source: Any) -> None:
+        """Take a source of images for one of them, before `open`."""
+        ...
+
+
+@runtime_checkable
+class SeeingSensor(Protocol):
+    """A sensor that can show what it sees."""
+
+    def picture(self) -> NDArray[np.uint8] | None:
+        """Return its newest view (rows, columns, 3) with what was found; None before the first."""
         ...

@@ -22,9 +22,11 @@ from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.models.arm_model import ArmModel, Array, Posture
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
@@ -33,6 +35,7 @@ from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.goal_loop import GoalLoop, PlannerPort, windows_s
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
+from softarm_ros.runtime.marker_expectation import MarkerExpectation
 from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
@@ -115,12 +118,26 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
     return built
 
 
+def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
+    """Return where the rig's default model expects the markers of a sensor; None: it has none."""
+    config = _sensor(rig, name)
+    if not isinstance(config, StereoCamerasConfig):
+        return None
+    return MarkerExpectation(rig.model(), config.marker_places(rig.section_names))
+
+
 def _sensor(rig: Rig, name: str) -> PoseSensorConfig:
+    """Return what the rig says of a sensor, with files that stand beside its own found there."""
     known = rig.sensors.devices()
     if name not in known:
         raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
     config: PoseSensorConfig = known[name]
-    return config
+    if config.base_calibration is None or rig.source is None:
+        return config
+    beside = find_rig(rig.source).parent / Path(config.base_calibration).expanduser()
+    if not beside.is_file():
+        return config
+    return config.model_copy(update={'base_calibration': str(beside.resolve())})
 
 
 def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:

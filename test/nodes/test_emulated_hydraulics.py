@@ -7,6 +7,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+pytest.importorskip('cv2', reason="needs cameras: pip install 'softarm_ros[sensing]'")
 from emulated_bench import (
     PATIENT_DAQ,
     Case,

@@ -1,10 +1,12 @@
 """pneumatic_arm with its DAQ emulated, force sensor and gripper at it."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
+pytest.importorskip('cv2', reason="needs cameras: pip install 'softarm_ros[sensing]'")
 from emulated_bench import (
     PATIENT_DAQ,
     Case,
@@ -87,3 +89,53 @@ def test_the_force_sensor_is_tared_by_a_service(pneumatic):
     assert wrenches[-1].wrench.force.z > 2.0
     assert pneumatic.call('daq/tare').success
     pneumatic.until(lambda: abs(wrenches[-1].wrench.force.z) < 0.1, 10.0, 'tared')
+
+
+def tips_of(arm):
+    """Return a list that measured tips (time, x, y, z) are added to, and its subscription."""
+    from geometry_msgs.msg import PoseStamped
+
+    from softarm_ros.nodes.conversions import seconds_of
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    tips = []
+
+    def note(message):
+        where = message.pose.position
+        tips.append((seconds_of(message.header.stamp), where.x, where.y, where.z))
+
+    return tips, arm.node.create_subscription(PoseStamped, 'tip/pose', note, MEASUREMENT)
+
+
+@pytest.mark.parametrize(
+    ('fault', 'said', 'advice'),
+    [
+        ('unplug left', 'left camera: no image for', 'plug, power and network'),
+        ('freeze right', 'right camera: sends the same image', 'restart the camera'),
+        ('late', 'none of', 'trigger both by one signal'),
+        ('hide', 'tip: fewer than three', 'hides them'),
+        ('swap', 'left and right exchanged', 'exchange left and right'),
+    ],
+)
+def test_a_fault_of_the_cameras_is_named_and_the_arm_is_held(pneumatic, fault, said, advice):
+    pneumatic.call('daq/reset')  # of what a busy computer made it stop for
+    pneumatic.run()
+    tips, listener = tips_of(pneumatic)
+    pneumatic.spin(0.5)
+    pneumatic.inject(f'stereo_cameras {fault}')
+
+    def told():
+        health = pneumatic.health.get('stereo_cameras')
+        return health is not None and said in health.message
+
+    pneumatic.until(told, 8.0, said)
+    assert advice in pneumatic.health['stereo_cameras'].message
+    pneumatic.until(lambda: pneumatic.state != 'running', 5.0, 'held')
+    pneumatic.inject('stereo_cameras mend')
+    pneumatic.until(
+        lambda: pneumatic.values('stereo_cameras').get('ready') == 'true', 10.0, 'ready again'
+    )
+    pneumatic.node.destroy_subscription(listener)
+    steps = np.diff(tips, axis=0)
+    next_frame = steps[:, 0] < 0.05  # not those over the time that nothing was seen
+    assert np.linalg.norm(steps[next_frame, 1:], axis=1).max() < 0.01

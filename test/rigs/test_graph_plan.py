@@ -119,7 +119,10 @@ def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
 
 @pytest.mark.parametrize(
     ('backend', 'arm'),
-    [('emulated', ['emulator', 'daq', 'servo']), ('hardware', ['daq', 'servo'])],
+    [
+        ('emulated', ['emulator', 'daq', 'servo', 'stereo_cameras']),
+        ('hardware', ['daq', 'servo', 'stereo_cameras']),
+    ],
 )
 def test_devices_stand_in_place_of_the_plant(backend, arm):
     rig = load_rig('hydraulic_arm')

@@ -30,6 +30,10 @@ def ports(
     folder: Annotated[
         Path | None, typer.Option(metavar='DIR', help='Addresses of emulated devices.')
     ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(metavar='FILE', help='Where to save what the cameras of RIG see (PNG).'),
+    ] = None,
     settings: SetOption = None,
 ) -> None:
     """
@@ -38,15 +42,18 @@ def ports(
     Exit status 1 if something is not as it should be.
     """
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.ports_command import show_ports, show_rig
+    from softarm_ros.cli.ports_command import show_cameras, show_ports, show_rig
 
     if rig is None:
         if folder is not None:
             raise UsageError('--folder belongs to the devices of a RIG')
+        if image is not None:
+            raise UsageError('--image belongs to the cameras of a RIG')
         well = show_ports(test, typer.echo)
+        show_cameras(typer.echo)
     else:
         from softarm_ros.rigs.loader import load_rig
 
-        well = show_rig(load_rig(rig, settings or ()), folder, test, typer.echo)
+        well = show_rig(load_rig(rig, settings or ()), folder, test, typer.echo, image=image)
     if not well:
         raise typer.Exit(1)

@@ -115,6 +115,9 @@ class CalibrationFile(ConfigBlock):
     format: Literal['softarm_ros cameras'] = FORMAT
     version: Literal[1] = VERSION
     created: str = ''
+    made_up: bool = Field(
+        default=False, description='what emulated cameras are like; no real camera is read with it'
+    )
     board: BoardBlock | None = None
     cameras: dict[Literal['left', 'right'], CameraBlock] = Field(default_factory=dict)
     stereo: StereoBlock | None = None

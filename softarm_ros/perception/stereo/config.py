@@ -4,21 +4,51 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+import numpy as np
+from pydantic import Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import Positive
-from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.geometry.configs import NonNegative, Positive
+from softarm_ros.geometry.sightings import Place
+from softarm_ros.perception.config import BASE, PoseSensorConfig, SeenBody, Vector
 from softarm_ros.perception.stereo.detection import MarkerLooks
 
 Source = Annotated[str, Field(min_length=1)]
 
 
+class MarkedBody(SeenBody):
+    """A rigid disk with markers on the arm: three of them that are seen tell its pose."""
+
+    markers: tuple[Vector, ...] = Field(
+        description='where each is in the frame of the body [m]; they are NAME:1, NAME:2, ...'
+    )
+
+    @field_validator('markers')
+    @classmethod
+    def _not_on_a_line(cls, markers: tuple[Vector, ...]) -> tuple[Vector, ...]:
+        if len(markers) < 3:
+            raise ValueError(f'{len(markers)} markers: expected at least 3')
+        places = np.array(markers)
+        sizes = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+        if sizes[1] < 0.1 * sizes[0]:
+            raise ValueError('the markers lie on a line: expected three that do not')
+        return markers
+
+    def marker_names(self) -> tuple[str, ...]:
+        """Return the names of its markers."""
+        return tuple(f'{self.name}:{k + 1}' for k in range(len(self.markers)))
+
+
 class StereoCamerasConfig(PoseSensorConfig):
     """Two calibrated cameras that see markers on the arm."""
 
+    bodies: tuple[MarkedBody, ...] = Field(
+        default=(), description='rigid disks with three markers or more'
+    )
+
     left: Source = Field(
         description='/dev/video0, a GStreamer pipeline, http://... of a network camera, '
-        'rtsp://..., a video, or a folder or pattern of images'
+        'rtsp://..., ros:/left/image_raw (or .../compressed), a video, or a folder or pattern of '
+        'images'
     )
     right: Source = Field(description='the same, of the right camera')
     base_from: Literal['calibration'] = 'calibration'
@@ -33,7 +63,12 @@ class StereoCamerasConfig(PoseSensorConfig):
         default=None, description='of balls; a ball that looks smaller is partly hidden'
     )
     spacing_m: Positive = Field(
-        description='largest distance of neighbouring markers, and of the first from the base'
+        default=0.1,
+        description='of single points: largest distance of neighbours, and of the first from the '
+        'base',
+    )
+    mounted_within_m: NonNegative = Field(
+        default=2.0e-4, description='standard deviation of where markers are on their body'
     )
     expected_within_m: Positive = Field(
         default=0.01, description='standard deviation of where a marker is expected'
@@ -41,8 +76,10 @@ class StereoCamerasConfig(PoseSensorConfig):
 
     @model_validator(mode='after')
     def _cameras(self) -> StereoCamerasConfig:
-        if self.bodies:
-            raise ValueError('bodies: a pair of cameras sees points: expected none')
+        if any(body.section == BASE for body in self.bodies):
+            raise ValueError(
+                'bodies: the base is as the calibration file says: expected none there'
+            )
         if self.left == self.right:
             raise ValueError(f'left, right = {self.left!r}: expected two cameras')
         if self.max_skew_s >= 0.5 / self.rate_hz:
@@ -51,3 +88,24 @@ class StereoCamerasConfig(PoseSensorConfig):
                 f'{0.5 / self.rate_hz:.4g} s'
             )
         return self
+
+    @property
+    def address(self) -> str:
+        """Where both cameras are, for people."""
+        return f'{self.left}, {self.right}'
+
+    def markers_seen(self) -> tuple[str, ...]:
+        """Return the names of single markers and of those of bodies, as they are published."""
+        of_bodies = (name for body in self.bodies for name in body.marker_names())
+        return (*super().markers_seen(), *of_bodies)
+
+    def marker_places(self, sections: tuple[str, ...]) -> dict[str, Place]:
+        """Return where every single marker sits, those of bodies too, by name."""
+        found = {point.name: point.place(sections) for point in self.points}
+        for body in self.bodies:
+            at = body.place(sections)
+            for name, marker in zip(body.marker_names(), body.markers):
+                offset = np.eye(4)
+                offset[:3, 3] = at.offset[:3, :3] @ marker + at.offset[:3, 3]
+                found[name] = Place(at.section, at.fraction, offset)
+        return found

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import lru_cache
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.perception.stereo.blob_kernels import measure_blob
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.images import Image, grey, opencv
 
 Level = Annotated[int, Field(ge=1, le=254)]
 Degrees = Annotated[float, Field(ge=0.0, le=360.0)]
 
+Region = tuple[int, int, int, int]
+
 _EDGE_PX = 2  # around a blob its edge fades; beyond, the background is read
 _RIM_PX = _EDGE_PX + 2
 # How far the area of an ellipse is below what its second moments say: none. A digital one: some.
 _FULLEST = 1.15
-_LEAST_COVER = 0.2
-_SMOOTHED = 5  # grey levels around a blob, of which the median is its background there
 
 
 class MarkerLooks(ConfigBlock):
@@ -90,11 +93,54 @@ class Marks:
     rejected: tuple[str, ...] = ()
 
 
-def find_marks(image: Image, looks: MarkerLooks) -> Marks:
-    """Return the markers in an image; those at its edge, or partly hidden, are not taken."""
+def find_marks(image: Image, looks: MarkerLooks, regions: Sequence[Region] | None = None) -> Marks:
+    """
+    Return the markers in an image; those at its edge, or partly hidden, are not taken.
+
+    With `regions`, ranges of columns and rows (from x, from y, to x, to y), nothing else is looked
+    at; ArUco markers are always looked for in the whole image.
+    """
     if looks.kind == 'aruco':
         return _aruco(grey(image), looks)
-    return _blobs(_strength(image, looks), looks)
+    height, width = image.shape[:2]
+    whole = (0, 0, width, height)
+    found: tuple[list[Array], list[str]] = ([], [])
+    for region in (whole,) if regions is None else joined(regions, (width, height)):
+        part = image[region[1] : region[3], region[0] : region[2]]
+        _blobs(_strength(part, looks), looks, region, whole, found)
+    rows = np.array(found[0], dtype=np.float64).reshape(-1, 8)
+    spread = np.empty((len(rows), 2, 2))
+    spread[:, 0, 0], spread[:, 1, 1] = rows[:, 2], rows[:, 4]
+    spread[:, 0, 1] = spread[:, 1, 0] = rows[:, 3]
+    covariances = spread + looks.noise_px**2 * np.eye(2)
+    return Marks(rows[:, :2], covariances, rows[:, 5], ('',) * len(rows), tuple(found[1]))
+
+
+def joined(regions: Sequence[Region], size: tuple[int, int]) -> list[Region]:
+    """Return regions within an image of this size, of which no two overlap, that have them all."""
+    left = [
+        (max(x0, 0), max(y0, 0), min(x1, size[0]), min(y1, size[1]))
+        for x0, y0, x1, y1 in regions
+        if x0 < size[0] and y0 < size[1] and x1 > 0 and y1 > 0
+    ]
+    apart: list[Region] = []
+    while left:
+        one = left.pop()
+        for k, other in enumerate(apart):
+            if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]:
+                del apart[k]
+                left.append(
+                    (
+                        min(one[0], other[0]),
+                        min(one[1], other[1]),
+                        max(one[2], other[2]),
+                        max(one[3], other[3]),
+                    )
+                )
+                break
+        else:
+            apart.append(one)
+    return apart
 
 
 def _strength(image: Image, looks: MarkerLooks) -> Image:
@@ -113,100 +159,65 @@ def _strength(image: Image, looks: MarkerLooks) -> Image:
     return np.where(right, np.rint(chroma), 0).astype(np.uint8)
 
 
-def _blobs(strength: Image, looks: MarkerLooks) -> Marks:
+def _blobs(
+    strength: Image,
+    looks: MarkerLooks,
+    region: Region,
+    whole: Region,
+    found: tuple[list[Array], list[str]],
+) -> None:
+    """Add the blobs of a region, as `measure_blob` gives them, and what is rejected."""
     cv2 = opencv()
     level = looks.threshold if looks.kind != 'dark' else 255 - looks.threshold
     _, mask = cv2.threshold(strength, level, 255, cv2.THRESH_BINARY)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
     height, width = strength.shape
-    pixels, covariances, areas, rejected = [], [], [], []
     for number in range(1, count):
         x, y, w, h, area = (int(v) for v in stats[number])
         if area < looks.smallest_px:
             continue
-        place = f'{x + w // 2}, {y + h // 2}'
+        place = f'{region[0] + x + w // 2}, {region[1] + y + h // 2}'
         if area > looks.largest_px:
-            rejected.append(f'{place}: area {area} px: more than {looks.largest_px:g}')
+            found[1].append(f'{place}: area {area} px: more than {looks.largest_px:g}')
             continue
         box = (x - _RIM_PX, y - _RIM_PX, x + w + _RIM_PX, y + h + _RIM_PX)
         if min(box[:2]) < 0 or box[2] > width or box[3] > height:
-            rejected.append(f'{place}: at the edge of the image')
+            # Cut off by a region is no matter of the camera.
+            if region == whole:
+                found[1].append(f'{place}: at the edge of the image')
             continue
         part = slice(box[1], box[3]), slice(box[0], box[2])
-        own = labels[part] == number
-        shape = _shape(own)
-        if shape[0] > looks.elongation:
-            rejected.append(f'{place}: {shape[0]:.2f} times as long as wide')
-            continue
-        if not looks.fullness <= shape[1] <= _FULLEST:
-            rejected.append(f'{place}: fills {shape[1]:.0%} of its ellipse')
-            continue
-        other = (labels[part] > 0) & ~own
-        centre, spread, size = _centre(strength[part].astype(np.float64), own, other)
-        pixels.append(centre + box[:2])
-        covariances.append(spread + looks.noise_px**2 * np.eye(2))
-        areas.append(size)
-    return _marks(pixels, covariances, areas, [''] * len(pixels), rejected)
+        row = measure_blob(strength[part], labels[part], number, *_discs())
+        if row[6] > looks.elongation:
+            found[1].append(f'{place}: {row[6]:.2f} times as long as wide')
+        elif not looks.fullness <= row[7] <= _FULLEST:
+            found[1].append(f'{place}: fills {row[7]:.0%} of its ellipse')
+        else:
+            row[:2] += (region[0] + box[0], region[1] + box[1])
+            found[0].append(row)
 
 
-def _shape(own: Any) -> tuple[float, float]:
-    """Return length by width of a blob, and its area by that of the ellipse of its moments."""
-    y, x = np.asarray(own).nonzero()
-    # Each pixel is a square, whose own second moment is 1/12.
-    moments = np.cov(np.stack([x, y]), bias=True) + np.eye(2) / 12.0
-    sizes = np.linalg.eigvalsh(moments)
-    return float(np.sqrt(sizes[1] / sizes[0])), len(x) / (4.0 * np.pi * np.sqrt(sizes.prod()))
+@lru_cache(maxsize=1)
+def _discs() -> tuple[Image, Image]:
+    """Return which neighbours of a pixel its edge fades over, and up to which the ground is."""
+    return _disc(_EDGE_PX), _disc(_EDGE_PX + 1)
 
 
-def _centre(strength: Array, own: Any, other: Any) -> tuple[Array, Array, float]:
-    """
-    Return centre (2,) of a blob by its grey levels, its covariance (2, 2), and its area [px].
-
-    Each pixel weighs what it is covered by: between the background, read around the blob in the
-    direction of the pixel, and the blob's own level. One background for all would shift a marker
-    at the edge of the arm by a tenth of a pixel, towards the brighter side. Neighbours do not
-    count. The covariance is what the noise of the grey levels does to the centre.
-    """
-    y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
-    near, beyond = (_grown(own, by) for by in (_EDGE_PX, _EDGE_PX + 1))
-    edge = beyond & ~near & ~other
-    if edge.sum() < 2 * _SMOOTHED:
-        edge = beyond & ~near
-    middle = 0.5 * (np.array(strength.shape[::-1]) - 1.0)
-    angle = np.arctan2(y - middle[1], x - middle[0])
-    rank = np.argsort(angle[edge])
-    around = strength[edge][rank]
-    noise = _noise(around)
-    wrapped = np.concatenate([around[-(_SMOOTHED // 2) :], around, around[: _SMOOTHED // 2]])
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(wrapped, _SMOOTHED), axis=1)
-    ground = np.interp(angle, angle[edge][rank], smooth, period=2.0 * np.pi)
-    # From a little above the ground: it may be brighter between the blob and where it was read.
-    whole = np.maximum(np.percentile(strength[own], 90.0) - ground, 1.0)
-    height = (1.0 - _LEAST_COVER) * whole
-    cover = np.clip((strength - ground - _LEAST_COVER * whole) / height, 0.0, 1.0)
-    cover = np.where(near & ~other, cover, 0.0)
-    area = float(np.clip((strength - ground) / whole, 0.0, 1.0)[near & ~other].sum())
-    total = float(cover.sum())
-    centre = np.array([(cover * x).sum(), (cover * y).sum()]) / total
-    counted = cover > 0.0
-    arm = np.stack([x[counted] - centre[0], y[counted] - centre[1]]) * noise / height[counted]
-    return centre, arm @ arm.T / total**2, area
-
-
-def _noise(around: Array) -> float:
-    """Return the standard deviation of grey levels, by those of neighbours: at least rounding."""
-    if around.size < 8:
-        return 1.0
-    steps = np.abs(np.diff(around)) / np.sqrt(2.0)
-    return max(1.4826 * float(np.median(steps)), 0.5)
-
-
-def _grown(own: Any, by_px: int) -> Any:
-    """Return a blob with all pixels that are so near to it."""
+def _disc(radius_px: int) -> Image:
     cv2 = opencv()
-    size = 2 * by_px + 1
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    return cv2.dilate(own.astype(np.uint8), disc) > 0
+    size = 2 * radius_px + 1
+    disc: Image = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    return disc
+
+
+def load_code() -> None:
+    """Load what is compiled, so that the first image does not wait for it."""
+    blob = np.zeros((15, 15), dtype=np.uint8)
+    blob[5:10, 5:10] = 200
+    # A region is a view of an image, compiled for by itself.
+    wide = np.zeros((40, 40), dtype=np.uint8)
+    wide[10:25, 10:25] = blob
+    find_marks(wide, MarkerLooks(), [(5, 5, 35, 35)])
 
 
 def _aruco(image: Image, looks: MarkerLooks) -> Marks:

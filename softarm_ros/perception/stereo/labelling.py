@@ -105,3 +105,48 @@ def in_order(
         left.remove(nearest)
         here = points[nearest]
     return dict(zip(names, order))
+
+
+def label_rigid(
+    points: Array, expected: Array, reach_m: float, tolerance_m: float
+) -> dict[int, int]:
+    """
+    Return which point each marker of a rigid disk is; empty where it cannot be told.
+
+    A disk that is not where it was expected takes all of its markers with it. So every shift that
+    brings a marker onto a point is tried, and the one that explains most markers is taken; of
+    equals that with the smaller misfit. Two that are alike in both explain nothing.
+
+    Parameters
+    ----------
+    points : (n, 3)
+        Candidates.
+    expected : (m, 3)
+        Where the markers are expected.
+    reach_m : float
+        How far the disk may be from there.
+    tolerance_m : float
+        What a marker may be off after the shift: the disk may have turned.
+
+    """
+    away = points[:, None] - expected[None]
+    near = np.argwhere(np.linalg.norm(away, axis=2) < reach_m)
+    if not len(near):
+        return {}
+    shifts = away[near[:, 0], near[:, 1]]
+    misfit = np.linalg.norm(away[None] - shifts[:, None, None], axis=3)
+    best = misfit.argmin(axis=1)  # (shifts, markers): the nearest point
+    miss = np.minimum(np.take_along_axis(misfit, best[:, None], axis=1)[:, 0], tolerance_m)
+    explained = miss < tolerance_m
+    counts, costs = explained.sum(axis=1), (miss**2).sum(axis=1)
+    ranked = np.lexsort((costs, -counts))
+    first = ranked[0]
+    chosen = {int(m): int(best[first, m]) for m in np.flatnonzero(explained[first])}
+    if len(set(chosen.values())) < len(chosen):
+        return {}
+    for other in ranked[1:]:
+        if counts[other] < counts[first] or costs[other] > 2.0 * costs[first] + tolerance_m**2:
+            break
+        if any(best[other, m] != point for m, point in chosen.items() if explained[other, m]):
+            return {}
+    return chosen

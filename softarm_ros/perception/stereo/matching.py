@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.camera import Mask
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.detection import Marks
 from softarm_ros.perception.stereo.triangulation import triangulate
 
 # Of chi-square with one degree of freedom: 1 in 1000 true pairs is lost.
 EPIPOLAR_GATE = 10.83
+# Midway between two rays is not where the misfit is least, but near to it.
+_HOPELESS = 30.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def candidates(
     farthest_m: float = 10.0,
     marker_m: float | None = None,
     size_tolerance: float = 0.25,
+    together: Mask | None = None,
 ) -> Candidates:
     """
     Return the pairs of marks whose rays meet, within what their covariances allow.
@@ -81,14 +85,23 @@ def candidates(
         one that is smaller is partly hidden and its centre is not that of the marker.
     size_tolerance : float
         Of the diameter in the image, as a share.
+    together : (left marks, right marks), optional
+        Which marks may show one marker; all without it.
 
     """
     counts = len(left.pixels), len(right.pixels)
-    i, j = (each.ravel() for each in np.indices(counts))
-    same = np.array([left.names[a] == right.names[b] for a, b in zip(i, j)], dtype=bool)
-    i, j = i[same], j[same]
+    allowed = np.ones(counts, dtype=bool) if together is None else together.copy()
+    if any(left.names) or any(right.names):
+        for a, name in enumerate(left.names):
+            allowed[a] &= np.array([name == other for other in right.names], dtype=bool)
+    i, j = np.nonzero(allowed)
     found = triangulate(
-        cameras, left.pixels[i], right.pixels[j], left.covariances[i], right.covariances[j]
+        cameras,
+        left.pixels[i],
+        right.pixels[j],
+        left.covariances[i],
+        right.covariances[j],
+        hopeless=_HOPELESS * EPIPOLAR_GATE,
     )
     with np.errstate(invalid='ignore'):
         good = np.isfinite(found.points).all(axis=1) & (found.misfit < EPIPOLAR_GATE)
@@ -114,11 +127,12 @@ def candidates(
 def marker_width_px(cameras: StereoCameras, side: Side, points_L: Array, marker_m: float) -> Array:
     """Return how wide (n,) balls at points (n, 3) appear, by where their upper ends appear."""
     X_LC = cameras.pose(side)
-    widths = []
-    for across in (X_LC[:3, 0], X_LC[:3, 1]):
-        ends = [cameras.project(side, points_L + s * marker_m * across) for s in (-0.5, 0.5)]
-        widths.append(np.linalg.norm(ends[1] - ends[0], axis=1))
-    return np.sqrt(widths[0] * widths[1])
+    half = 0.5 * marker_m * np.stack([X_LC[:3, 0], -X_LC[:3, 0], X_LC[:3, 1], -X_LC[:3, 1]])
+    ends = cameras.project(side, (points_L[None] + half[:, None]).reshape(-1, 3))
+    ends = ends.reshape(4, len(points_L), 2)
+    across = np.linalg.norm(ends[0] - ends[1], axis=1)
+    up: Array = np.linalg.norm(ends[2] - ends[3], axis=1)
+    return np.sqrt(across * up)
 
 
 def unambiguous(found: Candidates) -> Candidates:

@@ -16,7 +16,7 @@ PART = Part(
     StereoCamerasConfig,
     {
         'driver': f'{__name__}:build',
-        'emulated': 'softarm_ros.emulation.stereo_camera_server:build',
+        'emulated': 'softarm_ros.emulation.stereo_camera_process:build',
     },
     'two cameras: markers on the arm, in air or through a window into water',
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.arrays import Array
@@ -18,12 +21,15 @@ from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
-from softarm_ros.perception.stereo.sources import FrameSource, open_source
-from softarm_ros.perception.stereo.tracking import MarkerTracker, Seen
+from softarm_ros.perception.stereo.picture import marked
+from softarm_ros.perception.stereo.sources import ROS, FrameSource, open_source
+from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
 _TURN_S = 0.01  # how long one camera is waited for before the other is looked at
 _SWAPPED_AFTER = 5  # exposures in a row that fit with the cameras exchanged, and not as they are
 _RATE_OVER_NS = 1_000_000_000
+_ROWS = 5  # every so many rows of an image are compared with those of the one before
+_FROZEN_AFTER = 3  # images in a row
 
 
 class StereoCameraSensor:
@@ -55,12 +61,14 @@ class StereoCameraSensor:
         self.config = config
         self._frame_id = frame_id
         self._clock = clock
-        self._given = sources
+        self._given: dict[Side, FrameSource] = dict(sources or {})
         self._sources: dict[Side, FrameSource] = {}
         self._tracker: MarkerTracker | None = None
+        self._predict: Predict | None = None
         self._cameras: StereoCameras | None = None
         self._pairing: PairByStamp[Image] = PairByStamp(config.max_skew_s)
         self._problems = ProblemLog()
+        self._newest: tuple[Pair[Image], Seen] | None = None
         self._lock = threading.Lock()
         self._begin()
 
@@ -68,15 +76,21 @@ class StereoCameraSensor:
         """See `PoseSensor`."""
         self.close()
         try:
-            calibration = read_calibration(Path(self.config.base_calibration).expanduser())
+            file = Path(self.config.base_calibration).expanduser()
+            calibration = read_calibration(file)
+            if calibration.made_up:
+                raise CameraError(
+                    f'{file}: says what emulated cameras are like, not yours: run softarm '
+                    'calibrate stereo and base, and name that file as base_calibration'
+                )
             self._cameras = calibration.stereo_cameras()
-            self._tracker = MarkerTracker(self.config, self._cameras)
+            self._tracker = MarkerTracker(self.config, self._cameras, self._predict)
             colour = self.config.markers.kind == 'colour'
             named = {'left': self.config.left, 'right': self.config.right}
             for side in SIDES:
                 source = (
                     self._given[side]
-                    if self._given is not None
+                    if side in self._given
                     else open_source(named[side], self.config.rate_hz, colour=colour)
                 )
                 source.open()
@@ -93,10 +107,21 @@ class StereoCameraSensor:
         for source in sources.values():
             source.close()
 
-    def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
-        """Take the model's prediction of where markers (3,) are at a time, in the base frame."""
+    def topics(self) -> dict[str, str]:
+        """See `TopicSensor`: by camera."""
+        named = {'left': self.config.left, 'right': self.config.right}
+        return {k: text.removeprefix(ROS) for k, text in named.items() if text.startswith(ROS)}
+
+    def take_from(self, which: str, source: FrameSource) -> None:
+        """See `TopicSensor`."""
+        side: Side = 'left' if which == 'left' else 'right'
+        self._given[side] = source
+
+    def expect_by(self, predict: Predict) -> None:
+        """See `ExpectingSensor`."""
+        self._predict = predict
         if self._tracker is not None:
-            self._tracker.expect(stamp_ns, positions_B)
+            self._tracker.predict = predict
 
     def read(self, timeout_s: float) -> list[Sighting]:
         """See `PoseSensor`."""
@@ -109,7 +134,7 @@ class StereoCameraSensor:
                 if frame is None:
                     continue
                 self._arrived(side)
-                if self._wrong_size(side, frame.image):
+                if self._wrong_size(side, frame.image) or self._frozen(side, frame.image):
                     continue
                 pair = self._pairing.push(side, frame.stamp_ns, frame.image)
                 if pair is not None:
@@ -134,6 +159,10 @@ class StereoCameraSensor:
             gone = [self._never_together(now_s - max(paired_s, opened_s))]
         newest = stamps[-1] if stamps else None
         recent = [s for s in stamps if newest is not None and newest - s < _RATE_OVER_NS]
+        if self._cameras is not None:
+            width, height = self._cameras.left.size
+            apart = self._cameras.baseline_m
+            values['server'] = f'two cameras, {width} x {height} px, {apart:.3f} m apart,'
         for side in SIDES:
             values[f'unpaired {side}'] = str(self._pairing.unpaired[side])
         values |= self._problems.counts()
@@ -145,6 +174,13 @@ class StereoCameraSensor:
             problems=(*gone, *self._problems.now(now_s)),
             values=values,
         )
+
+    def picture(self) -> Image | None:
+        """See `SeeingSensor`."""
+        if self._newest is None or self._cameras is None:
+            return None
+        pair, seen = self._newest
+        return marked((pair.left, pair.right), seen, self._cameras)
 
     # -- images
 
@@ -158,6 +194,9 @@ class StereoCameraSensor:
             self._names: tuple[str, ...] = ()
             self._values: dict[str, str] = {}
             self._swapped = 0
+            self._shown: dict[Side, Image] = {}
+            self._same: dict[Side, int] = dict.fromkeys(SIDES, 0)
+            self._seeing_s = 0.0
 
     def _arrived(self, side: Side) -> None:
         with self._lock:
@@ -181,11 +220,37 @@ class StereoCameraSensor:
         )
         return True
 
+    def _frozen(self, side: Side, image: Image) -> bool:
+        """
+        Return whether an image is the one before it again, whatever its time stamp says.
+
+        No two exposures of a real camera are alike to the last grey level.
+        """
+        before = self._shown.get(side)
+        self._shown[side] = image
+        same = before is not None and bool(np.array_equal(image[::_ROWS], before[::_ROWS]))
+        self._same[side] = self._same[side] + 1 if same else 0
+        if self._same[side] >= _FROZEN_AFTER:
+            self._problems.report(
+                self._clock.now_s(),
+                3,
+                SensorProblem(
+                    'frozen',
+                    f'{side} camera',
+                    f'sends the same image again, {self._same[side]} times now',
+                    'restart the camera or the program that serves it',
+                ),
+            )
+        return same
+
     def _sighting(self, pair: Pair[Image]) -> Sighting:
         assert self._tracker is not None
+        began = time.thread_time()
         seen = self._tracker.see(pair.stamp_ns, pair.left, pair.right)
+        self._newest = (pair, seen)
         self._judge(seen)
-        names = tuple(point.name for point in seen.points)
+        self._seeing_s += 0.05 * (time.thread_time() - began - self._seeing_s)
+        names = seen.names
         with self._lock:
             self._paired_s = self._clock.now_s()
             self._stamps.append(pair.stamp_ns)
@@ -193,19 +258,23 @@ class StereoCameraSensor:
             self._values = {
                 'marks left, right': f'{len(seen.marks[0].pixels)}, {len(seen.marks[1].pixels)}',
                 'pairs of marks': str(seen.pairs),
+                'see_cpu_ms': f'{1e3 * self._seeing_s:.2f}',
                 'skew_ms': f'{1e-6 * pair.skew_ns:.2f}',
                 'rejected': '; '.join((*seen.marks[0].rejected, *seen.marks[1].rejected)[:6]),
             }
-        return Sighting(pair.stamp_ns, self._frame_id, points=seen.points)
+        return Sighting(pair.stamp_ns, self._frame_id, seen.bodies, seen.points)
 
     def _judge(self, seen: Seen) -> None:
         """Report what is wrong with an exposure."""
         assert self._tracker is not None
         now_s = self._clock.now_s()
-        names = {point.name for point in seen.points}
+        names = set(seen.names)
         enough = min(len(marks.pixels) for marks in seen.marks) >= 2
         misfits = enough and len(names) == 0 and self._tracker.fits_swapped(seen.marks)
-        self._swapped = self._swapped + 1 if misfits else 0
+        if misfits:
+            self._swapped += 1
+        elif names or seen.searched:  # where not all was looked at, what is missing says nothing
+            self._swapped = 0
         if self._swapped >= _SWAPPED_AFTER:
             self._problems.report(
                 now_s,
@@ -219,7 +288,7 @@ class StereoCameraSensor:
             )
             return
         for side, marks in zip(SIDES, seen.marks):
-            if len(marks.pixels) == 0:
+            if seen.searched and len(marks.pixels) == 0:
                 self._problems.report(
                     now_s,
                     2,
@@ -231,6 +300,10 @@ class StereoCameraSensor:
                         'look at light, exposure, lens cap, and markers.threshold',
                     ),
                 )
+        self._judge_markers(now_s, seen, names)
+
+    def _judge_markers(self, now_s: float, seen: Seen, names: set[str]) -> None:
+        """Report which markers are missing, and what is taken for none."""
         for name in (point.name for point in self.config.points):
             if name not in names:
                 self._problems.report(
@@ -243,6 +316,31 @@ class StereoCameraSensor:
                         'look whether something hides it, and at the calibration if it lasts',
                     ),
                 )
+        for body in self.config.bodies:
+            if body.name not in names:
+                self._problems.report(
+                    now_s,
+                    1,
+                    SensorProblem(
+                        'marker-missing',
+                        body.name,
+                        'fewer than three of its markers are seen by both cameras and agree',
+                        'look whether something hides them, and at the calibration if it lasts',
+                    ),
+                )
+        doubted = [f'{name} is not where its body has it' for name in seen.doubted]
+        doubted += [f'a bright spot at {_millimetres(place)} mm' for place in seen.strangers]
+        if doubted:
+            self._problems.report(
+                now_s,
+                1,
+                SensorProblem(
+                    'reflection',
+                    'cameras',
+                    f'{"; ".join(doubted)}: not used',
+                    'cover what shines there, or look whether a marker has come loose',
+                ),
+            )
 
     # -- problems
 
@@ -266,3 +364,7 @@ class StereoCameraSensor:
             'trigger both by one signal, set their computers to one clock (chrony), or raise '
             'max_skew_s as far as the arm is slow',
         )
+
+
+def _millimetres(place: Array) -> str:
+    return ', '.join(f'{1e3 * each:.0f}' for each in place)

@@ -18,7 +18,9 @@ from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.collect import image_files
 from softarm_ros.perception.stereo.images import Image, as_8_bit, opencv, read_image
 
-_KEPT = 4  # images that wait to be read; older ones are of no use to a control loop
+ROS = 'ros:'  # in front of the name of a topic
+
+_KEPT = 2  # images that wait to be read; older ones are of no use to a control loop
 _RETRY_S = 0.5
 _CLOSE_S = 3.0
 _DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is of another clock
@@ -79,7 +81,7 @@ class PushedFrames:
         self._arrival = clock.condition()
 
     def push(self, frame: Frame) -> None:
-        """Add an image; the oldest is dropped if four wait already."""
+        """Add an image; the oldest is dropped if two wait already."""
         with self._arrival:
             self._frames.append(frame)
             self._arrival.notify_all()
@@ -328,6 +330,8 @@ def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> Fr
         If the text names nothing of these.
 
     """
+    if text.startswith(ROS):
+        raise CameraError(f'{text}: images of a ROS topic are read by the node of the sensor only')
     if re.match(r'https?://', text):
         return MjpegFrames(text, colour=colour)
     if ' ! ' in text or re.fullmatch(r'\d+|/dev/\S+', text) or re.match(r'\w+://', text):

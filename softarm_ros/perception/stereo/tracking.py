@@ -1,25 +1,37 @@
-"""From two images of one exposure to named points in the base frame."""
+"""From two images of one exposure to named points and disks in the base frame."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import inverse_pose
-from softarm_ros.geometry.sightings import PointSighting
-from softarm_ros.perception.stereo.cameras import StereoCameras
-from softarm_ros.perception.stereo.config import StereoCamerasConfig
-from softarm_ros.perception.stereo.detection import Marks, find_marks
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.sightings import BodySighting, PointSighting
+from softarm_ros.perception.stereo.camera import Mask
+from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
+from softarm_ros.perception.stereo.config import MarkedBody, StereoCamerasConfig
+from softarm_ros.perception.stereo.detection import Marks, Region, find_marks, load_code
+from softarm_ros.perception.stereo.disk_pose import disk_pose
 from softarm_ros.perception.stereo.images import Image
-from softarm_ros.perception.stereo.labelling import in_order, label
+from softarm_ros.perception.stereo.labelling import in_order, label, label_rigid
 from softarm_ros.perception.stereo.matching import Candidates, candidates, unambiguous
 
 # How fast a marker may have moved unseen: the gate opens by this.
 _DRIFT_M_S = 0.3
 _FORGOTTEN_S = 1.0
+_DISK_FORGOTTEN_S = 0.15  # later a disk may have turned too far
+_TRACKED_M = 0.004  # what a disk may be off its last velocity, beside the drift
+# A whole image is searched again after so many pairs, while something is missing.
+_SEARCH_EVERY = 6
+_LARGEST_M = 0.02  # a marker of unknown size
+_TURNED = 0.2  # by so many rad a disk may be turned from what is expected
+_RIM_PX = 6.0  # around a marker, for its background
+_SUSPICIOUS_M = 0.03  # an unnamed point so near to a marker is a reflection on the arm
+
+Predict = Callable[[], Mapping[str, Array] | None]
 
 
 @dataclass(frozen=True)
@@ -35,93 +47,305 @@ class Seen:
         Of the left and right image.
     pairs : int
         Pairs of marks whose rays meet.
+    bodies : tuple of BodySighting
+        Disks of which three markers or more agree.
+    doubted : tuple of str
+        Markers that were found where they cannot be.
+    strangers : (n, 3)
+        Points near the arm that are no marker of it [m].
+    searched : bool
+        Whether the whole images were looked at.
 
     """
 
     points: tuple[PointSighting, ...]
     marks: tuple[Marks, Marks]
     pairs: int
+    bodies: tuple[BodySighting, ...] = ()
+    doubted: tuple[str, ...] = ()
+    strangers: Array = field(default_factory=lambda: np.empty((0, 3)))
+    searched: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of bodies and points."""
+        return tuple(b.name for b in self.bodies) + tuple(p.name for p in self.points)
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """Where a marker is expected, how far it may be off [m], and what it moves with."""
+
+    position: Array
+    reach_m: float
 
 
 class MarkerTracker:
     """
     Names what two images show, by where the markers are expected.
 
-    That is what a model predicts, where one does (`expect`); else where they were, moved on with
-    the velocity they had; at first, or after a second without any, their order along the arm.
+    That is where they were, moved on with the velocity they had; for what was not seen of late,
+    what a model predicts, where one does; at first, and without a model, their order along the
+    arm. Images are looked at where markers are expected, and as a whole while some are missing.
+
+    Parameters
+    ----------
+    config : StereoCamerasConfig
+    cameras : StereoCameras
+    predict : callable, optional
+        Returns where the model has every marker (3,) now, in the base frame; called only for what
+        was not seen of late.
+
     """
 
-    def __init__(self, config: StereoCamerasConfig, cameras: StereoCameras) -> None:
+    def __init__(
+        self, config: StereoCamerasConfig, cameras: StereoCameras, predict: Predict | None = None
+    ) -> None:
+        self.predict = predict
         self._config = config
         self._cameras = cameras
         self._X_BL = inverse_pose(cameras.base_pose())
-        self._names = [point.name for point in config.points]
+        self._points = [point.name for point in config.points]
+        self._bodies: dict[str, MarkedBody] = {body.name: body for body in config.bodies}
+        self._offsets = {
+            body.name: np.array(body.markers, dtype=np.float64) for body in config.bodies
+        }
         self._last: dict[str, tuple[int, Array, Array]] = {}  # stamp, position, velocity
+        self._disks: dict[str, tuple[int, Array, Array]] = {}  # stamp, pose, velocity
         self._expected: tuple[int, Mapping[str, Array]] | None = None
+        self._since_search = _SEARCH_EVERY
+        self._missing = True
+        load_code()
 
     def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
-        """Take the model's prediction of where markers (3,) are at a time, in the base frame."""
+        """Take a prediction of where markers (3,) are at a time, in the base frame."""
         self._expected = (stamp_ns, dict(positions_B))
 
     def see(self, stamp_ns: int, left: Image, right: Image) -> Seen:
         """Return what two images of one exposure show."""
+        expected = self._where(stamp_ns)
+        wanted = len(self._points) + sum(map(len, self._offsets.values()))
+        self._since_search += 1
+        search = len(expected) < wanted or (self._missing and self._since_search >= _SEARCH_EVERY)
+        regions = None
+        if search:
+            self._since_search = 0
+        else:
+            boxes = [self._regions(side, expected) for side in SIDES]
+            regions = (boxes[0], boxes[1])
         looks = self._config.markers
-        marks = find_marks(left, looks), find_marks(right, looks)
-        return self.name(stamp_ns, marks)
+        lists = (None, None) if regions is None else tuple(map(_listed, regions))
+        marks = find_marks(left, looks, lists[0]), find_marks(right, looks, lists[1])
+        return replace(self._named(stamp_ns, marks, expected, regions), searched=search)
 
     def name(self, stamp_ns: int, marks: tuple[Marks, Marks]) -> Seen:
         """Return what the marks of two images are."""
-        found = self._in_base(
-            candidates(self._cameras, *marks, marker_m=self._config.marker_diameter_m)
-        )
-        which = self._which(stamp_ns, found)
-        points = []
-        for name in self._names:
-            if name in which:
-                n = which[name]
-                points.append(PointSighting(name, found.points[n], found.covariances[n]))
-                self._remember(name, stamp_ns, found.points[n])
-        return Seen(tuple(points), marks, len(found.left))
+        return self._named(stamp_ns, marks, self._where(stamp_ns), None)
 
     def fits_swapped(self, marks: tuple[Marks, Marks]) -> bool:
         """Return whether marks that make no pairs make them with the cameras exchanged."""
         exchanged = candidates(
             self._cameras, marks[1], marks[0], marker_m=self._config.marker_diameter_m
         )
-        return len(unambiguous(exchanged).left) >= min(2, len(self._names))
+        wanted = len(self._points) + 2 * len(self._bodies)
+        return len(unambiguous(exchanged).left) >= min(2, wanted)
 
-    def _which(self, stamp_ns: int, found: Candidates) -> dict[str, int]:
+    # -- where markers are expected
+
+    def _where(self, stamp_ns: int) -> dict[str, _Expected]:
+        """Return where each marker is expected; what nobody can tell is not in it."""
+        found: dict[str, _Expected] = {}
+        for name, (last_ns, position, velocity) in self._last.items():
+            gone_s = 1e-9 * (stamp_ns - last_ns)
+            if 0.0 < gone_s < _FORGOTTEN_S:
+                wide = self._config.expected_within_m + _DRIFT_M_S * gone_s
+                found[name] = _Expected(position + gone_s * velocity, wide)
+        for name, (last_ns, X, velocity) in self._disks.items():
+            gone_s = 1e-9 * (stamp_ns - last_ns)
+            if 0.0 < gone_s < _DISK_FORGOTTEN_S:
+                places = self._offsets[name] @ X[:3, :3].T + X[:3, 3] + gone_s * velocity
+                wide = _TRACKED_M + _DRIFT_M_S * gone_s
+                for marker, place in zip(self._bodies[name].marker_names(), places):
+                    found[marker] = _Expected(place, wide)
+        for name, one in self._predicted(stamp_ns, found).items():
+            found.setdefault(name, one)
+        return found
+
+    def _predicted(self, stamp_ns: int, known: Mapping[str, object]) -> dict[str, _Expected]:
+        """Return what a prediction says of the markers that are not known otherwise."""
+        late_s, positions = 0.0, None
+        if self._expected is not None:
+            late_s = 1e-9 * abs(stamp_ns - self._expected[0])
+            positions = self._expected[1] if late_s < _FORGOTTEN_S else None
+        wanted = [*self._points, *(m for b in self._bodies.values() for m in b.marker_names())]
+        wanted = [name for name in wanted if name not in known]
+        if positions is None and wanted and self.predict is not None:
+            late_s, positions = 0.0, self.predict()
+        if positions is None:
+            return {}
+        wide = self._config.expected_within_m + _DRIFT_M_S * late_s
+        return {
+            name: _Expected(np.asarray(positions[name], dtype=np.float64), wide)
+            for name in wanted
+            if name in positions
+        }
+
+    def _regions(self, side: Side, expected: Mapping[str, _Expected]) -> Array:
+        """Return where markers can be in an image (n, 4): x, y from and to [px]; nan: nowhere."""
+        X_LB = inverse_pose(self._X_BL)
+        places = np.array([one.position for one in expected.values()])
+        places = places @ X_LB[:3, :3].T + X_LB[:3, 3]
+        X_LC = self._cameras.pose(side)
+        depth = np.maximum((places - X_LC[:3, 3]) @ X_LC[:3, 2], 1e-3)
+        scale = self._cameras.camera(side).matrix[0, 0] / depth
+        if self._cameras.window is not None:  # seen through it, things look nearer
+            scale = scale * self._cameras.window.water / self._cameras.window.air
+        # Three standard deviations of where it is, its own radius, and its rim.
+        reach = 3.0 * np.array([one.reach_m for one in expected.values()])
+        radius = 0.6 * (self._config.marker_diameter_m or _LARGEST_M)
+        half = (scale * (reach + radius) + _RIM_PX)[:, None]
+        middle = self._cameras.project(side, places)
+        return np.concatenate([np.floor(middle - half), np.ceil(middle + half) + 1.0], axis=1)
+
+    # -- what marks are
+
+    def _named(
+        self,
+        stamp_ns: int,
+        marks: tuple[Marks, Marks],
+        expected: Mapping[str, _Expected],
+        regions: tuple[Array, Array] | None,
+    ) -> Seen:
+        found = self._in_base(
+            candidates(
+                self._cameras,
+                *marks,
+                marker_m=self._config.marker_diameter_m,
+                together=None if regions is None else _together(marks, regions),
+            )
+        )
+        which = self._which_points(found, expected)
+        points = []
+        for name in self._points:
+            if name in which:
+                n = which[name]
+                points.append(PointSighting(name, found.points[n], found.covariances[n]))
+                self._remember(name, stamp_ns, found.points[n])
+        bodies: list[BodySighting] = []
+        doubted: list[str] = []
+        taken = set(which.values())
+        for name, body in self._bodies.items():
+            self._see_disk(name, body, stamp_ns, found, expected, (points, bodies, doubted, taken))
+        count = len(self._points) + len(self._bodies)
+        self._missing = len(which) + len(bodies) < count
+        return Seen(
+            tuple(points),
+            marks,
+            len(found.left),
+            tuple(bodies),
+            tuple(doubted),
+            self._strangers(found, taken, expected, {b.name for b in bodies} | set(which)),
+        )
+
+    def _see_disk(
+        self,
+        name: str,
+        body: MarkedBody,
+        stamp_ns: int,
+        found: Candidates,
+        expected: Mapping[str, _Expected],
+        seen: tuple[list[PointSighting], list[BodySighting], list[str], set[int]],
+    ) -> None:
+        """Add a disk, its markers, and those of them that are doubted, if it can be told."""
+        points, bodies, doubted, taken = seen
+        names = body.marker_names()
+        if not set(names) <= expected.keys() or not len(found.left):
+            return
+        offsets = self._offsets[name]
+        reach_m = 3.0 * max(expected[marker].reach_m for marker in names)
+        size = float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
+        which = label_rigid(
+            found.points,
+            np.array([expected[marker].position for marker in names]),
+            reach_m,
+            _TURNED * size,
+        )
+        if len(which) < 3:
+            return
+        markers, numbers = list(which), list(which.values())
+        fit = disk_pose(
+            offsets[markers],
+            found.points[numbers],
+            found.covariances[numbers],
+            self._config.mounted_within_m,
+        )
+        if fit is None:
+            return
+        for k in fit.used:
+            n = numbers[k]
+            points.append(PointSighting(names[markers[k]], found.points[n], found.covariances[n]))
+            taken.add(n)
+        doubted.extend(names[markers[k]] for k in fit.doubted)
+        bodies.append(BodySighting(name, fit.pose, fit.covariance))
+        velocity = np.zeros(3)
+        if name in self._disks:
+            last_ns, before, slow = self._disks[name]
+            gone_s = 1e-9 * (stamp_ns - last_ns)
+            if 0.0 < gone_s < _DISK_FORGOTTEN_S:
+                velocity = 0.5 * slow + 0.5 * (fit.pose[:3, 3] - before[:3, 3]) / gone_s
+        self._disks[name] = (stamp_ns, pose(fit.pose[:3, :3], fit.pose[:3, 3]), velocity)
+
+    def _which_points(
+        self, found: Candidates, expected: Mapping[str, _Expected]
+    ) -> dict[str, int]:
         if self._config.markers.kind == 'aruco':
             clear = unambiguous(found)
-            return {name: found.names.index(name) for name in clear.names if name in self._names}
-        expected, spread = self._predicted(stamp_ns)
-        if expected:
-            return label(found, expected, spread)
+            return {n: found.names.index(n) for n in clear.names if n in self._points}
+        known = {name: expected[name] for name in self._points if name in expected}
+        if known:
+            return label(
+                found,
+                {name: one.position for name, one in known.items()},
+                {name: one.reach_m**2 * np.eye(3) for name, one in known.items()},
+            )
+        if self._bodies:
+            return {}
         clear = unambiguous(found)
-        ordered = in_order(clear.points, self._names, np.zeros(3), self._config.spacing_m)
+        ordered = in_order(clear.points, self._points, np.zeros(3), self._config.spacing_m)
         numbers = list(zip(found.left.tolist(), found.right.tolist()))
         return {
             name: numbers.index((int(clear.left[n]), int(clear.right[n])))
             for name, n in ordered.items()
         }
 
-    def _predicted(self, stamp_ns: int) -> tuple[dict[str, Array], dict[str, Array]]:
-        expected, spread = {}, {}
-        for name, (last_ns, position, velocity) in self._last.items():
-            gone_s = 1e-9 * (stamp_ns - last_ns)
-            if 0.0 < gone_s < _FORGOTTEN_S:
-                expected[name] = position + gone_s * velocity
-                wide = self._config.expected_within_m + _DRIFT_M_S * gone_s
-                spread[name] = wide**2 * np.eye(3)
-        if self._expected is not None:
-            made_ns, positions = self._expected
-            if abs(stamp_ns - made_ns) < 1e9 * _FORGOTTEN_S:
-                late_s = 1e-9 * abs(stamp_ns - made_ns)
-                wide = self._config.expected_within_m + _DRIFT_M_S * late_s
-                for name in set(positions) & set(self._names):
-                    expected[name] = np.asarray(positions[name], dtype=np.float64)
-                    spread[name] = wide**2 * np.eye(3)
-        return expected, spread
+    @staticmethod
+    def _strangers(
+        found: Candidates,
+        taken: set[int],
+        expected: Mapping[str, _Expected],
+        seen: set[str],
+    ) -> Array:
+        """
+        Return points near what was seen of the arm, of marks that belong to no marker.
+
+        Near a disk that was not told they may be its own markers.
+        """
+        places = [
+            one.position for name, one in expected.items() if name.rpartition(':')[0] in seen
+        ]
+        places += [one.position for name, one in expected.items() if name in seen]
+        lefts = {int(found.left[n]) for n in taken}
+        rights = {int(found.right[n]) for n in taken}
+        left_over = [
+            n
+            for n in range(len(found.left))
+            if int(found.left[n]) not in lefts and int(found.right[n]) not in rights
+        ]
+        if not places or not left_over:
+            return np.empty((0, 3))
+        away = np.linalg.norm(found.points[left_over][:, None] - np.array(places)[None], axis=2)
+        near: Array = found.points[left_over][(away < _SUSPICIOUS_M).any(axis=1)]
+        return near
 
     def _remember(self, name: str, stamp_ns: int, position: Array) -> None:
         velocity = np.zeros(3)
@@ -139,3 +363,22 @@ class MarkerTracker:
             points=found.points @ R.T + self._X_BL[:3, 3],
             covariances=R @ found.covariances @ R.T,
         )
+
+
+def _listed(regions: Array) -> list[Region]:
+    """Return regions (n, 4) that are somewhere as whole pixels."""
+    somewhere = regions[np.isfinite(regions).all(axis=1)].astype(int)
+    return [(int(a), int(b), int(c), int(d)) for a, b, c, d in somewhere]
+
+
+def _together(marks: tuple[Marks, Marks], regions: tuple[Array, Array]) -> Mask:
+    """Return which marks (left, right) may show one marker: those in its region in both images."""
+    inside = []
+    for each, boxes in zip(marks, regions):
+        x, y = each.pixels[:, 0, None], each.pixels[:, 1, None]
+        with np.errstate(invalid='ignore'):
+            inside.append(
+                (x >= boxes[:, 0]) & (y >= boxes[:, 1]) & (x < boxes[:, 2]) & (y < boxes[:, 3])
+            )
+    both: Mask = np.asarray((inside[0][:, None] & inside[1][None]).any(axis=2), dtype=bool)
+    return both

@@ -13,6 +13,7 @@ from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 
 _STEP_M = 1e-6  # of the central differences
 _CONVERGED_M = 1e-8  # of a step; the next would be far smaller
+_FLAT_M = 2e-3  # after a smaller step the slopes of the one before are as good
 _STEPS = 10
 
 
@@ -63,6 +64,8 @@ def triangulate(
     right_px: ArrayLike,
     left_covariances: ArrayLike | None = None,
     right_covariances: ArrayLike | None = None,
+    *,
+    hopeless: float = np.inf,
 ) -> Triangulated:
     """
     Return the points that n pairs of pixels show.
@@ -75,6 +78,9 @@ def triangulate(
         As in the images, distorted.
     left_covariances, right_covariances : (n, 2, 2), optional
         [px2]; those of a standard deviation of 1 px without.
+    hopeless : float
+        Pairs whose misfit is more than this midway between their rays are given up: nan. The
+        search for what cannot be found costs most.
 
     """
     pixels = [np.asarray(p, dtype=np.float64).reshape(-1, 2) for p in (left_px, right_px)]
@@ -88,19 +94,28 @@ def triangulate(
         cameras.rays('left', pixels[0]), cameras.rays('right', pixels[1])
     )
     points[~ahead] = np.nan
+    if np.isfinite(hopeless):
+        miss = _appearance(cameras, points) - seen
+        with np.errstate(invalid='ignore'):
+            points[~(np.einsum('ni,nij,nj->n', miss, weight, miss) < hopeless)] = np.nan
     information = np.full((count, 3, 3), np.nan)
+    slope = np.empty((0, 4, 3))
+    moved = np.inf
     for _ in range(_STEPS):
         known = np.isfinite(points).all(axis=1)
         if not known.any():
             break
-        slope = _slopes(cameras, points[known])
+        if len(slope) != known.sum() or moved > _FLAT_M:
+            slope = _slopes(cameras, points[known])
         # A start so far off that it appears in one image only leaves nan here, and stays unknown.
         miss = _appearance(cameras, points[known]) - seen[known]
         weighted = np.einsum('nji,njk->nik', slope, weight[known])
         information[known] = weighted @ slope
         step = _solved(information[known], np.einsum('nij,nj->ni', weighted, miss))
         points[known] -= step
-        if not np.any(np.abs(step) > _CONVERGED_M):
+        # Not nan: a point without a solution does not keep the others waiting.
+        moved = float(np.max(np.abs(step), initial=0.0, where=np.isfinite(step)))
+        if moved <= _CONVERGED_M:
             break
     miss = _appearance(cameras, points) - seen
     misfit = np.einsum('ni,nij,nj->n', miss, weight, miss)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from softarm_ros.emulation.stereo_camera_server import StereoCameraServer
+from softarm_ros.emulation.stereo_camera_server import StereoCameraServer, cameras_around
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.section_curve import along_sections
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
-from softarm_ros.plant.mocap import PoseMeasurement
 
 SECTIONS = ('first', 'second')
 LENGTH_M = 0.28
@@ -38,7 +38,7 @@ def a_config(**changes):
 
 
 def a_server(config=None, seed=1):
-    return StereoCameraServer(config or a_config(), SECTIONS, seed, LENGTH_M)
+    return StereoCameraServer(config or a_config(), SECTIONS, seed, cameras_around(LENGTH_M))
 
 
 def bent(bend=(0.3, -0.2)):
@@ -53,5 +53,27 @@ def bent(bend=(0.3, -0.2)):
     return np.array(tips)
 
 
-def measured(stamp_s, bend=(0.3, -0.2)):
-    return PoseMeasurement(stamp_s=stamp_s, section_tips=bent(bend))
+def centreline(tips):
+    """Return points (29, 3) from the base through both sections."""
+    f = np.linspace(0.0, 1.0, 15)
+    return np.concatenate([along_sections(tips, k, f)[min(k, 1) :, :3, 3] for k in range(2)])
+
+
+# Balls before each section's end that stand out from an arm of 12 mm radius: a rigid disk.
+BALLS = [[-0.024, 0.012, 0.0], [-0.01, 0.022, -0.03], [0.01, 0.022, 0.0], [0.024, 0.012, -0.03]]
+DISKS = [{'name': s, 'section': s, 'markers': BALLS} for s in SECTIONS]
+
+
+def disk_config(**changes):
+    given = {'points': [], 'bodies': DISKS, 'marker_diameter_m': 0.006, 'spacing_m': 0.14}
+    return a_config(**(given | changes))
+
+
+def model_of(tips, config):
+    """Return where a model that is exact has each marker of these section tips."""
+    places = config.marker_places(SECTIONS)
+    found = {}
+    for name, place in places.items():
+        at = along_sections(tips, place.section, np.array([place.fraction]))[0]
+        found[name] = (at @ place.offset)[:3, 3]
+    return found

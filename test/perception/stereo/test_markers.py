@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 
-from arm_cases import NAMES, a_config, a_server, bent
+from arm_cases import NAMES, a_config, a_server, bent, centreline
 from pydantic import ValidationError
 from stereo_cases import a_pair
 
@@ -150,7 +150,7 @@ def test_order_along_the_arm_names_markers_only_if_all_are_there():
 
 
 def see(server, tracker, tips, stamp_ns):
-    images = server.draw(tips)
+    images = server.draw(tips, centreline(tips))
     return {p.name: p for p in tracker.see(stamp_ns, images['left'], images['right']).points}
 
 
@@ -187,7 +187,7 @@ def test_what_hides_a_marker_makes_it_missing_and_nothing_else():
 def test_exchanged_images_are_recognised():
     config = a_config()
     server = a_server(config)
-    images = server.draw(bent())
+    images = server.draw(bent(), centreline(bent()))
     tracker = MarkerTracker(config, server.cameras)
     right_way = tracker.see(1, images['left'], images['right'])
     wrong_way = tracker.see(2, images['right'], images['left'])

@@ -2,15 +2,28 @@
 
 import http.server
 import threading
+import time
 
 import numpy as np
 import pytest
 
 pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 
-from arm_cases import NAMES, SECTIONS, a_config, a_server, bent, measured
+from arm_cases import (
+    NAMES,
+    SECTIONS,
+    a_config,
+    a_server,
+    bent,
+    centreline,
+    disk_config,
+    model_of,
+)
 
+from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
+from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
+from softarm_ros.perception.stereo.calibration_file import write_calibration
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
 from softarm_ros.perception.stereo.sources import FileFrames, MjpegFrames, open_source
@@ -22,18 +35,27 @@ TRIES = 200
 
 
 class Bench:
-    """Emulated cameras and the driver that reads them; time goes on with every exposure."""
+    """Emulated cameras and the driver that reads them; the arm bends on with every exposure."""
 
-    def __init__(self):
-        self.server = a_server()
-        self.sensor = StereoCameraSensor(a_config(**self.server.start()), 'base')
+    def __init__(self, config=None, still=True):
+        self.config = config or a_config()
+        self.still = still
+        self.server = a_server(self.config)
+        self.sensor = StereoCameraSensor(
+            self.config.model_copy(update=self.server.start()), 'base'
+        )
+        self.sensor.expect_by(lambda: model_of(self.tips(), self.config))
         self.sensor.open()
-        self.time_s = 0.0
+        self.count = 0
+
+    def tips(self):
+        return bent() if self.still else bent((0.3 + 0.004 * self.count, -0.2))
 
     def expose(self):
-        self.time_s += 1.0 / 30.0
-        self.server.deliver([measured(self.time_s)], self.time_s)
-        return self.sensor.read(0.05)
+        self.count += 1
+        tips = self.tips()
+        self.server.expose(tips, centreline(tips), time.time_ns())
+        return self.sensor.read(0.1)
 
     def until(self, wanted):
         """Expose until the last sightings and the health are as wanted; return both."""
@@ -51,6 +73,13 @@ class Bench:
 @pytest.fixture
 def bench():
     made = Bench()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def disks():
+    made = Bench(disk_config(), still=False)
     yield made
     made.close()
 
@@ -102,6 +131,63 @@ def test_a_fault_is_named(bench, fault, code):
     assert all(problem.advice for problem in health.problems)
 
 
+def both_disks(seen, health):
+    return any(len(sighting.bodies) == 2 for sighting in seen)
+
+
+def test_disks_are_seen_as_poses_with_their_covariance(disks):
+    seen, health = disks.until(both_disks)
+    for body, truth in zip(seen[-1].bodies, disks.tips()):
+        assert np.linalg.norm(body.pose[:3, 3] - truth[:3, 3]) < 1.5e-3
+        assert angle_between(body.pose[:3, :3], truth[:3, :3]) < 0.06
+        assert 0.0 < np.sqrt(np.trace(body.covariance[:3, :3])) < 2e-3
+    assert health.seen[:2] == SECTIONS
+    assert {p.name for p in seen[-1].points} <= {f'{s}:{k}' for s in SECTIONS for k in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    ('fault', 'code', 'subject'),
+    [
+        ('unplug right', 'no-camera', 'right camera'),
+        ('freeze left', 'frozen', 'left camera'),
+        ('freeze right', 'frozen', 'right camera'),
+        ('late', 'not-together', 'cameras'),
+        ('swap', 'swapped', 'cameras'),
+        ('dark', 'no-marker', 'left camera'),
+        ('hide', 'marker-missing', 'second'),
+        ('reflect', 'reflection', 'cameras'),
+    ],
+)
+def test_no_fault_makes_a_wrong_pose_and_each_is_named(disks, fault, code, subject):
+    disks.until(both_disks)
+    disks.server.inject(fault)
+    named = False
+    for _ in range(TRIES):
+        path = [disks.tips()]
+        for sighting in disks.expose():
+            path.append(disks.tips())
+            for body in sighting.bodies:
+                # An image on its way may be of the exposure before.
+                truths = [tips[SECTIONS.index(body.name)] for tips in path]
+                away = [np.linalg.norm(body.pose[:3, 3] - X[:3, 3]) for X in truths]
+                assert min(away) < 3e-3
+        problems = disks.sensor.health().problems
+        if any((p.code, p.subject) == (code, subject) and p.advice for p in problems):
+            named = True
+            break
+    assert named, f'{fault}: {problems}'
+    disks.server.inject('mend')
+    disks.until(lambda seen, health: both_disks(seen, health) and health.connected)
+
+
+def test_a_file_that_describes_emulated_cameras_is_no_calibration(tmp_path):
+    made_up = calibration_of(cameras_around(0.3)).model_copy(update={'made_up': True})
+    write_calibration(tmp_path / 'cameras.yaml', made_up)
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
+    with pytest.raises(SensorError, match='run softarm calibrate stereo'):
+        StereoCameraSensor(config, 'base').open()
+
+
 def test_images_that_are_lost_are_not_paired_with_others(bench):
     bench.until(complete)
     bench.server.inject('drop')
@@ -119,16 +205,38 @@ def test_a_missing_calibration_is_no_matter_of_waiting():
         StereoCameraSensor(a_config(), 'base').open()
 
 
-def test_the_part_builds_both_ends():
+class Hanging:
+    """What an emulated camera asks of a plant."""
+
+    def true_section_tips(self):
+        return bent()
+
+    def true_centerline(self, n):
+        return centreline(bent())[:n]
+
+
+def test_the_part_builds_both_ends_and_the_cameras_run_beside_it():
     part = find_part('sensors', 'stereo_cameras')
-    config = a_config()
-    server = part.builder('emulated')(config, SECTIONS, 3)
-    fields = server.start()
-    sensor = part.builder('driver')(config.model_copy(update=fields), 'base')
-    sensor.open()
-    sensor.close()
-    assert 'draw_ms' in server.report()
-    server.close()
+    config = disk_config()
+    cameras = part.builder('emulated')(config, SECTIONS, 3)
+    try:
+        sensor = part.builder('driver')(config.model_copy(update=cameras.start()), 'base')
+        sensor.expect_by(lambda: model_of(bent(), config))
+        sensor.open()
+        time_s, seen = 0.0, []
+        for _ in range(TRIES):
+            time_s += 1.0 / 30.0
+            cameras.look(Hanging(), time_s)
+            seen = [s for s in sensor.read(0.1) if s.bodies]
+            if seen:
+                break
+        sensor.close()
+        assert np.linalg.norm(seen[0].bodies[0].pose[:3, 3] - bent()[0][:3, 3]) < 2e-3
+        with pytest.raises(ValueError, match='known: unplug left'):
+            cameras.inject('break')
+        assert int(cameras.report()['cameras_exposures']) > 0
+    finally:
+        cameras.close()
 
 
 # -- pairing

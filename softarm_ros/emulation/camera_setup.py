@@ -1,0 +1,85 @@
+"""Where the emulated cameras stand, and by how much their calibration misses that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.perception.stereo.calibration_file import CalibrationFile, read_calibration
+from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
+
+# What a calibration with good images leaves: of the real images of docs/cameras.md, or less.
+_FOCAL = 2.0e-4  # share of the focal length
+_CENTRE_PX = 0.2
+_TURN_RAD = 1.0e-4  # of one camera against the other
+_BASE_M, _BASE_RAD = 3.0e-4, 5.0e-4
+
+
+def setup_of(
+    config: StereoCamerasConfig, sections: int, seed: int
+) -> tuple[StereoCameras, CalibrationFile]:
+    """
+    Return cameras as they are, and the calibration that the driver gets.
+
+    The calibration is that of `base_calibration` where this is one that says what emulated cameras
+    are like (`made_up`); the cameras differ from it by what a calibration leaves, as `seed` says.
+    Otherwise a pair is placed around the arm, and known exactly.
+
+    Raises
+    ------
+    EmulationError
+        If the file cannot be used; says why.
+
+    """
+    file = Path(config.base_calibration).expanduser()
+    if not file.is_file():
+        cameras = cameras_around(_length_m(config, sections))
+        return cameras, calibration_of(cameras)
+    try:
+        believed = read_calibration(file)
+        cameras = believed.stereo_cameras()
+        cameras.base_pose()
+    except CameraError as error:
+        raise EmulationError(f'emulated cameras: {error}') from None
+    if not believed.made_up:
+        raise EmulationError(
+            f'{file}: of a real pair of cameras; emulated ones are placed by a file with '
+            'made_up: true'
+        )
+    return disturbed(cameras, seed), believed.model_copy(update={'made_up': False})
+
+
+def disturbed(cameras: StereoCameras, seed: int) -> StereoCameras:
+    """Return cameras that differ from these by what a calibration leaves."""
+    random = np.random.default_rng([seed, 7])
+
+    def turned(sd_rad: float, sd_m: float) -> np.ndarray:
+        return pose(exp_so3(random.normal(0.0, sd_rad, 3)), random.normal(0.0, sd_m, 3))
+
+    def other(camera: Camera) -> Camera:
+        matrix = camera.matrix.copy()
+        matrix[[0, 1], [0, 1]] *= 1.0 + random.normal(0.0, _FOCAL)
+        matrix[:2, 2] += random.normal(0.0, _CENTRE_PX, 2)
+        return Camera(camera.name, camera.size, matrix, camera.distortion)
+
+    return StereoCameras(
+        other(cameras.left),
+        other(cameras.right),
+        turned(_TURN_RAD, 0.0) @ cameras.X_RL,
+        cameras.base_pose() @ turned(_BASE_RAD, _BASE_M),
+        cameras.window,
+    )
+
+
+def _length_m(config: StereoCamerasConfig, sections: int) -> float:
+    """Return how long an arm is, by its markers."""
+    reach = {point.section for point in config.points} - {'base'}
+    per_section = len([p for p in config.points if p.section in reach]) / max(len(reach), 1)
+    return config.spacing_m * max(per_section, 1.0) * sections

@@ -1,0 +1,123 @@
+"""Rigid disks: which point is which marker, their pose and covariance, and what is doubted."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
+
+from arm_cases import a_server, bent, centreline, disk_config, model_of
+from pydantic import ValidationError
+
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.perception.stereo.cameras import SIDES
+from softarm_ros.perception.stereo.detection import MarkerLooks, find_marks, joined
+from softarm_ros.perception.stereo.disk_pose import disk_pose
+from softarm_ros.perception.stereo.labelling import label_rigid
+from softarm_ros.perception.stereo.picture import marked
+from softarm_ros.perception.stereo.tracking import MarkerTracker
+from softarm_ros.perception.stereo.video_devices import VideoDevice, list_video_devices
+
+KNOWN = np.array([[0.03, 0, 0], [0.01, 0.03, 0], [-0.02, 0.02, 0.01], [-0.03, -0.01, 0]])
+X = pose(exp_so3(np.array([0.2, -0.4, 0.1])), (0.1, -0.2, 0.5))
+PLACES = KNOWN @ X[:3, :3].T + X[:3, 3]
+
+
+def test_a_disk_that_is_not_where_it_was_expected_takes_its_markers_with_it():
+    turned = exp_so3(np.array([0.05, 0.0, -0.05]))
+    expected = (PLACES - X[:3, 3]) @ turned.T + X[:3, 3] + (0.02, -0.01, 0.015)
+    shuffled = np.concatenate([PLACES[[2, 0, 3]], [[0.13, -0.2, 0.52]]])  # one hidden, one foreign
+    assert label_rigid(shuffled, expected, 0.04, 0.008) == {0: 1, 2: 0, 3: 2}
+    assert label_rigid(shuffled, expected, 0.01, 0.008) == {}
+
+
+def test_two_points_of_a_regular_row_could_be_any_two():
+    row = np.array([[0.02 * k, 0.0, 0.0] for k in range(4)])
+    assert label_rigid(row[:2] + 0.01, row, 0.05, 0.004) == {}
+
+
+def test_the_covariance_of_a_pose_is_that_of_its_scatter():
+    rng = np.random.default_rng(4)
+    # Along the view, z, a camera sees worst.
+    spread = np.diag([1e-4, 1e-4, 5e-4]) ** 2
+    errors, nees = [], []
+    for _ in range(300):
+        seen = PLACES + rng.multivariate_normal(np.zeros(3), spread, 4)
+        fit = disk_pose(KNOWN, seen, np.tile(spread, (4, 1, 1)), 1e-6)
+        if fit is None or fit.doubted:
+            continue
+        error = np.concatenate(
+            [fit.pose[:3, 3] - X[:3, 3], log_so3(fit.pose[:3, :3] @ X[:3, :3].T)]
+        )
+        errors.append(error)
+        nees.append(error @ np.linalg.solve(fit.covariance, error))
+    assert len(errors) > 280
+    assert np.mean(nees) / 6.0 == pytest.approx(1.0, abs=0.2)
+    weighted = np.sqrt(np.mean(np.array(errors)[:, 2] ** 2))
+    assert weighted < 4e-4
+
+
+def test_a_reflection_beside_a_marker_is_doubted_and_too_few_make_no_pose():
+    seen = PLACES.copy()
+    seen[1] += (0.004, 0.0, 0.0)
+    spread = np.tile(1e-8 * np.eye(3), (4, 1, 1))
+    fit = disk_pose(KNOWN, seen, spread, 1e-4)
+    assert fit.doubted == (1,)
+    assert np.linalg.norm(fit.pose[:3, 3] - X[:3, 3]) < 1e-6
+    assert disk_pose(KNOWN[:3], seen[:3], spread[:3], 1e-4) is None
+
+
+def test_markers_of_a_body_are_three_that_lie_on_no_line():
+    line = [[0.0, 0.0, 0.01 * k] for k in range(3)]
+    for markers, said in ((line, 'lie on a line'), (line[:2], '2 markers: expected at least 3')):
+        with pytest.raises(ValidationError, match=said):
+            disk_config(bodies=[{'name': 'tip', 'section': 'second', 'markers': markers}])
+
+
+def test_regions_show_what_the_whole_image_does():
+    server = a_server(disk_config())
+    image = server.draw(bent(), centreline(bent()))['left']
+    whole = find_marks(image, MarkerLooks())
+    boxes = [(int(x) - 15, int(y) - 15, int(x) + 15, int(y) + 15) for x, y in whole.pixels]
+    parts = find_marks(image, MarkerLooks(), boxes)
+    order = [int(np.abs(parts.pixels - p).sum(axis=1).argmin()) for p in whole.pixels]
+    np.testing.assert_array_equal(parts.pixels[order], whole.pixels)
+    np.testing.assert_array_equal(parts.covariances[order], whole.covariances)
+    assert find_marks(image, MarkerLooks(), []).pixels.shape == (0, 2)
+    assert joined([(0, 0, 5, 5), (4, 4, 9, 9), (20, 0, 90, 3)], (30, 30)) == [
+        (20, 0, 30, 3),
+        (0, 0, 9, 9),
+    ]
+
+
+def test_a_model_that_errs_finds_the_disks_and_a_picture_shows_them():
+    config = disk_config()
+    server = a_server(config)
+    tips = bent((0.2, 0.3))
+    off = np.array([0.01, -0.008, 0.005])
+    wrong = {name: p + off for name, p in model_of(tips, config).items()}
+    tracker = MarkerTracker(config, server.cameras, lambda: wrong)
+    images = server.draw(tips, centreline(tips))
+    seen = tracker.see(1, *(images[side] for side in SIDES))
+    assert {body.name for body in seen.bodies} == {'first', 'second'}
+    for body, truth in zip(seen.bodies, tips):
+        assert np.linalg.norm(body.pose[:3, 3] - truth[:3, 3]) < 1.5e-3
+    again = tracker.see(33_000_000, *(images[side] for side in SIDES))
+    assert not again.searched
+    picture = marked((images['left'], images['right']), seen, server.cameras)
+    assert picture.shape == (480, 1280, 3)
+    plain = np.hstack([images[side] for side in SIDES])
+    assert (picture != plain[..., None]).any(axis=2).sum() > 300
+
+
+def test_cameras_of_this_computer_are_listed_by_number(tmp_path):
+    for number, index, name in ((10, 0, 'right'), (2, 0, 'left'), (3, 1, 'left metadata')):
+        folder = tmp_path / f'video{number}'
+        folder.mkdir()
+        (folder / 'index').write_text(f'{index}\n')
+        (folder / 'name').write_text(f'{name}\n')
+    (tmp_path / 'video4').mkdir()
+    assert list_video_devices(tmp_path) == [
+        VideoDevice('/dev/video2', 'left'),
+        VideoDevice('/dev/video10', 'right'),
+    ]
