@@ -75,8 +75,7 @@ print('watching', flush=True)
 
 
 @pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
-@pytest.mark.parametrize('shell', [False, True])
-@pytest.mark.parametrize('deaf', [False, True])
+@pytest.mark.parametrize(('deaf', 'shell'), [(False, False), (False, True), (True, True)])
 def test_it_ends_with_the_process_that_announced_itself(shell, deaf, tmp_path):
     """A shell may be between the two, and the node may be deaf to SIGTERM."""
     then = 'time.sleep(60)'
