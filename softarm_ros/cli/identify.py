@@ -17,6 +17,7 @@ from scipy.optimize import minimize_scalar
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.plant.machine import NOMINAL
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.schema import Rig
 
@@ -115,10 +116,16 @@ def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identif
 
 
 def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
-    plant = rig.plant_of(PlantConfig)
-    config = plant.model_copy(update={'sections': (plant.sections[section],)})
+    plant = rig.plant_of(PlantConfig).of_machine(NOMINAL)
     name = CableArm.of(rig).sections[section].name
-    angles = [a.angle_deg for a in CableArm.of(rig).actuators if a.section == name]
+    mine = [i for i, a in enumerate(CableArm.of(rig).actuators) if a.section == name]
+    config = plant.model_copy(
+        update={
+            'sections': (plant.sections[section],),
+            'zero_offset_m': tuple(plant.zero_offset_m[i] for i in mine if plant.zero_offset_m),
+        }
+    )
+    angles = [CableArm.of(rig).actuators[i].angle_deg for i in mine]
     # The base frame is turned so that the first cable lies on the x axis, as in the paper.
     cables = [PlantCable(0, float(np.deg2rad(a - angles[0]))) for a in angles]
     return ArmPlant(config, cables, rig.gravity_m_s2, seed)

@@ -21,7 +21,7 @@ from softarm_ros.runtime.direct import run_direct
 
 TABLE_WIDTH = 130
 STORE = 'runs.jsonl'
-_SHOWN = 5  # machines whose draws are shown
+_SHOWN = 3  # machines whose draws are shown
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,8 @@ def draw_table(rig: Rig, count: int) -> Table:
     shown = min(count, _SHOWN)
     table = Table(title=f'{rig.name}: what distinguishes machines 1 to {count}')
     for name in ('field of plant', 'stated', 'least', 'largest', *map(str, range(1, shown + 1))):
-        table.add_column(Text(name), justify='left' if name[0] == 'f' else 'right')
+        first = name.startswith('field')
+        table.add_column(Text(name), justify='left' if first else 'right', no_wrap=first)
     machines = [plant.drawn(number) for number in range(1, count + 1)]
     for row in zip(*machines):
         values = [draw.drawn for draw in row]
