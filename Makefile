@@ -18,7 +18,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser commands docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -94,6 +94,10 @@ $(VENV)/.docs: $(VENV)/.ready
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+
+# What README and docs say to type is typed, where no device or file of the reader is needed.
+commands: $(VENV)/.reproduction
+	$(BIN)/python -m pytest test/docs/commands_that_run.py
 
 # A newcomer's way in a fresh clone of the last commit, timed; some minutes.
 newcomer:

@@ -335,24 +335,20 @@ def growth_figure(
     path: Path, by_segments: list[tuple[int, float]], by_cables: list[tuple[int, float]]
 ) -> None:
     """Draw the cost against segments and cables to a file."""
-    import matplotlib
+    from softarm_ros.cli.report_plotting import PALETTE, label_axes, new_figure, save
 
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(8.0, 3.2), layout='constrained')
+    figure = new_figure(3.0)
+    axes = figure.subplots(1, 2)
     for axis, points, label in zip(
         axes, (by_segments, by_cables), ('segments of 0.2 m, 3 cables', 'cables a segment')
     ):
         x, y = np.array(points).T
-        axis.plot(x, y, 'o')
-        axis.plot(x, np.polyval(np.polyfit(x, y, 1), x), '-', linewidth=0.8)
-        axis.set_xlabel(label)
-        axis.set_ylabel('cold solution [us]')
+        axis.plot(x, y, 'o', color=PALETTE[0])
+        axis.plot(x, np.polyval(np.polyfit(x, y, 1), x), color=PALETTE[0], linewidth=0.8)
+        label_axes(axis, label, 'cold solution [us]')
         axis.set_xlim(left=0.0)
         axis.set_ylim(bottom=0.0)
-    figure.savefig(path)
-    pyplot.close(figure)
+    save(figure, path)
 
 
 def accuracy_report() -> str:

@@ -633,3 +633,14 @@ def test_read_only_folder_is_refused(tmp_path):
             prepare_folder(tmp_path)
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_all_figures_come_from_one_module():
+    """So that size, fonts and colours are the same in reports, studies and documentation."""
+    root = Path(__file__).parents[2]
+    home = root / 'softarm_ros' / 'cli' / 'report_plotting.py'
+    sources = [*(root / 'softarm_ros').rglob('*.py'), *(root / 'reproduction').rglob('*.py')]
+    makes = re.compile(r'pyplot|rcParams|(?<![\w.])Figure\(')
+    others = [p for p in sources if p != home and makes.search(p.read_text(encoding='utf-8'))]
+    assert makes.search(home.read_text(encoding='utf-8'))
+    assert others == []

@@ -106,6 +106,22 @@ def test_states_over_time(tmp_path, rig):
     assert [node.name for node in late.nodes] == ['supervisor', 'tracker']
 
 
+def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
+    from softarm_ros.cli.motion import film_of_bag
+    from softarm_ros.cli.render import render
+
+    arm, motion = film_of_bag(write(tmp_path / 'bag', rig), None)
+    assert arm.name == 'cable_arm'
+    np.testing.assert_allclose(motion.times_s, [0.0, 0.04, 0.08], atol=1e-9)  # while it tracked
+    # A tip came in that very moment: the one before may be the newest.
+    np.testing.assert_allclose(motion.tips[:, 2], [0.208, 0.212, 0.216], atol=1.1e-3)
+    np.testing.assert_allclose(motion.errors_m, 0.002)
+    expected = rig.model().shape_of(np.full(4, 0.07)).centerline(motion.bodies.shape[1])
+    np.testing.assert_allclose(motion.bodies[0], expected)
+    assert motion.path.shape == (0, 3)
+    assert render(arm, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
+
+
 def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
     states = BagStates.read(write(tmp_path / 'bag', rig))
     assert {node.message for node in states.at(5.0).nodes} == {'silent'}

@@ -1,0 +1,116 @@
+"""
+What the pages say to type is typed: `make commands`, apart from `make test` for its time.
+
+Every command that needs no device, no ROS graph and no file that a reader has to bring runs, from
+every page, once. Each other one has a reason here, so that none is left out unseen.
+"""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from test_every_page import COMMANDS, PAGES, calls, shown
+
+from softarm_ros.rigs.rig_files import find_rig
+
+ALONE = {'rigs', 'check', 'parts', 'model', 'urdf', 'rviz', 'workspace', 'render'}
+# Why the others are not run here, and what runs them.
+ELSEWHERE = {
+    'bench': 'make bench',
+    'calibrate': 'images of a camera: test/perception/stereo, test/cli/test_calibrate_command.py',
+    'compare': 'real time: test/nodes/test_emulated_runs.py',
+    'demo': 'make demo, make newcomer',
+    'faults': 'minutes: test/cli/test_faults_command.py',
+    'identify': 'recordings: test/cli/test_identify_from_data.py, test/docs/test_add_your_arm.py',
+    'jog': 'devices: test/cli/test_jog_command.py, test/emulation/test_ports_and_jog.py',
+    'ports': 'devices: test/emulation/test_ports_and_jog.py',
+    'record': 'a running arm: test/nodes/test_recording.py',
+    'replay': 'a bag: test/nodes/test_replay.py',
+    'reproduce': 'make reproduce',
+    'score': 'a bag: test/cli/test_score.py',
+    'soak': 'hours: make soak; test/cli/test_soak.py',
+    'view': 'a browser: make browser',
+    'run': 'over topics: test/nodes/test_topic_run.py; with --direct it runs here',
+}
+FILES = {'my_arm.yaml', 'my.yaml'}  # that `folder` below has
+_PLACEHOLDER = re.compile(r'[A-Z]{2,}|\.\.\.|[|$\[<…]')
+
+
+def gathered():
+    """Return the commands to run, and those not to run with the reason, by line."""
+    runs, left = {}, {}
+    for page in PAGES:
+        for line, words in calls(page):
+            if words[0] != 'softarm' or len(words) < 2 or words[1] not in COMMANDS:
+                continue
+            name = words[1]
+            named = ' '.join(words[2:])
+            direct = name == 'run' and '--direct' in words
+            if len(words) == 2 and name not in ('rigs', 'parts'):
+                left[line] = 'the command is named, not called'
+            elif not (name in ALONE or direct):
+                left[line] = ELSEWHERE.get(name)
+            elif _PLACEHOLDER.search(named):
+                left[line] = 'a word of it stands for others'
+            elif brings_a_file(words[2:]):
+                left[line] = 'a file that the reader brings'
+            else:
+                runs.setdefault(' '.join(words), (page, words))
+    return runs, left
+
+
+def brings_a_file(words):
+    """Return whether a word is a file or a bag of the reader's own that it reads."""
+    for before, word in zip(['', *words], words):
+        if before in ('--output', '--image', '--json', '--report') or word.startswith('-'):
+            continue
+        if word.endswith(('.yaml', '.csv', '.bag', '.npz')) and word not in FILES:
+            return True
+    return '--rig' in words  # of a bag
+
+
+RUNS, LEFT = gathered()
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Return a folder with the files that pages call the reader's own."""
+    path = tmp_path_factory.mktemp('reader')
+    text = find_rig('cable_arm').read_text(encoding='utf-8')
+    own = re.sub(r'^name: cable_arm$', 'name: my_arm', text, flags=re.MULTILINE)
+    (path / 'my_arm.yaml').write_text(own, encoding='utf-8')
+    (path / 'my.yaml').write_text(shown('yaml'), encoding='utf-8')
+    return path
+
+
+def test_every_command_of_every_page_runs_or_has_a_reason():
+    assert [line for line, reason in LEFT.items() if reason is None] == []
+    assert {words[1] for _, words in RUNS.values()} >= ALONE - {'urdf', 'rviz'} | {'run'}
+
+
+def test_the_tests_that_are_named_exist():
+    root = Path(__file__).parents[2]
+    for reason in ELSEWHERE.values():
+        for name in re.findall(r'test/[\w/.]+', reason):
+            assert (root / name).exists(), name
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize('line', RUNS)
+def test_it_runs(line, folder):
+    page, words = RUNS[line]
+    done = subprocess.run(
+        [sys.executable, '-m', 'softarm_ros.cli', *words[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+    assert done.returncode == 0, f'{page}: {line}\n{done.stdout}{done.stderr}'
+    for before, word in pairwise(words):
+        if before in ('--output', '--image', '--json'):
+            assert (folder / word).stat().st_size > 0, f'{page}: {line}'
