@@ -17,6 +17,7 @@ from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import write
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
 from softarm_ros.cli.score import (
+    Errors,
     Prediction,
     Score,
     baselines,
@@ -145,6 +146,15 @@ def table(
             f'warning: some file is predicted worse than without identification; {commands} '
             'different commands are too few for these parameters, or the arm has changed'
         )
+
+
+def errors_of(
+    rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, Errors, float, float]]:
+    """Yield who predicts, errors, and the 95 % interval of their RMS, on rows of a recording."""
+    for name, entry, ends in _scores(rig, identified, learned, one, rows):
+        for errors, (low, high) in zip(entry.errors, ends):
+            yield name, errors, low, high
 
 
 def _scores(

@@ -33,8 +33,8 @@ class Recorded:
     def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
         """Return rows as a rig's `recording` sees them: its delay, mount and markers."""
         config = rig.recording
-        if config is None:
-            raise UsageError(f'rig {rig.name!r} has no block `recording`')
+        if config is None:  # a bag, in the frame of the base
+            return self.whole.rows(rows)
         run = in_effect(self.whole, config.delay_s).rows(rows)
         places = {
             name: config.markers.get(name, place) for name, place in self.whole.places.items()
