@@ -87,6 +87,7 @@ setup(
             'scikit-surgerynditracker>=1.0,<2',  # NDI trackers on a serial line
             'qtm-rt>=3.1,<4',  # Qualisys: decoder of RT packets
         ],
+        'learning': ['scikit-learn>=1.3'],  # ridge regression of what an identified model leaves
         'bag': [
             'rosbags>=0.10',  # rosbag2 MCAP files
             'mcap>=1.2',  # files without an index, after a kill

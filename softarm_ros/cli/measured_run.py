@@ -59,6 +59,8 @@ class MeasuredRun:
         Rows left out, and why.
     tip_force : (n, 3), optional
         Measured [N], in the frame of the tip.
+    remembered : (n, f), optional
+        Features of the commands so far, of a rig with a residual.
 
     """
 
@@ -71,6 +73,7 @@ class MeasuredRun:
     mount: Mount
     notes: tuple[str, ...] = ()
     tip_force: Array | None = None
+    remembered: Array | None = None
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -85,6 +88,7 @@ class MeasuredRun:
             axes={name: values[chosen] for name, values in self.axes.items()},
             notes=(*self.notes, *notes),
             tip_force=None if self.tip_force is None else self.tip_force[chosen],
+            remembered=None if self.remembered is None else self.remembered[chosen],
         )
 
 
@@ -101,8 +105,16 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
     if path.suffix == '.mcap' or path.is_dir():
         from softarm_ros.cli.measured_bag import read_bag_run
 
-        return read_bag_run(rig, path)
+        return with_memory(rig, read_bag_run(rig, path))
     return read_csv_run(rig, path)
+
+
+def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
+    """Return a whole run with what its rig's residual remembers of the commands before."""
+    residual = rig.learned_residual()
+    if residual is None:
+        return run
+    return replace(run, remembered=residual.remembered(run.commands, run.time_s))
 
 
 def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
@@ -142,7 +154,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     run = _without_flips(_complete(run))
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
     settled = _settled(rig, config, run, path)
-    return _delayed(run, config.delay_s).rows(
+    return with_memory(rig, in_effect(run, config.delay_s)).rows(
         settled,
         *([f'left out: {len(run) - len(settled)} rows not settled'] if config.settled_s else []),
     )
@@ -283,7 +295,7 @@ def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path)
     return np.asarray((commands - zero) * factor)
 
 
-def _delayed(run: MeasuredRun, delay_s: float) -> MeasuredRun:
+def in_effect(run: MeasuredRun, delay_s: float) -> MeasuredRun:
     """Return the run with the commands that were in effect `delay_s` before each row."""
     if run.time_s is None or delay_s == 0.0:
         return run

@@ -15,6 +15,7 @@ from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
+from softarm_ros.models.residual import Residual
 from softarm_ros.rigs.schema import Rig
 
 Array = NDArray[np.float64]
@@ -75,17 +76,84 @@ class Score:
 
 def predictions(rig: Rig, models: Sequence[str], run: MeasuredRun) -> list[Prediction]:
     """Return the baselines, then what each model predicts."""
-    model = rig.model(models[0])
     return [
-        _baseline_rest(model, rig, run),
-        _baseline_mean(run),
-        *(predict(rig, rig.model(name), run) for name in models),
+        *baselines(rig, run, models[0]),
+        *(prediction for name in models for prediction in _of_model(rig, name, run)),
     ]
 
 
-def predict(rig: Rig, model: ArmModel, run: MeasuredRun) -> Prediction:
-    """Return the shapes a model gives for the commands of a run; rows that it refuses are NaN."""
+def baselines(rig: Rig, run: MeasuredRun, name: str | None = None) -> list[Prediction]:
+    """Return what stands beside every model: the arm at rest, and the mean of the measured."""
+    return [_baseline_rest(rig.physics(name), rig, run), _baseline_mean(run)]
+
+
+def _of_model(rig: Rig, name: str, run: MeasuredRun) -> list[Prediction]:
+    """Return what a model predicts, and the same with the rig's residual, if it has one."""
+    physics = predict(rig, rig.physics(name), run)
+    residual = rig.learned_residual()
+    if residual is None or run.remembered is None or name != rig.default_model:
+        return [physics]
+    return [physics, corrected_by(rig, residual, run.remembered, physics, run)]
+
+
+def corrected_by(
+    rig: Rig, residual: Residual, remembered: Array, physics: Prediction, run: MeasuredRun
+) -> Prediction:
+    """Return what a model predicts, corrected by a residual on features (n, f)."""
+    errors, spread, trust = residual.at(remembered)
+    turn = run.mount.rotation
+    index = {section: k for k, section in enumerate(rig.section_names)}
+    points = {
+        n: values + errors[:, index[run.places[n].section], :3] @ turn.T
+        for n, values in physics.points.items()
+    }
+    axes = {
+        n: _turned(values, errors[:, index[n], 3:] @ turn.T) for n, values in physics.axes.items()
+    }
+    doubted = float(np.mean(trust < 1.0))
+    says = ', '.join(
+        [
+            f'{n} {1e3 * np.median(np.linalg.norm(s, axis=1)):.2g} mm'
+            for n in points
+            for s in [spread[:, index[run.places[n].section], :3]]
+        ]
+        + [
+            f'{n} {np.rad2deg(np.median(np.linalg.norm(spread[:, index[n], 3:], axis=1))):.2g} deg'
+            for n in axes
+        ]
+    )
+    notes = (
+        f'the residual says of itself: {says}; {100 * doubted:.0f} % of the rows lie beyond its '
+        'data, where it fades',
+    )
+    return Prediction(f'{physics.name} + learned', points, axes, (*physics.notes, *notes))
+
+
+def _turned(axes: Array, turns: Array) -> Array:
+    """Return axes (n, 3) turned by rotation vectors (n, 3)."""
+    return np.array([exp_so3(turn) @ axis for turn, axis in zip(turns, axes)]).reshape(-1, 3)
+
+
+def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True) -> Prediction:
+    """
+    Return the shapes a model gives for the commands of a run; rows that it refuses are NaN.
+
+    Raises
+    ------
+    ModelError
+        If it refuses every row; not unless `strict`.
+
+    """
     commands, clipped = within_limits(run.commands, rig.actuator_limits())
+    many = getattr(model, 'section_tips_of', None)
+    if many is not None and run.tip_force is None:
+        frames = many(commands)
+        refused = int(np.isnan(frames[:, -1, 0, 3]).sum())
+        notes = _clipped_note(clipped)
+        if refused:
+            notes.append(f'{refused} rows refused: an arc would close')
+        points, axes = _of_frames(rig, run, frames)
+        return Prediction(model.name, points, axes, tuple(notes))
     causes = commands if run.tip_force is None else np.hstack([commands, run.tip_force])
     unique, index = np.unique(causes, axis=0, return_inverse=True)
     shapes: list[Shape | None] = []
@@ -101,16 +169,11 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun) -> Prediction:
             shapes.append(None)
             text = str(error)
             refusals[text] = refusals.get(text, 0) + int(count)
-    notes = []
-    if clipped:
-        notes.append(
-            f'{clipped} rows up to {100 * BEYOND:g} % of its range beyond the limit of an '
-            'actuator: taken at the limit'
-        )
+    notes = _clipped_note(clipped)
     if refusals:
         first = max(refusals, key=lambda text: refusals[text])
         notes.append(f'{sum(refusals.values())} rows refused, as: {first}')
-    if len(refusals) and all(shape is None for shape in shapes):
+    if strict and len(refusals) and all(shape is None for shape in shapes):
         raise ModelError(f'{run.source}: model {model.name} refuses every row: {first}')
     points, axes = _seen(rig, run, shapes)
     chosen = index.reshape(-1)
@@ -156,18 +219,33 @@ def within_limits(commands: Array, limits: ActuatorLimits) -> tuple[Array, int]:
     return taken, int(np.sum(np.any(taken != commands, axis=1)))
 
 
+def _clipped_note(clipped: int) -> list[str]:
+    if not clipped:
+        return []
+    return [
+        f'{clipped} rows up to {100 * BEYOND:g} % of its range beyond the limit of an '
+        'actuator: taken at the limit'
+    ]
+
+
 def score(prediction: Prediction, run: MeasuredRun) -> Score:
     """Return how far a prediction is from what was measured."""
-    errors = []
+    errors = [_errors(what, unit, values) for what, unit, values in distances(prediction, run)]
+    return Score(run.source, prediction.name, len(run), tuple(errors), prediction.notes)
+
+
+def distances(prediction: Prediction, run: MeasuredRun) -> list[tuple[str, str, Array]]:
+    """Return what is measured, its unit, and how far each row's prediction (n,) is from it."""
+    found = []
     for name, measured in run.points.items():
         distance = np.linalg.norm(prediction.points[name] - measured, axis=1)
-        errors.append(_errors(name, 'mm', 1e3 * distance))
+        found.append((name, 'mm', 1e3 * distance))
     for name, measured in run.axes.items():
         predicted = prediction.axes[name]
         across = np.linalg.norm(np.cross(predicted, measured), axis=1)
         angle = np.arctan2(across, np.sum(predicted * measured, axis=1))
-        errors.append(_errors(f'{name} axis', 'deg', np.rad2deg(angle)))
-    return Score(run.source, prediction.name, len(run), tuple(errors), prediction.notes)
+        found.append((f'{name} axis', 'deg', np.rad2deg(angle)))
+    return found
 
 
 def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
@@ -276,6 +354,14 @@ def _seen(
     for i, shape in enumerate(shapes):
         if shape is not None:
             frames[i] = shape.section_tips
+    return _of_frames(rig, run, frames)
+
+
+def _of_frames(
+    rig: Rig, run: MeasuredRun, frames: Array
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return points and axes (n, 3) as measured, of section tips (n, sections, 4, 4)."""
+    index = {name: k for k, name in enumerate(rig.section_names)}
     turn, origin = run.mount.rotation, run.mount.position
     points = {}
     for name, place in run.places.items():

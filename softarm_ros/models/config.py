@@ -38,6 +38,9 @@ class SectionConfig(ConfigBlock):
     rest_bend_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='bending vector with all contractions zero'
     )
+    bend_per_moment_rad_N_m: NonNegative = Field(
+        default=0.0, description='give under a load at the tip, of an arm with pairs of cables'
+    )
 
 
 class BendConfig(ConfigBlock):

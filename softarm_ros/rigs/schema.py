@@ -32,6 +32,7 @@ from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
+from softarm_ros.rigs.residual_file import ResidualConfig, read_residual
 from softarm_ros.rigs.rig_parts import (
     SIMULATED,
     arm_part,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.models.residual import Residual
     from softarm_ros.plant.plant import Plant
 
 PlantT = TypeVar('PlantT', bound=PlantBase)
@@ -86,6 +88,9 @@ class Rig(ConfigBlock):
     arm: SerializeAsAny[ArmBase] = Field(description='the body as the controller knows it')
     chosen_model: PartBlock = Field(
         alias='model', description='that runs use; --model chooses another'
+    )
+    residual: ResidualConfig | None = Field(
+        default=None, description='learned errors of the model; none without it'
     )
     devices: SerializeAsAny[Devices] | None = Field(
         alias='drives',
@@ -287,7 +292,28 @@ class Rig(ConfigBlock):
         return name
 
     def model(self, name: str | None = None) -> ArmModel:
-        """Return the rig's default model, or another one by name (see `model_name`)."""
+        """
+        Return the rig's default model, or another one by name (see `model_name`).
+
+        The default is corrected by the rig's residual, if it has one.
+        """
+        residual = self.learned_residual()
+        model = self.physics(name)
+        if residual is None or name not in (None, self.default_model):
+            return model
+        from softarm_ros.models.corrected import CorrectedModel
+
+        return CorrectedModel(model, residual)
+
+    def learned_residual(self) -> Residual | None:
+        """Return what the default model is corrected by; RigError if its file is wrong."""
+        if self.residual is None:
+            return None
+        folder = Path() if self._source is None else self._source.parent
+        return read_residual(folder / self.residual.file, self.actuator_names, self.section_names)
+
+    def physics(self, name: str | None = None) -> ArmModel:
+        """Return a model as `model` does, without what was learned."""
         block = self.chosen_model
         if name not in (None, block.kind):
             block = PartBlock(kind=self.model_name(name))

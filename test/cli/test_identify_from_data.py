@@ -306,8 +306,8 @@ def test_entries_that_are_references_become_their_own(rig, tmp_path):
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['identify', 'cable_arm', '--output', 'x.yaml'], '--output is written from --data FILE'),
-        (['identify', 'trunk'], 'identify it from a recording, --data FILE'),
+        (['identify', 'cable_arm', '--output', 'x.yaml'], '--output is written from recordings'),
+        (['identify', 'trunk'], 'identify it from a recording'),
         (['identify', 'cable_arm', '--data', 'x.csv'], 'has no block `recording`'),
         (['identify', 'trunk', '--data', 'nowhere.csv'], 'nowhere.csv: cannot be read'),
     ],

@@ -7,39 +7,80 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, command_app
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
 
 app = command_app()
 
 
 @app.command(
     epilog='Examples:  softarm identify cable_arm --seed 1   |   '
-    'softarm identify my_arm.yaml --data recording.csv --output identified.yaml'
+    'softarm identify my_arm.yaml monday.csv tuesday.csv --hold-out file --output new.yaml'
 )
 def identify(
     rig: RigArgument,
+    recordings: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar='[BAG|CSV...]', help='Recordings of the arm, of any kind.'),
+    ] = None,
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
     section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
     data: Annotated[
         Path | None,
-        typer.Option(metavar='FILE.csv', help='Recorded commands and section tips of the arm.'),
+        typer.Option(metavar='FILE.csv', help='Of pairs of cables: gains from geometry alone.'),
     ] = None,
     hold_out: Annotated[
-        str, typer.Option(help='Predicted, of --data: blocks (every second) or later (a half).')
+        str, typer.Option(help='Predicted, not used: blocks (every second), later, file, nothing.')
     ] = 'blocks',
     intervals: Annotated[
         int,
         typer.Option(min=0, metavar='N', help='95 % intervals of --data, by N draws of blocks.'),
     ] = 0,
     output: Annotated[
-        Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write (with --data).')
+        Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write.')
     ] = None,
+    parameters: Annotated[
+        str | None,
+        typer.Option(metavar='A,B', help='Groups or names; `?` lists them; `none` keeps all.'),
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar='FROM:TO', help='Of each file, as `softarm score`.')
+    ] = None,
+    residual: Annotated[
+        str | None,
+        typer.Option(
+            metavar='A,B', help='Learn what is left: linear, square, "lag 0.3", "play 0.2".'
+        ),
+    ] = None,
+    most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
+    settings: SetOption = None,
 ) -> None:
     """
-    Identify an arm: with --data its gains, mount and rest shape from a recording.
+    Identify an arm of any kind from its recordings; intervals, and what the data cannot tell.
 
-    Without, the stiffnesses of a section as the paper did, on the simulated arm.
+    Without recordings, the stiffnesses of a section as the paper did, on the simulated arm.
     """
+    if recordings or parameters == '?':
+        from softarm_ros.cli.identification import command
+        from softarm_ros.rigs.arguments import settings_of
+        from softarm_ros.rigs.loader import load_rig
+
+        any_rig = load_rig(rig, settings_of(settings or ()))
+        if parameters == '?':
+            for line in command.listed(any_rig):
+                typer.echo(line)
+            return
+        asked = command.Asked(
+            tuple(recordings or ()),
+            command.names_of(parameters),
+            hold_out,
+            rows,
+            command.names_of(residual),
+            most_rows,
+            output,
+        )
+        for line in command.run(any_rig, asked):
+            typer.echo(line)
+        return
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.rigs.arms.cable_driven import CableArm
@@ -52,12 +93,10 @@ def identify(
             typer.echo(line)
         return
     if output is not None:
-        raise UsageError('--output is written from --data FILE, which is missing')
+        raise UsageError('--output is written from recordings, which are missing')
     arm = load_rig_of(CableArm, rig)
     if CableArm.of(arm).actuators[0].pair:
-        raise UsageError(
-            f'{arm.name} has pairs of cables: identify it from a recording, --data FILE'
-        )
+        raise UsageError(f'{arm.name} has pairs of cables: identify it from a recording')
     if section >= len(CableArm.of(arm).sections):
         raise UsageError(
             f'--section {section}: {arm.name} has sections 0..{len(CableArm.of(arm).sections) - 1}'

@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CableMechanics:
-    """Sections in series from base to tip, and a cable (or a pair of cables) per actuator."""
+    """
+    Sections in series from base to tip, and a cable (or a pair of cables) per actuator.
+
+    `tip_weight_N`: of what the arm carries, base frame.
+    """
 
     sections: tuple[SectionConfig, ...]
     cables: tuple[CableConfig, ...]
+    tip_weight_N: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
@@ -31,7 +36,7 @@ def pairs_of_constant_curvature(_: NoSettings, mechanics: CableMechanics) -> Arm
     """Return arcs bent by pairs of cables."""
     from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 
-    return PairedCablesArm(mechanics.sections, mechanics.cables)
+    return PairedCablesArm(mechanics.sections, mechanics.cables, mechanics.tip_weight_N)
 
 
 def cable_statics(_: NoSettings, mechanics: CableMechanics) -> ArmModel:

@@ -7,20 +7,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     Array,
     InverseSolution,
     ModelError,
+    Shape,
     Vector3,
 )
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.least_contractions import LeastContractions
+from softarm_ros.models.cable_driven.load_give import (
+    bends_under_load,
+    give_of_load,
+    section_tips,
+)
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 
 # Singular values below this share of the largest count as zero: a bend no pair can make.
 _RANK_TOLERANCE = 1e-6
+_STEP_RAD = 1e-5  # of differences
 
 
 class PairedCablesArm(BendingArm):
@@ -39,9 +47,11 @@ class PairedCablesArm(BendingArm):
     Parameters
     ----------
     sections
-        From base to tip.
+        From base to tip. Where they have a give, they bend under a load at the tip as well.
     cables
         One for each pair; all with `bends` or none.
+    tip_weight_N : (3,)
+        What the tip always carries, base frame.
 
     Raises
     ------
@@ -53,8 +63,16 @@ class PairedCablesArm(BendingArm):
 
     name = 'constant_curvature'
 
-    def __init__(self, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> None:
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        tip_weight_N: Vector3 = ZERO3,
+    ) -> None:
         super().__init__(sections, cables)
+        self._gives = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
+        self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
+        self._sags = bool(np.any(self._gives) and np.any(self._tip_weight))
         for cable in self.cables:
             if not cable.pair:
                 raise ValueError(f'cable {cable.name} is no pair; expected all of them or none')
@@ -78,7 +96,7 @@ class PairedCablesArm(BendingArm):
     @property
     def rest_configuration(self) -> Array:
         """The bending vectors (dof,) [rad] with all contractions zero."""
-        return self._rest.copy()
+        return self._loaded(self._rest, ZERO3, ZERO3)
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
@@ -95,12 +113,12 @@ class PairedCablesArm(BendingArm):
         """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
         bend = self._checked_configuration(configuration)
         self._require_possible(bend)
-        return np.asarray(self._contractions @ (bend - self._rest))
+        return np.asarray(self._contractions @ (bend - self._sag(bend) - self._rest))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """Return A (m, dof) [m/rad], the same everywhere."""
-        self._checked_configuration(configuration)
-        return self._contractions.copy()
+        """Return d contraction / d bend (m, dof) [m/rad]: A, if nothing weighs at the tip."""
+        bend = self._checked_configuration(configuration)
+        return np.asarray(self._contractions @ (np.eye(bend.size) - self._sag_slope(bend)))
 
     def configuration_of(self, actuation: Array) -> Array:
         """
@@ -112,14 +130,50 @@ class PairedCablesArm(BendingArm):
             If a section's arc would close or its inner cable would vanish.
 
         """
-        bend = self._rest + self._bends @ self._checked_actuation(actuation)
-        self._require_possible(bend)
-        return np.asarray(bend)
+        return self._bend_under(actuation, ZERO3, ZERO3)
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under contractions (m,) [m] and a load at the tip [N, N m].
+
+        Raises
+        ------
+        ModelError
+            As `configuration_of`; for a load, if no section has a give; if there is no balance.
+
+        """
+        if not np.any(self._gives):
+            self._refuse_load('tip_force', tip_force)
+            self._refuse_load('tip_moment', tip_moment)
+        return self.shape_of(self._bend_under(actuation, tip_force, tip_moment))
+
+    def section_tips_of(self, actuations: Array) -> Array:
+        """
+        Return the section tips (n, sections, 4, 4) of many actuations (n, m) at once.
+
+        NaN where an arc would close.
+        """
+        bends = self._rest + np.asarray(actuations, dtype=float) @ self._bends.T
+        if self._sags:
+            count = (len(bends), 1)
+            bends = bends_under_load(
+                bends, self._lengths, self._gives, np.tile(self._tip_weight, count),
+                np.zeros((len(bends), 3)),
+            )  # fmt: skip
+        angles = np.linalg.norm(bends.reshape(len(bends), -1, 2), axis=2)
+        tips = section_tips(bends, self._lengths)
+        tips[np.any(angles >= [self._closing(s) for s in self.sections], axis=1)] = np.nan
+        return tips
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m]."""
         bend = self.configuration_of(actuation)
-        return np.asarray(self.twist_jacobian(bend) @ self._bends)
+        if not self._sags:
+            return np.asarray(self.twist_jacobian(bend) @ self._bends)
+        by_contraction = np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), self._bends)
+        return np.asarray(self.twist_jacobian(bend) @ by_contraction)
 
     def inverse(
         self,
@@ -135,7 +189,7 @@ class PairedCablesArm(BendingArm):
         returned (root of the sum of squares), not the least bends: pairs cross sections, so that
         bends that are small one by one may need much of a motor.
         """
-        self._refuse_load('tip_force', tip_force)
+        self._refuse_load('tip_force', tip_force)  # of a search; the weight it carries is known
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self._checked_actuation(guess, 'guess')
         return find_pose(self._contraction_problem, target, start)
@@ -145,9 +199,46 @@ class PairedCablesArm(BendingArm):
         opposite = own * [-1.0, -1.0, 1.0] + [0.0, 0.0, math.pi]
         return np.concatenate([own, opposite])
 
+    def _bend_under(self, actuation: Array, force: Vector3, moment: Vector3) -> Array:
+        unloaded = self._rest + self._bends @ self._checked_actuation(actuation)
+        bend = self._loaded(unloaded, force, moment)
+        self._require_possible(bend)
+        return bend
+
+    def _loaded(self, unloaded: Array, force: Vector3, moment: Vector3) -> Array:
+        """Return bends (dof,) under the weight at the tip and another load."""
+        whole = self._tip_weight + finite_array(force, (3,), 'tip_force')
+        turning = finite_array(moment, (3,), 'tip_moment')
+        if not (np.any(self._gives) and (np.any(whole) or np.any(turning))):
+            return np.array(unloaded)
+        return bends_under_load(
+            unloaded[None], self._lengths, self._gives, whole[None], turning[None]
+        )[0]
+
+    def _sag(self, bend: Array) -> Array:
+        """Return the part (dof,) of bends that the weight at the tip makes."""
+        if not self._sags:
+            return np.zeros(bend.size)
+        return give_of_load(
+            bend[None], self._lengths, self._gives, self._tip_weight[None], np.zeros((1, 3))
+        )[0]
+
+    def _sag_slope(self, bend: Array) -> Array:
+        """Return its derivative (dof, dof), by differences."""
+        slope = np.zeros((bend.size, bend.size))
+        if self._sags:
+            for i, step in enumerate(_STEP_RAD * np.eye(bend.size)):
+                slope[:, i] = (self._sag(bend + step) - self._sag(bend - step)) / (2.0 * _STEP_RAD)
+        return slope
+
+    @staticmethod
+    def _closing(section: SectionConfig) -> float:
+        """Return the angle [rad] at which an arc closes or its inner cable vanishes."""
+        return min(2.0 * math.pi, section.length_m / section.cable_radius_m)
+
     def _require_possible(self, bend: Array) -> None:
         for section, (bx, by) in zip(self.sections, bend.reshape(-1, 2)):
-            limit = min(2.0 * math.pi, section.length_m / section.cable_radius_m)
+            limit = self._closing(section)
             if math.hypot(bx, by) >= limit:
                 raise ModelError(
                     f'section {section.name}: bending by {math.degrees(math.hypot(bx, by)):.1f} '

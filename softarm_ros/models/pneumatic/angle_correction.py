@@ -124,6 +124,8 @@ class PneumaticArm:
         self._tip_weight = np.append(tip_mass_kg * self.gravity, tip_offset_m)
         self._materials = np.array([_material(mount) for _ in self.sections])
         self._compliances = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
+        self._growths = np.array([s.give_growth for s in self.sections])
+        self._rest_lengths = np.array([s.bending_length_m for s in self.sections])
 
     # Names and sizes.
 
@@ -273,8 +275,9 @@ class PneumaticArm:
         jacobian, middles = np.empty((give.size, give.size)), np.empty((len(give), 3))
         try:
             converged, residual = solve_give(
-                bends, self._rigid, self._materials, self._compliances, share * self._weights,
-                tip_weight, share * force, share * moment, give, pose.bends, pose.mounts,
+                bends, self._rigid, self._materials, self._compliances_of(bends),
+                share * self._weights, tip_weight, share * force, share * moment, give,
+                pose.bends, pose.mounts,
                 pose.section_tips, pose.moments, middles, jacobian,
             )  # fmt: skip
         except np.linalg.LinAlgError:
@@ -314,10 +317,23 @@ class PneumaticArm:
         bends = values.reshape(-1, 3)
         give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
         jacobian = tip_derivative(
-            bends, self._rigid, self._materials, self._compliances, self._weights,
+            bends, self._rigid, self._materials, self._compliances_of(bends), self._weights,
             self._tip_weight, np.zeros(3), np.zeros(3), give,
         )  # fmt: skip
+        for k in np.flatnonzero(self._compliances * self._growths):
+            # The give changes with the length: by differences.
+            ends = []
+            for step in (_STEP, -_STEP):
+                moved = values.copy()
+                moved[3 * k + 2] += step * self.rest_length_m
+                ends.append(self.sagged_pose(moved).section_tips[-1, :3, 3])
+            jacobian[:, 3 * k + 2] = (ends[0] - ends[1]) / (2.0 * _STEP * self.rest_length_m)
         return pose.section_tips[-1, :3, 3].copy(), jacobian
+
+    def _compliances_of(self, bends: Array) -> Array:
+        """Return L / (E I) (sections,) of arcs (sections, 3): walls thin as they stretch."""
+        strains = bends[:, 2] / self._rest_lengths - 1.0
+        return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear first [m/Pa]."""

@@ -41,6 +41,9 @@ class ChamberSectionConfig(ConfigBlock):
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='give of the bending part, L / (E I); none in the paper'
     )
+    give_growth: NonNegative = Field(
+        default=0.0, description='by which share the give grows per elongation of the bending part'
+    )
     curves: tuple[PressureCurveConfig, ...] = Field(
         description='one for all three chambers, or one for each'
     )

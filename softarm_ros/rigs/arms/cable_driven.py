@@ -64,8 +64,9 @@ class CableArm(ArmBase):
         return mechanics_name(self)
 
     def mechanics(self, around: Surrounded) -> CableMechanics:
-        """Return sections and cables."""
-        return CableMechanics(self.sections, self.cables())
+        """Return sections, cables, and what the tip carries."""
+        x, y, z = (around.tip_load_kg * g for g in around.gravity_m_s2)
+        return CableMechanics(self.sections, self.cables(), (x, y, z))
 
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""

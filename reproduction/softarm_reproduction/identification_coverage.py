@@ -1,0 +1,123 @@
+"""
+Do stated intervals hold the truth? Machines drawn from the priors, identified.
+
+`python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--groups A,B]`: each
+machine is the rig with other values, seen at rest in poses spread over what it may do, with an
+error of every pose that a tracker would have. The rig as it is does not know the machine. Prints,
+of each parameter, in how many machines the truth lay inside the 95 % interval, and how wide the
+intervals are, in units of the prior. The machine is the identified model's own: what a model
+cannot be is no part of this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.identification.common import usual_groups
+from softarm_ros.cli.identification.fit import chosen, fit, intervals
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.measured_run import MeasuredRun, Mount
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.identifiable import Parameter, moved_by, parameters_of
+from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.recording import MarkerConfig
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+
+NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
+_DRAWN = 2.0  # spreads: priors are cut off there, so that every machine is an arm
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was drawn, and what was found of it."""
+
+    truth: Array
+    ends: Array
+    seconds: float
+
+    @property
+    def inside(self) -> Array:
+        """Whether each truth lies in its interval."""
+        return np.asarray((self.ends[:, 0] <= self.truth) & (self.truth <= self.ends[:, 1]))
+
+
+def identified_machine(
+    rig: Rig, parameters: tuple[Parameter, ...], seed: int, poses: int
+) -> Machine:
+    """Draw a machine, record it at rest, identify it."""
+    rng = np.random.default_rng(seed)
+    known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+    bounds = np.array([p.bounds(known) for p in parameters])
+    x = np.clip(rng.standard_normal(len(parameters)), -_DRAWN, _DRAWN)
+    x = np.clip(x, bounds[:, 0], bounds[:, 1])
+    run = record(with_values(rig, moved_by(parameters, known, x)), rng, poses)
+    rows = np.arange(len(run))
+    began = time.process_time()
+    found = fit(rig, [Recorded(run, rows, rows[:0])], parameters, len(rows))
+    return Machine(x, intervals(found, seed), time.process_time() - began)
+
+
+def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
+    """Return measured section tips of a machine at rest under commands within its limits."""
+    model, limits = machine.physics(), machine.actuator_limits()
+    commands, tips = [], []
+    while len(commands) < poses:
+        share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
+        if np.all(limits.position_min < 0.0):
+            share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
+        command = limits.position_min + share * (limits.position_max - limits.position_min)
+        try:
+            tips.append(model.forward(command).section_tips[:, :3, 3])
+        except (ModelError, ValueError):
+            continue
+        commands.append(command)
+    measured = np.array(tips)
+    measured += rng.normal(0.0, NOISE_SHARE * model.rest_length_m, measured.shape)
+    names = machine.section_names
+    return MeasuredRun(
+        'machine', None, np.array(commands),
+        {name: measured[:, k] for k, name in enumerate(names)},
+        {name: MarkerConfig(columns=('x', 'y', 'z'), section=name) for name in names},
+        {}, Mount(np.zeros(3), np.eye(3)),
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Print the counts."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('rig')
+    parser.add_argument('--machines', type=int, default=100)
+    parser.add_argument('--poses', type=int, default=40)
+    parser.add_argument('--groups', default='')
+    arguments = parser.parse_args()
+    rig = load_rig(arguments.rig).model_copy(update={'recording': None})
+    groups = arguments.groups.split(',') if arguments.groups else usual_groups(rig)
+    parameters = chosen(parameters_of(rig.mechanics_name, rig.arm), groups)
+    machines = [
+        identified_machine(rig, parameters, seed, arguments.poses)
+        for seed in range(arguments.machines)
+    ]
+    inside = np.array([m.inside for m in machines])
+    width = np.median([m.ends[:, 1] - m.ends[:, 0] for m in machines], axis=0)
+    print(f'{rig.name}: {len(machines)} machines of {arguments.poses} poses, {len(groups)} groups')
+    print(f'{"parameter":<38}{"inside":>8}   median width, spreads of the prior (3.9 before)')
+    for k, parameter in enumerate(parameters):
+        print(f'{parameter.name:<38}{inside[:, k].sum():5d}/{len(machines)}   {width[k]:8.3f}')
+    seconds = [m.seconds for m in machines]
+    print(
+        f'of all: {100.0 * inside.mean():.1f} %; the least of any parameter '
+        f'{100.0 * inside.mean(axis=0).min():.0f} %; processor time of an identification: median '
+        f'{np.median(seconds):.1f} s, at most {np.max(seconds):.1f} s'
+    )
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,189 @@
+"""
+Arms of other laboratories, identified and predicted: set x model x error, on rows never used.
+
+`python -m softarm_reproduction.identification_table DATA_DIR [--only NAME] [--write DIR]` prints a
+Markdown table. Rows are held back by time or by file, never interleaved. `--write` identifies each
+arm from all of its rows and writes the rig files; no row of the table comes from those.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softarm_ros.cli.identification.command import errors_of
+from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.learn import learn
+from softarm_ros.cli.identification.recordings import Recorded, read_recordings
+from softarm_ros.cli.identification.written import write
+from softarm_ros.rigs.field_values import values_of
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.schema import Rig
+
+RIGS = Path(__file__).parents[1] / 'rigs'
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a file: as `--rows` says, and of these the half that `hold_out` leaves."""
+
+    file: str
+    rows: str | None = None
+    hold_out: str = 'nothing'
+
+
+@dataclass(frozen=True)
+class Case:
+    """One identification: what it is made from, what is predicted, and how."""
+
+    name: str
+    rig: str
+    train: tuple[Part, ...]
+    test: tuple[Part, ...] = ()  # beside what `train` holds out
+    groups: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    most_rows: int = 600
+
+
+_TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
+_LOADED = 'asl_trunk/servo_controlled_1_100g.csv'
+_TENTACLE = 'tendon_tentacle/static_means.csv'
+_MODULE = 'stiffflop_pneumatic/'
+_ASU = tuple(
+    f'asu_pneumatic/{name}.csv'
+    for name in (
+        'apr4_1', 'apr4_2', 'apr4_3', 'apr4_4', 'apr4_5', 'apr18_1',
+        'jan10_seg_LR_5_10psi', 'jan23_seg_LR_10_15psi',
+    )
+)  # fmt: skip
+_PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
+_REMEMBERED = ('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube')
+_ROD = ('stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'mount', 'markers')
+_LEVERS = ('stiffness', 'levers', 'mount')
+_AIR = ('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6')
+
+CASES = (
+    Case(
+        'trunk, second half', 'asl_trunk', (Part(_TRUNK, hold_out='later'),), groups=_PAIRS,
+        features=_REMEMBERED,
+    ),
+    Case(
+        'trunk with 100 g, second half', 'asl_trunk', (Part(_LOADED, hold_out='later'),),
+        groups=(*_PAIRS, 'compliance'), settings=('tip_load_kg=0.1',),
+    ),
+    Case(
+        'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
+        (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD,
+    ),
+    Case(
+        'module, load1 from noload', 'stiffflop_pneumatic', (Part(f'{_MODULE}noload.csv'),),
+        (Part(f'{_MODULE}load1.csv'),), ('curves', 'radii', 'mount', 'markers'), most_rows=60,
+    ),
+    Case(
+        'planar arm, second halves', 'asu_pneumatic',
+        tuple(Part(file, hold_out='later') for file in _ASU), groups=_LEVERS, features=_AIR,
+        settings=('recording.delay_s=0.0',),
+    ),
+    Case(
+        'planar arm, same protocol', 'asu_pneumatic', (Part(_ASU[6], hold_out='later'),),
+        groups=_LEVERS, features=_AIR, settings=('recording.delay_s=0.0',),
+    ),
+    Case(
+        'planar arm, another day from all others', 'asu_pneumatic',
+        tuple(Part(file) for file in _ASU[:7]), (Part(_ASU[7]),),
+        groups=_LEVERS, features=_AIR, settings=('recording.delay_s=0.0',),
+    ),
+    Case(
+        'planar arm, another day', 'asu_pneumatic', (Part(_ASU[6]),), (Part(_ASU[7]),),
+        groups=_LEVERS, features=_AIR, settings=('recording.delay_s=0.0',),
+    ),
+)  # fmt: skip
+
+
+def recordings(rig: Rig, data: Path, parts: Sequence[Part], use: bool) -> list[Recorded]:
+    """Return files of which rows are used, or all of them only predicted."""
+    found = []
+    for part in parts:
+        one = read_recordings(rig, [data / part.file], part.hold_out, part.rows)[0]
+        found.append(one if use else Recorded(one.whole, one.train[:0], one.train))
+    return found
+
+
+def lines_of(case: Case, data: Path) -> Iterator[str]:
+    """Identify and yield the lines of a Markdown table."""
+    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    recorded = [
+        *recordings(rig, data, case.train, True),
+        *recordings(rig, data, case.test, False),
+    ]
+    identified = rig
+    if case.groups:
+        identified = fit(
+            rig, recorded, chosen(all_parameters(rig), case.groups), case.most_rows
+        ).rig(rig)
+    learned = None
+    if case.features:
+        learned = learn(identified, recorded, case.features, case.name)
+        if not learned.helps:
+            yield f'| {case.name} | learned: no help, {100 * learned.left:.0f} % left | | | |'
+            learned = None
+    for one in recorded:
+        if not len(one.test):
+            continue
+        for name, errors, low, high in errors_of(rig, identified, learned, one, one.test):
+            if name == 'identified' and not case.groups:
+                continue
+            yield (
+                f'| {case.name}, {Path(one.whole.source).stem} | {name} | {errors.what} | '
+                f'{errors.rms:.2f} ({low:.2f} to {high:.2f}) | {errors.unit} |'
+            )
+
+
+def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
+    """Identify an arm from all rows of a case and write its rig file."""
+    source = load_rig(RIGS / f'{case.rig}.yaml')
+    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    parts = [Part(part.file) for part in case.train]
+    recorded = recordings(rig, data, parts, True)
+    values = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
+    identified = rig
+    if case.groups:
+        found = fit(rig, recorded, chosen(all_parameters(rig), case.groups), case.most_rows)
+        identified, values = found.rig(rig), {**values, **found.values}
+    learned = None
+    if case.features:
+        learned = learn(identified, recorded, case.features, case.name)
+    files = ', '.join(Path(part.file).name for part in parts)
+    return write(
+        source, folder / f'{case.rig}.yaml', values,
+        None if learned is None or not learned.helps else learned.file,
+        f'[I] softarm identify, all rows: {files}',
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('data', type=Path)
+    parser.add_argument('--only', default='', help='cases whose name begins so')
+    parser.add_argument('--write', type=Path, help='folder for rig files, from all rows')
+    arguments = parser.parse_args()
+    cases = [case for case in CASES if case.name.startswith(arguments.only)]
+    if arguments.write is None:
+        print('| set | by | what | RMS (95 %) | unit |\n|---|---|---|---|---|')
+    for case in cases:
+        if not (arguments.data / case.train[0].file).is_file():
+            print(f'{case.train[0].file} is not in {arguments.data}')
+        elif arguments.write is not None:
+            print(*write_rigs(case, arguments.data, arguments.write), flush=True)
+        else:
+            for line in lines_of(case, arguments.data):
+                print(line, flush=True)
+
+
+if __name__ == '__main__':
+    main()

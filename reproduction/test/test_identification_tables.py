@@ -1,0 +1,47 @@
+"""The tables of docs/identification.md: machines drawn, and measured arms predicted."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softarm_reproduction.identification_coverage import identified_machine
+from softarm_reproduction.identification_table import CASES, RIGS, lines_of, recordings
+from softarm_ros.cli.identification.fit import chosen
+from softarm_ros.models.identifiable import parameters_of
+from softarm_ros.rigs.loader import load_rig
+
+DATA = Path(__file__).parents[3] / 'shared' / 'data'
+MEASURED = pytest.mark.skipif(not DATA.is_dir(), reason=f'no measurements in {DATA}')
+
+
+def test_machines_differ_and_are_found():
+    rig = load_rig('trunk').model_copy(update={'recording': None})
+    parameters = chosen(parameters_of('cable_pairs', rig.arm), ['lengths', 'rest_bends'])
+    machines = [identified_machine(rig, parameters, seed, 20) for seed in range(4)]
+    assert np.std([m.truth for m in machines], axis=0).min() > 0.1
+    assert np.mean([m.inside for m in machines]) > 0.8
+    widths = [m.ends[:, 1] - m.ends[:, 0] for m in machines]
+    assert np.median(widths) < 0.5
+
+
+@MEASURED
+def test_no_row_is_both_used_and_predicted():
+    for case in CASES:
+        rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+        used: dict[str, set[int]] = {}
+        for one in recordings(rig, DATA, case.train, True):
+            used.setdefault(one.whole.source, set()).update(one.train.tolist())
+            assert not set(one.train) & set(one.test)
+        for one in recordings(rig, DATA, case.test, False):
+            assert not len(one.train)
+            assert not used.get(one.whole.source, set()) & set(one.test.tolist())
+
+
+@MEASURED
+def test_a_trunk_that_carries_100_g_is_predicted_better_when_its_give_is_identified():
+    case = next(case for case in CASES if case.name.startswith('trunk with 100 g'))
+    lines = list(lines_of(case, DATA))
+    tips = {line.split(' | ')[1]: float(line.split(' | ')[3].split()[0]) for line in lines
+            if '| tip |' in line}  # fmt: skip
+    assert tips['identified'] < 0.9 * tips['as it was'] < 0.5 * tips['mean pose']

@@ -1,0 +1,1 @@
+"""`softarm identify RIG DATA...`: one way to identify, for every kind of arm."""

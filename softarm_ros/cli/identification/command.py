@@ -1,0 +1,222 @@
+"""Runs one identification and says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.common import all_parameters, usual_groups
+from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
+from softarm_ros.cli.identification.learn import Learned, learn
+from softarm_ros.cli.identification.recordings import Recorded, read_recordings
+from softarm_ros.cli.identification.written import write
+from softarm_ros.cli.measured_run import MeasuredRun, in_effect
+from softarm_ros.cli.score import (
+    Errors,
+    Prediction,
+    Score,
+    baselines,
+    corrected_by,
+    distances,
+    predict,
+    score,
+)
+from softarm_ros.rigs.field_values import values_of
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+MOST_ROWS = 600
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command was asked for."""
+
+    data: tuple[Path, ...]
+    groups: tuple[str, ...] = ()
+    hold_out: str = 'later'
+    rows: str | None = None
+    residual: tuple[str, ...] = ()
+    most_rows: int = MOST_ROWS
+    output: Path | None = None
+
+
+def run(rig: Rig, asked: Asked) -> Iterator[str]:
+    """
+    Identify a rig from recordings; yield the lines of the report, and write the new rig file.
+
+    Raises
+    ------
+    UsageError
+        If what was asked for does not go together, or data cannot be read.
+    RigError
+        If the new rig file would be wrong.
+
+    """
+    recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows)
+    files = ', '.join(r.whole.source for r in recorded if len(r.train))
+    yield (
+        f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '
+        f'{sum(len(r.test) for r in recorded)} are predicted (--hold-out {asked.hold_out})'
+    )
+    groups = asked.groups or usual_groups(rig)
+    found = None
+    identified = rig
+    if groups != ('none',):
+        found = fit(rig, recorded, chosen(all_parameters(rig), groups), asked.most_rows)
+        identified = found.rig(rig)
+        yield ''
+        yield from describe(found)
+    learned = None
+    if asked.residual:
+        learned = learn(identified, recorded, asked.residual, files)
+        yield ''
+        yield (
+            f'learned from {", ".join(asked.residual)}: on rows it did not see, '
+            f'{100 * learned.left:.0f} % of the error is left'
+        )
+        if not learned.helps:
+            yield 'warning: that is no help, so it is left out'
+            learned = None
+    yield ''
+    yield from table(rig, identified, learned, recorded)
+    if asked.output is not None:
+        note = f'[I] softarm identify, {asked.hold_out} held out: {files}'
+        written = write(
+            rig, asked.output, {} if found is None else found.values,
+            None if learned is None else learned.file, note,
+        )  # fmt: skip
+        yield f'written: {", ".join(str(path) for path in written)}'
+
+
+def describe(found: Fit) -> Iterator[str]:
+    """Yield parameters with their 95 % intervals, and what the data cannot tell."""
+    ends = intervals(found)
+    values, blocks = found.values, len(np.unique(found.block))
+    yield f'{"parameter":<34}{"was":>12}{"found":>12}   95 % interval, by draws of {blocks} blocks'
+    for k, parameter in enumerate(found.parameters):
+        was, now = parameter.number(found.known), parameter.number(values)
+        if parameter.change.startswith('turn'):
+            now = parameter.spread * found.x[k]
+        low, high = parameter.interval(now, *(ends[k] - found.x[k]))
+        ends_text = f'{low:.5g} to {high:.5g} {parameter.unit}'
+        yield f'{parameter.name:<34}{was:12.5g}{now:12.5g}   {ends_text}'
+    combinations = untold(found)
+    if combinations:
+        yield ''
+    for one in combinations:
+        first, *others = one.shares
+        text = first[0]
+        for name, share in others:
+            text += f' {"with" if share > 0.0 else "against"} {name} ({abs(share / first[1]):.1f})'
+        yield f'warning: the data cannot tell {text}: {100 * one.left:.0f} % of the prior is left'
+
+
+def table(
+    rig: Rig, identified: Rig, learned: Learned | None, recorded: Sequence[Recorded]
+) -> Iterator[str]:
+    """Yield errors on the predicted rows (or those identified from, if none), beside baselines."""
+    held = any(len(one.test) for one in recorded)
+    head = f'{"":<48}{"RMS":>9}{"95 % interval":>20}'
+    yield head + ('' if held else '   (rows identified from)')
+    worse = False
+    for one in recorded:
+        rows = one.test if held else one.train
+        if not len(rows):
+            continue
+        scores = _scores(rig, identified, learned, one, rows)
+        for name, entry, ends in scores:
+            for i, (errors, (low, high)) in enumerate(zip(entry.errors, ends)):
+                yield (
+                    f'{one.whole.source[:22] if name == "mean pose" and i == 0 else "":<23}'
+                    f'{name if i == 0 else "":<23}{errors.what:<12}{errors.rms:8.2f}'
+                    f'   {low:8.2f} to {high:.2f} {errors.unit}'
+                )
+        by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
+        last = list(by)[-1]
+        worse |= sum(by[last]) > min(sum(by['mean pose']), sum(by['as it was']))
+    if held and worse:
+        commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
+        yield (
+            f'warning: some file is predicted worse than without identification; {commands} '
+            'different commands are too few for these parameters, or the arm has changed'
+        )
+
+
+def errors_of(
+    rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, Errors, float, float]]:
+    """Yield who predicts, errors, and the 95 % interval of their RMS, on rows of a recording."""
+    for name, entry, ends in _scores(rig, identified, learned, one, rows):
+        for errors, (low, high) in zip(entry.errors, ends):
+            yield name, errors, low, high
+
+
+def _scores(
+    rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
+) -> list[tuple[str, Score, list[tuple[float, float]]]]:
+    was, now = one.seen_by(rig, rows), one.seen_by(identified, rows)
+    predictions = [
+        ('mean pose', baselines(rig, was)[1], was),
+        ('as it was', predict(rig, rig.physics(), was, strict=False), was),
+        ('identified', predict(identified, identified.physics(), now, strict=False), now),
+    ]
+    if learned is not None:
+        residual = learned.file.residual()
+        delay = 0.0 if identified.recording is None else identified.recording.delay_s
+        whole = in_effect(one.whole, delay)
+        features = residual.remembered(whole.commands, whole.time_s)[rows]
+        prediction = corrected_by(identified, residual, features, predictions[-1][1], now)
+        predictions.append(('identified + learned', prediction, now))
+    blocks = one.blocks(rows)
+    return [(n, score(p, run_), _spread(p, run_, blocks)) for n, p, run_ in predictions]
+
+
+def _spread(
+    prediction: Prediction, run_: MeasuredRun, blocks: NDArray[np.int64], draws: int = 200
+) -> list[tuple[float, float]]:
+    """Return 95 % intervals of the RMS errors, by blocks drawn again."""
+    rng = np.random.default_rng(0)
+    names, index = np.unique(blocks, return_inverse=True)
+    chosen_blocks = rng.integers(0, len(names), (draws, len(names)))
+    out = []
+    for _, _, values in distances(prediction, run_):
+        finite = np.isfinite(values)
+        sums = np.bincount(index[finite], values[finite] ** 2, len(names))
+        counts = np.bincount(index[finite], minlength=len(names))
+        total = np.maximum(counts[chosen_blocks].sum(axis=1), 1)
+        rms = np.sqrt(sums[chosen_blocks].sum(axis=1) / total)
+        low, high = np.percentile(rms, [2.5, 97.5])
+        out.append((float(low), float(high)))
+    return out
+
+
+def listed(rig: Rig) -> Iterator[str]:
+    """Yield all parameters of a rig: group, name, value, prior."""
+    usual = usual_groups(rig)
+    yield f'{"group":<20}{"parameter":<38}{"value":>12}   expected within'
+    for parameter in all_parameters(rig):
+        value = parameter.number(values_of(rig, parameter.fields))
+        known = (
+            f'a factor of {np.exp(parameter.spread):.2f}'
+            if parameter.change == 'factor'
+            else f'{parameter.spread:.3g} {parameter.unit}'
+        )
+        group = parameter.group + ('' if parameter.group in usual else ' *')
+        yield f'{group:<20}{parameter.name:<38}{value:12.5g}   {known}'
+    yield '* only where named with --parameters'
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """Return the names of `a,b`; UsageError if one is empty."""
+    if text is None:
+        return ()
+    names = tuple(part.strip() for part in text.split(','))
+    if not all(names):
+        raise UsageError(f'{text!r}: expected names divided by commas')
+    return names

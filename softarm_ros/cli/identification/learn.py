@@ -1,0 +1,161 @@
+"""Learns what an identified model leaves, by ridge regression on features of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.fit import CORRELATION_S
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.measured_run import MeasuredRun, in_effect
+from softarm_ros.cli.score import predict
+from softarm_ros.models.command_features import command_features, parsed
+from softarm_ros.models.residual import groups_of
+from softarm_ros.rigs.residual_file import ResidualFile
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+
+PENALTIES = np.logspace(-4, 2, 13)  # per row of standardised features
+FOLDS = 5
+_FILES_ARE_FOLDS = 4  # files from which on each is predicted by the others
+_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A residual, and the share of the error that is left where it was not learned from."""
+
+    file: ResidualFile
+    penalty: float
+    left: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether rows that it was not learned from are predicted better with it."""
+        return self.left < 1.0
+
+
+def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], source: str) -> Learned:
+    """
+    Return the residual of a rig's default model on the rows `train`.
+
+    The penalty is the one that predicts best what it has not seen: each of four or more files
+    from the others, else each fifth of the time from the rest.
+
+    Raises
+    ------
+    UsageError
+        If there is no such feature, scikit-learn is not installed, or rows are too few.
+
+    """
+    try:
+        from sklearn.linear_model import Ridge
+        from sklearn.model_selection import GroupKFold
+    except ImportError:
+        raise UsageError(
+            '--residual needs scikit-learn: pip install "softarm_ros[learning]"'
+        ) from None
+    try:
+        parsed(features)
+    except ValueError as error:
+        raise UsageError(f'--residual: {error}') from None
+    limits = rig.actuator_limits()
+    middle = 0.5 * (limits.position_min + limits.position_max)
+    half = 0.5 * (limits.position_max - limits.position_min)
+    groups = groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
+    delay = 0.0 if rig.recording is None else rig.recording.delay_s
+    inputs, outputs, folds, share = [], [], [], 1.0
+    several = sum(len(r.train) > 0 for r in recorded) >= _FILES_ARE_FOLDS
+    for i, one in enumerate(recorded):
+        rows = one.train
+        if not len(rows):
+            continue
+        run = in_effect(one.whole, delay)
+        rest = np.clip(-middle / half, -1.0, 1.0)
+        u = (run.commands - middle) / half
+        inputs.append(command_features(features, u, run.time_s, rest, groups)[rows])
+        outputs.append(left_by_model(rig, one.seen_by(rig, rows)))
+        fifths = np.arange(len(rows)) * FOLDS // len(rows)
+        folds.append(np.full(len(rows), i) if several else fifths + FOLDS * i)
+        if run.time_s is not None and len(rows) > 1:
+            share = min(share, float(np.median(np.diff(run.time_s[rows]))) / CORRELATION_S)
+    x, y, fold = np.concatenate(inputs), np.concatenate(outputs), np.concatenate(folds)
+    whole = np.isfinite(y).all(axis=1)
+    x, y, fold = x[whole], y[whole], fold[whole]
+    count = min(FOLDS, len(np.unique(fold)))
+    if len(x) < 2 * FOLDS or count < 2:
+        raise UsageError(f'--residual: {len(x)} rows are too few to learn from')
+    mean, scale = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    z = (x - mean) / scale
+    spread = np.sqrt(np.mean(y * y, axis=0))
+    unit = np.where(spread > 0.0, spread, 1.0)
+    splits = list(GroupKFold(n_splits=count).split(z, groups=fold))
+    predicted = []
+    for penalty in PENALTIES:
+        out = np.zeros_like(y)
+        for train, test in splits:
+            ridge = Ridge(alpha=penalty * len(train)).fit(z[train], y[train] / unit)
+            out[test] = ridge.predict(z[test]).reshape(len(test), -1) * unit
+        predicted.append(out)
+    errors = [float(np.mean(((out - y) / unit)[:, spread > 0.0] ** 2)) for out in predicted]
+    best = int(np.argmin(errors))
+    penalty = float(PENALTIES[best])
+    ridge = Ridge(alpha=penalty * len(z)).fit(z, y / unit)
+    weights = np.vstack([ridge.intercept_, ridge.coef_.T]) * unit
+    ones = np.hstack([np.ones((len(z), 1)), z])
+    ridged = penalty * len(z) * np.diag(np.r_[0.0, np.ones(z.shape[1])])
+    covariance = np.linalg.inv(ones.T @ ones + ridged) / min(1.0, share)
+    reach = float(np.einsum('ni,ij,nj->n', ones, covariance, ones).max())
+    file = ResidualFile(
+        learned_from=source,
+        model=rig.default_model,
+        actuators=rig.actuator_names,
+        sections=rig.section_names,
+        features=tuple(features),
+        groups=groups,
+        middle=_numbers(middle),
+        half=_numbers(half),
+        mean=_numbers(mean),
+        scale=_numbers(scale),
+        weights=tuple(_numbers(row) for row in weights),
+        covariance=tuple(_numbers(row) for row in covariance),
+        noise=_numbers(np.sqrt(np.mean((predicted[best] - y) ** 2, axis=0))),
+        reach=reach,
+    )
+    none = float(np.mean(((y - 0.0) / unit)[:, spread > 0.0] ** 2))
+    return Learned(file, penalty, float(np.sqrt(errors[best] / none)))
+
+
+def left_by_model(rig: Rig, run: MeasuredRun) -> Array:
+    """
+    Return measured less predicted (n, 6 sections), base frame: [m] and rotation vectors [rad].
+
+    Zero for what is not measured; NaN where the model refuses or markers were mistaken.
+    """
+    found = predict(rig, rig.physics(), run)
+    names, turn = list(rig.section_names), run.mount.rotation
+    errors = np.zeros((len(run), len(names), 6))
+    seen = np.zeros(len(names))
+    for name, place in run.places.items():
+        k = names.index(place.section)
+        errors[:, k, :3] += (run.points[name] - found.points[name]) @ turn
+        seen[k] += 1.0
+    errors[:, seen > 0.0, :3] /= seen[seen > 0.0, None]
+    for name, measured in run.axes.items():
+        predicted = found.axes[name]
+        about = np.cross(predicted, measured)
+        sine = np.linalg.norm(about, axis=1)
+        angle = np.arctan2(sine, np.sum(predicted * measured, axis=1))
+        about *= (angle / np.maximum(sine, 1e-12))[:, None]
+        errors[:, names.index(name), 3:] = about @ turn
+    return errors.reshape(len(run), -1)
+
+
+def _numbers(values: Array) -> tuple[float, ...]:
+    return tuple(float(f'{float(value):.{_DIGITS}g}') + 0.0 for value in values)

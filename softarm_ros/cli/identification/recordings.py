@@ -1,0 +1,113 @@
+"""Recordings as identification sees them: what identifies, what is predicted, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.measured_run import MeasuredRun, in_effect, mount_of, read_run
+from softarm_ros.rigs.field_values import with_values
+from softarm_ros.rigs.schema import Rig
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+HOLD_OUT = ('later', 'file', 'blocks', 'nothing')
+BLOCK_S = 2.5  # longer than an arm remembers, but for creep
+GUARD_S = 0.5  # on both sides of a predicted block
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One file with its commands as recorded, and the rows that identify or are predicted."""
+
+    whole: MeasuredRun
+    train: Rows
+    test: Rows
+
+    def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
+        """Return rows as a rig's `recording` sees them: its delay, mount and markers."""
+        config = rig.recording
+        if config is None:  # a bag, in the frame of the base
+            return self.whole.rows(rows)
+        run = in_effect(self.whole, config.delay_s).rows(rows)
+        places = {
+            name: config.markers.get(name, place) for name, place in self.whole.places.items()
+        }
+        return replace(run, mount=mount_of(config), places=places)
+
+    def blocks(self, rows: Rows) -> NDArray[np.int64]:
+        """Return for each row the block it belongs to: `BLOCK_S` of a moving arm, or a command."""
+        if self.whole.time_s is not None:
+            since = self.whole.time_s[rows] - self.whole.time_s[0]
+            return np.asarray(np.floor(since / BLOCK_S), dtype=np.int64)
+        _, group = np.unique(self.whole.commands[rows], axis=0, return_inverse=True)
+        return np.asarray(group.reshape(-1), dtype=np.int64)
+
+
+def read_recordings(
+    rig: Rig, paths: Sequence[Path], hold_out: str, rows: str | None = None
+) -> list[Recorded]:
+    """
+    Read files and divide their rows.
+
+    `later`: the second half of each file is predicted; `file`: all of the last file; `blocks`:
+    every second block, its ends left out; `nothing`: all rows identify. Files without times
+    hold poses at rest, of which repetitions of a command stay together.
+
+    Raises
+    ------
+    UsageError
+        If `hold_out` is unknown or does not go with the files; MeasurementError as `read_run`.
+
+    """
+    from softarm_ros.cli.score import chosen_rows
+
+    if hold_out not in HOLD_OUT:
+        raise UsageError(f'--hold-out {hold_out!r}: expected {", ".join(HOLD_OUT)}')
+    if not paths:
+        raise UsageError('no recordings: expected DATA files, or bags')
+    if hold_out == 'file' and len(paths) < 2:
+        raise UsageError('--hold-out file: the last file is predicted; expected two files or more')
+    if rig.recording is not None:
+        rig = with_values(rig, {'recording.delay_s': 0.0})
+    found = []
+    for i, path in enumerate(paths):
+        run = read_run(rig, path)
+        kept = np.arange(len(run))
+        if rows is not None:
+            numbered = replace(run, commands=np.column_stack([run.commands, kept]))
+            kept = chosen_rows(numbered, rows, 1).commands[:, -1].astype(np.int64)
+        last = i == len(paths) - 1
+        found.append(Recorded(run, *_divided(run, kept, hold_out, last)))
+    if not any(len(recorded.train) for recorded in found):
+        raise UsageError('no rows are left to identify from')
+    return found
+
+
+def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[Rows, Rows]:
+    none = rows[:0]
+    if hold_out == 'nothing':
+        return rows, none
+    if hold_out == 'file':
+        return (none, rows) if last else (rows, none)
+    if run.time_s is None:
+        if hold_out == 'later':
+            raise UsageError(
+                f"--hold-out 'later': rows of {run.source} are poses at rest, of no time"
+            )
+        _, group = np.unique(run.commands[rows], axis=0, return_inverse=True)
+        even = group.reshape(-1) % 2 == 0
+        return rows[even], rows[~even]
+    since = run.time_s[rows] - run.time_s[rows[0]]
+    if hold_out == 'later':
+        half = 0.5 * since[-1]
+        return rows[since < half], rows[since >= half + GUARD_S]
+    block, within = np.floor(since / BLOCK_S).astype(int), since % BLOCK_S
+    inside = (within >= GUARD_S) & (within <= BLOCK_S - GUARD_S)
+    return rows[block % 2 == 0], rows[(block % 2 == 1) & inside]

@@ -1,0 +1,87 @@
+"""What can be identified of arms of cable-driven sections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softarm_ros.models.identifiable import Parameter
+
+LENGTH_SPREAD = 0.05
+REST_BEND_SPREAD_DEG = 15.0
+GAIN_SPREAD = 0.5  # of the largest gain by geometry
+COMPLIANCE_SPREAD_RAD_N_M = 0.3
+
+
+def of_pairs(arm: Any) -> tuple[Parameter, ...]:
+    """Return lengths, bends at rest, what each pair does to each section, and give under load."""
+    found = []
+    for k, section in enumerate(arm.sections):
+        place = f'arm.sections[{k}]'
+        found.append(
+            Parameter(
+                f'{section.name} length', 'lengths', (f'{place}.length_m',), 'factor',
+                LENGTH_SPREAD, 'm', 1e-3,
+            )
+        )  # fmt: skip
+        found += [
+            Parameter(
+                f'{section.name} rest_bend_{axis}', 'rest_bends', (f'{place}.rest_bend_deg[{i}]',),
+                'shift', REST_BEND_SPREAD_DEG, 'deg', -170.0, 170.0,
+            )
+            for i, axis in enumerate('xy')
+        ]  # fmt: skip
+    largest = max(
+        1.0 / min(section.cable_radius_m for section in arm.sections),
+        *(bend.gain_rad_m for actuator in arm.actuators for bend in actuator.bends),
+    )
+    for j, actuator in enumerate(arm.actuators):
+        for i, bend in enumerate(actuator.bends):
+            place = f'arm.actuators[{j}].bends[{i}]'
+            fields = (f'{place}.gain_rad_m', f'{place}.angle_deg')
+            name = f'{actuator.name} on {bend.section}'
+            spread = GAIN_SPREAD * largest
+            found += [
+                Parameter(f'{name}_x', 'bends', fields, 'polar_x', spread, 'rad/m'),
+                Parameter(f'{name}_y', 'bends', fields, 'polar_y', spread, 'rad/m'),
+            ]
+    found += [
+        Parameter(
+            f'{section.name} give', 'compliance', (f'arm.sections[{k}].bend_per_moment_rad_N_m',),
+            'shift', COMPLIANCE_SPREAD_RAD_N_M, 'rad/(N m)', 0.0,
+        )
+        for k, section in enumerate(arm.sections)
+    ]  # fmt: skip
+    return tuple(found)
+
+
+def of_cables(arm: Any) -> tuple[Parameter, ...]:
+    """Return stiffnesses, lengths and cable radii of sections, and angles of cables."""
+    found = []
+    for k, section in enumerate(arm.sections):
+        place, name = f'arm.sections[{k}]', section.name
+        found += [
+            Parameter(
+                f'{name} bending_stiffness', 'stiffness', (f'{place}.bending_stiffness_N_m2',),
+                'factor', 0.3, 'N m^2', 1e-9,
+            ),
+            Parameter(
+                f'{name} cutting_in_stiffness', 'stiffness',
+                (f'{place}.cutting_in_stiffness_N_m2',), 'factor', 1.0, 'N/m^2', 1e-9,
+            ),
+            Parameter(
+                f'{name} length', 'lengths', (f'{place}.length_m',), 'factor', LENGTH_SPREAD, 'm',
+                1e-3,
+            ),
+            Parameter(
+                f'{name} cable_radius', 'radii', (f'{place}.cable_radius_m',), 'factor', 0.1, 'm',
+                1e-4,
+            ),
+        ]  # fmt: skip
+    found += [
+        Parameter(
+            f'{actuator.name} angle', 'angles', (f'arm.actuators[{j}].angle_deg',), 'shift', 5.0,
+            'deg',
+        )
+        for j, actuator in enumerate(arm.actuators)
+    ]  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,124 @@
+"""A model with a residual: the same statics, section tips moved by what was learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.models.arm_model import ZERO3, ArmModel, InverseSolution, Shape, Vector3
+from softarm_ros.models.posture import PlainPostures
+from softarm_ros.models.residual import Residual, corrected
+
+Array = NDArray[np.float64]
+_ROUNDS = 20
+_REACHED = 1e-7  # of the arm's length
+
+
+class CorrectedModel(PlainPostures):
+    """
+    Implements `ArmModel` with another model's statics and corrected shapes.
+
+    Corrections are those of commands that have stood for long: a model keeps no memory. They hold
+    without load and are used under a load as well.
+    """
+
+    def __init__(self, model: ArmModel, residual: Residual) -> None:
+        self.physics, self.residual = model, residual
+        self.name = model.name
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is the same with corrections: names, sizes, statics."""
+        if name in ('physics', 'residual') or name.startswith('__'):
+            raise AttributeError(name)
+        return getattr(self.physics, name)
+
+    @property
+    def rest_configuration(self) -> Array:
+        """Of the physics."""
+        return self.physics.rest_configuration
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """As the physics prefers."""
+        return self.physics.preferred_configuration(configuration)
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """As the physics says."""
+        return self.physics.actuation_of(configuration)
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """As the physics says."""
+        return self.physics.actuation_jacobian(configuration)
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """Return the corrected shape; errors as the physics."""
+        shape = self.physics.forward(actuation, tip_force, tip_moment)
+        return self._moved(shape, np.asarray(actuation, dtype=float))
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """Return the corrected shape of a configuration (dof,)."""
+        shape = self.physics.shape_of(configuration)
+        return self._moved(shape, self.physics.actuation_of(configuration))
+
+    def tips_of(self, configurations: Array) -> Array:
+        """Return the corrected tips (n, 3) [m] of configurations (n, dof)."""
+        rows = np.asarray(configurations, dtype=float)
+        moves = [self.residual.settled(self.physics.actuation_of(row))[-1, :3] for row in rows]
+        return self.physics.tips_of(rows) + np.array(moves).reshape(-1, 3)
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return the corrected tip (3,) [m] and its derivative (3, dof)."""
+        tip, jacobian = self.physics.tip_and_jacobian(configuration)
+        command = self.physics.actuation_of(configuration)
+        slope = self.residual.settled_slope(command)[-1, :3]
+        by_configuration = slope @ self.physics.actuation_jacobian(configuration)
+        return tip + self.residual.settled(command)[-1, :3], jacobian + by_configuration
+
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per actuator (6, m); turns of the correction taken as small."""
+        return self.physics.jacobian(actuation) + self.residual.settled_slope(actuation)[-1]
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the actuation whose corrected tip is at a position, by goals set off by the error.
+
+        As the search of the physics; `converged` only if the corrected tip is there.
+        """
+        goal = np.asarray(position, dtype=float)
+        aim, limit = goal.copy(), _REACHED * self.physics.rest_length_m
+        for _ in range(_ROUNDS):
+            solution = self.physics.inverse(aim, orientation, guess, tip_force)
+            shape = self._moved(solution.shape, solution.actuation)
+            miss = goal - shape.tip[:3, 3]
+            distance = float(np.linalg.norm(miss))
+            if distance < limit or not solution.converged:
+                break
+            aim, guess = aim + miss, solution.actuation
+        there = solution.converged and distance < max(10.0 * limit, solution.residual)
+        message = solution.message if there or solution.message else 'the correction finds no end'
+        return replace(solution, shape=shape, residual=distance, converged=there, message=message)
+
+    def _moved(self, shape: Shape, actuation: Array) -> Shape:
+        """Return the shape with corrected section tips, the centreline moved along with them."""
+        errors = self.residual.settled(actuation)
+        tips = corrected(shape.section_tips, errors)
+        knots = np.linspace(0.0, 1.0, len(tips) + 1)
+        moves = np.vstack([np.zeros(3), errors[:, :3]])
+
+        def sample(n: int) -> Array:
+            at = np.linspace(0.0, 1.0, n)
+            move = np.stack([np.interp(at, knots, column) for column in moves.T], axis=1)
+            return shape.centerline(n) + move
+
+        tip = corrected(shape.tip[None], errors[-1:])[0]
+        return Shape(tip, tips, shape.configuration, sample)

@@ -1,0 +1,260 @@
+"""`softarm identify RIG DATA...`: one engine for every kind of arm."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.command import Asked, listed, run
+from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.fit import chosen, fit, intervals, untold
+from softarm_ros.cli.identification.learn import learn
+from softarm_ros.cli.identification.recordings import read_recordings
+from softarm_ros.cli.identification.written import updated_text
+from softarm_ros.cli.main import app
+from softarm_ros.cli.measured_run import mount_of, read_run
+from softarm_ros.cli.score import predict, predictions, score
+from softarm_ros.models.command_features import with_play
+from softarm_ros.models.identifiable import moved_by, parameters_of
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.loader import load_rig
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / 'reproduction' / 'rigs'
+ROWS, PERIOD_S = 1200, 0.05
+
+
+@pytest.fixture(scope='module')
+def trunk():
+    return load_rig('trunk')
+
+
+def record(rig, path, commands, noise_m=0.0, move=None, rows=ROWS):
+    """Write what a rig's own model does for commands (n, m) [m], as its recordings are."""
+    config, mount = rig.recording, mount_of(rig.recording)
+    tips = rig.physics().section_tips_of(commands)[:, :, :3, 3]
+    rng = np.random.default_rng(11)
+    # Errors that last for half a second each.
+    tips = tips + np.repeat(rng.normal(0.0, noise_m, (rows // 10, *tips.shape[1:])), 10, axis=0)
+    if move is not None:
+        tips = tips + move
+    seen = mount.position + tips @ mount.rotation.T
+    time = PERIOD_S * np.arange(rows)
+    late = time + config.delay_s
+    heading = [config.time, *(config.commands[n] for n in rig.actuator_names)]
+    heading += [c for n in rig.section_names for c in config.section_tips[n]]
+    degrees = np.degrees(commands / 0.010)
+    degrees = np.stack([np.interp(late, time, c) for c in degrees.T], axis=1)
+    with path.open('w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(heading)
+        writer.writerows(np.column_stack([time, degrees, seen.reshape(rows, -1)]).tolist())
+    return path
+
+
+def excitation(rows=ROWS, seed=5):
+    rng = np.random.default_rng(seed)
+    speed, phase = rng.uniform(0.3, 1.5, 6), rng.uniform(0.0, 6.0, 6)
+    time = PERIOD_S * np.arange(rows)[:, None]
+    return 0.003 * (np.sin(speed * time + phase) + np.sin(2.3 * speed * time + 2.0 * phase))
+
+
+@pytest.fixture(scope='module')
+def changed(trunk, tmp_path_factory):
+    """Return a trunk whose lengths, gains and mount are others, and a recording of it."""
+    parameters = chosen(all_parameters(trunk), ['lengths', 'bends', 'mount'])
+    known = values_of(trunk, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+    x = np.random.default_rng(3).normal(0.0, 0.5, len(parameters))
+    truth = with_values(trunk, moved_by(parameters, known, x))
+    path = tmp_path_factory.mktemp('changed') / 'changed.csv'
+    return truth, parameters, x, record(truth, path, excitation(), 0.001)
+
+
+def test_the_truth_is_found_inside_the_intervals_and_predicts(trunk, changed):
+    _, parameters, x, path = changed
+    recorded = read_recordings(trunk, [path], 'later')
+    found = fit(trunk, recorded, parameters, 300)
+    ends = intervals(found)
+    inside = (ends[:, 0] <= x) & (x <= ends[:, 1])
+    assert np.mean(inside) >= 0.85, [p.name for p, i in zip(parameters, inside) if not i]
+    # They say something: most are much narrower than the prior's four spreads.
+    assert np.median(ends[:, 1] - ends[:, 0]) < 1.0
+    run_ = recorded[0].seen_by(found.rig(trunk), recorded[0].test)
+    errors = score(predict(found.rig(trunk), found.rig(trunk).physics(), run_), run_).errors
+    before = score(predict(trunk, trunk.physics(), run_), run_).errors
+    assert all(e.rms < 0.3 * b.rms for e, b in zip(errors, before))
+    assert 1.5 < errors[-1].rms < 2.4  # the noise alone is 1.7
+
+
+def test_intervals_are_those_of_repeated_fits(trunk, changed):
+    """One Newton step a draw comes to what fits of the draws come to."""
+    _, _, _, path = changed
+    parameters = chosen(all_parameters(trunk), ['lengths', 'mount'])
+    recorded = read_recordings(trunk, [path], 'nothing')
+    found = fit(trunk, recorded, parameters, 200)
+    ends = intervals(found)
+    rng = np.random.default_rng(0)
+    rows = recorded[0].train
+    blocks = recorded[0].blocks(rows)
+    names = np.unique(blocks)
+    draws = []
+    for _ in range(25):
+        kept = np.concatenate([rows[blocks == b] for b in rng.choice(names, len(names))])
+        drawn = [type(recorded[0])(recorded[0].whole, kept, kept[:0])]
+        draws.append(fit(trunk, drawn, parameters, 200).x)
+    spread = np.std(draws, axis=0)
+    told = (ends[:, 1] - ends[:, 0]) / (2.0 * 1.96)
+    # The prior is drawn as well in `intervals`, not here.
+    assert np.all(told > 0.6 * spread)
+    assert np.median(told / np.maximum(spread, 1e-3)) < 3.0
+
+
+def test_what_poses_at_rest_cannot_tell_is_said(trunk, changed, tmp_path):
+    """All commands alike: lengths and mount of a hanging arm stand in for each other."""
+    path = record(trunk, tmp_path / 'still.csv', np.zeros((400, 6)), rows=400)
+    recorded = read_recordings(trunk, [path], 'nothing')
+    found = fit(trunk, recorded, chosen(all_parameters(trunk), ['lengths', 'mount', 'bends']), 200)
+    combinations = untold(found)
+    named = {name for one in combinations for name, _ in one.shares}
+    assert len(combinations) >= 36  # the gains, of which it tells nothing
+    assert any('length' in name for name in named)
+    _, parameters, _, moving = changed
+    told = untold(fit(trunk, read_recordings(trunk, [moving], 'nothing'), parameters, 200))
+    assert len(told) < 3
+
+
+def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
+    gives = {f'arm.sections[{k}].bend_per_moment_rad_N_m': 0.15 for k in range(3)}
+    heavy = load_rig('trunk', ['tip_load_kg=0.2'])
+    path = record(with_values(heavy, gives), tmp_path / 'heavy.csv', excitation(), 0.0005)
+    found = fit(
+        heavy,
+        read_recordings(heavy, [path], 'nothing'),
+        chosen(all_parameters(heavy), ['compliance']),
+        200,
+    )
+    np.testing.assert_allclose(list(found.values.values()), 0.15, atol=0.03)
+
+
+def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_path):
+    _, _, _, path = changed
+    output = tmp_path / 'new.yaml'
+    asked = Asked((path,), ('lengths', 'bends', 'mount'), 'later', None, (), 200, output)
+    lines = list(run(trunk, asked))
+    assert lines[-1] == f'written: {output}'
+    new = load_rig(output)
+    rows = read_recordings(new, [path], 'later')[0]
+    run_ = rows.seen_by(new, rows.test)
+    errors = score(predict(new, new.physics(), run_), run_).errors
+    start = next(i for i, line in enumerate(lines) if line[23:].startswith('identified'))
+    printed = [float(line[58:66]) for line in lines[start : start + 3]]
+    np.testing.assert_allclose([e.rms for e in errors], printed, atol=0.02)
+    text = output.read_text(encoding='utf-8')
+    assert '[I] softarm identify, later held out: changed.csv' in text
+    assert text.count('# [A]') == trunk.source.read_text(encoding='utf-8').count('# [A]')
+    assert new.model_dump(exclude={'arm', 'recording'}) == trunk.model_dump(
+        exclude={'arm', 'recording'}
+    )
+
+
+def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
+    commands = 2.0 * excitation(2400)
+    limits = trunk.actuator_limits()
+    commands = np.clip(commands, limits.position_min, limits.position_max)
+    half = 0.5 * (limits.position_max - limits.position_min)
+    u = commands / half
+    lost = u - with_play(u, 0.3, np.zeros(6))
+    rng = np.random.default_rng(8)
+    move = (lost @ rng.normal(0.0, 0.02, (6, 9))).reshape(-1, 3, 3)
+    path = record(trunk, tmp_path / 'play.csv', commands, 0.0, move, 2400)
+    output = tmp_path / 'learned.yaml'
+    asked = Asked((path,), ('none',), 'later', None, ('play 0.3', 'lag 0.2'), 200, output)
+    lines = list(run(trunk, asked))
+    assert any('of the error is left' in line for line in lines)
+    new = load_rig(output)
+    whole = read_run(new, path)
+    held = whole.rows(np.arange(1300, 2400))
+    entries = {p.name: score(p, held) for p in predictions(new, ['constant_curvature'], held)}
+    before = entries['constant_curvature'].errors
+    after = entries['constant_curvature + learned'].errors
+    assert all(a.rms < 0.1 * b.rms for a, b in zip(after, before))
+    assert any('says of itself' in note for note in entries['constant_curvature + learned'].notes)
+    # The model of the tracker knows the rig's residual, and the name of the physics is kept.
+    assert new.model().name == 'constant_curvature'
+    assert new.learned_residual() is not None
+    output.with_suffix('.residual.json').write_text('{"features": []}', encoding='utf-8')
+    with pytest.raises(RigError, match=r'learned\.residual\.json'):
+        new.model()
+
+
+def test_what_is_only_noise_is_not_learned(trunk, tmp_path):
+    path = record(trunk, tmp_path / 'noise.csv', excitation(), 0.003)
+    learned = learn(trunk, read_recordings(trunk, [path], 'nothing'), ['cube', 'lag 0.3'], 'x')
+    assert learned.left > 0.97
+    assert learned.penalty >= 0.1
+
+
+@pytest.mark.parametrize(
+    'name', ['cable_arm', 'trunk', 'fishbone_arm', 'hydraulic_arm', 'pneumatic_arm', 'pam_arm']
+)
+def test_every_arm_names_parameters_that_are_numbers_of_its_file(name):
+    rig = load_rig(name)
+    parameters = parameters_of(rig.mechanics_name, rig.arm)
+    assert len({p.name for p in parameters}) == len(parameters) >= 4
+    for parameter in parameters:
+        known = values_of(rig, parameter.fields)
+        low, high = parameter.bounds(known)
+        assert low <= 0.0 <= high, parameter.name
+        assert parameter.moved(known, 0.0) == pytest.approx(known)
+    moved = [p for p in parameters if p.bounds(values_of(rig, p.fields))[1] >= 0.1]
+    known = values_of(rig, list(dict.fromkeys(f for p in moved for f in p.fields)))
+    there = moved_by(moved, known, np.full(len(moved), 0.1))
+    text = updated_text(rig.source.read_text(encoding='utf-8'), there, 'x', rig)
+    again = rig.source.with_name('x')  # never written: parsed as the loader does
+    assert again != rig.source
+    for field, value in there.items():
+        assert values_of(with_values(rig, there), [field])[field] == pytest.approx(value)
+    assert '# x' in text
+
+
+@pytest.mark.parametrize('name', sorted(path.stem for path in SOURCES.glob('*.yaml')))
+def test_rigs_of_measured_arms_can_be_written_and_loaded(name, tmp_path):
+    source = SOURCES / f'{name}.yaml'
+    rig = load_rig(source)
+    parameters = [p for p in all_parameters(rig) if p.group not in ('compliance', 'softening')]
+    known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+    there = moved_by(parameters, known, np.full(len(parameters), 0.01))
+    path = tmp_path / f'{name}.yaml'
+    path.write_text(
+        updated_text(source.read_text(encoding='utf-8'), there, 'x', rig), encoding='utf-8'
+    )
+    for beside in SOURCES.glob(f'{name}*.json'):
+        (tmp_path / beside.name).write_bytes(beside.read_bytes())
+    again = values_of(load_rig(path), list(there))
+    assert again == pytest.approx(there, rel=1e-4, abs=1e-9)
+
+
+def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
+    _, _, _, path = changed
+    for arguments, message in (
+        (['--hold-out', 'sooner'], "--hold-out 'sooner': expected later, file, blocks, nothing"),
+        (['--hold-out', 'file'], 'expected two files or more'),
+        (['--parameters', 'colour'], 'no such group; there are lengths, rest_bends, bends'),
+        (['--parameters', 'a,,b'], 'expected names divided by commas'),
+        (['--parameters', 'none', '--residual', 'creep 2'], "feature 'creep 2': expected one of"),
+        (['--rows', '5000:', '--parameters', 'delay'], 'none of the 1200 rows'),
+        (['--rows', '0:2', '--hold-out', 'nothing'], '18 measured coordinates for'),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            app(['identify', 'trunk', str(path), *arguments])
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert message in error, error
+        assert error.count('\n') == 1
+    with pytest.raises(UsageError, match='no recordings'):
+        read_recordings(trunk, [], 'later')
+    assert any('tip_1 on tip_x' in line for line in listed(trunk))
+    assert tmp_path.exists()

@@ -1,0 +1,107 @@
+"""Arcs that give under a load at the tip."""
+
+import numpy as np
+import pytest
+from pair_cases import cables, sections, some_bends
+
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.cable_driven.load_give import (
+    bends_under_load,
+    give_of_load,
+    section_tips,
+)
+from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+
+WEIGHT = (0.3, -0.2, 1.5)
+
+
+def soft_arm(weight=(0.0, 0.0, 0.0), give=0.3):
+    soft = [s.model_copy(update={'bend_per_moment_rad_N_m': give}) for s in sections()]
+    return PairedCablesArm(soft, cables(some_bends(np.random.default_rng(3))), weight)
+
+
+def some_contractions(count):
+    return np.random.default_rng(1).uniform(-0.004, 0.004, (count, len(cables())))
+
+
+def test_many_section_tips_are_those_of_each():
+    arm = soft_arm(WEIGHT)
+    rows = some_contractions(5)
+    expected = [arm.forward(row).section_tips for row in rows]
+    np.testing.assert_allclose(arm.section_tips_of(rows), expected, atol=1e-12)
+
+
+def test_a_straight_arm_gives_by_virtual_work():
+    """The moment about the middle of a straight arc is what its bending works against."""
+    arm = soft_arm()
+    lengths = np.array([[s.length_m, s.endcap_length_m] for s in arm.sections])
+    straight = np.zeros(2 * len(lengths))
+    force = np.array([0.4, -0.7, 2.0])
+    gives = np.linspace(0.1, 0.3, len(lengths))
+    more = give_of_load(straight[None], lengths, gives, force[None], np.zeros((1, 3)))[0]
+    _, jacobian = arm.tip_and_jacobian(straight)
+    np.testing.assert_allclose(more, np.repeat(gives, 2) * (jacobian.T @ force), atol=1e-12)
+
+
+def test_a_moment_bends_about_its_axis_and_one_along_the_arm_does_nothing():
+    lengths = np.array([[0.1, 0.0]])
+    nothing = np.zeros((1, 3))
+    turn = give_of_load(
+        np.zeros((1, 2)), lengths, np.ones(1), nothing, np.array([[0.0, 0.1, 0.2]])
+    )
+    np.testing.assert_allclose(turn, [[0.1, 0.0]], atol=1e-12)
+    tips = section_tips(turn, lengths)
+    assert tips[0, 0, 0, 3] > 0.0  # about y, towards x
+
+
+def test_the_balance_holds_and_without_one_it_is_said():
+    arm = soft_arm(WEIGHT)
+    contraction = some_contractions(1)[0]
+    bend = arm.configuration_of(contraction)
+    free = soft_arm().configuration_of(contraction)
+    lengths = np.array([[s.length_m, s.endcap_length_m] for s in arm.sections])
+    gives = np.full(len(lengths), 0.3)
+    more = give_of_load(bend[None], lengths, gives, np.array([WEIGHT]), np.zeros((1, 3)))[0]
+    np.testing.assert_allclose(bend, free + more, atol=1e-9)
+    assert np.abs(more).max() > 0.01
+    with pytest.raises(ModelError, match='finds no balance with a load of 500 N'):
+        bends_under_load(
+            free[None], lengths, 10.0 * gives, np.array([[500.0, 0.0, 0.0]]), np.zeros((1, 3))
+        )
+
+
+def test_what_holds_a_loaded_configuration_leads_to_it():
+    arm = soft_arm(WEIGHT)
+    contraction = np.linalg.pinv(arm.bends_per_contraction) @ np.linspace(
+        -0.1, 0.1, len(arm.rest_configuration)
+    )
+    bend = arm.configuration_of(contraction)
+    np.testing.assert_allclose(arm.actuation_of(bend), contraction, atol=1e-10)
+    np.testing.assert_allclose(arm.actuation_of(arm.rest_configuration), 0.0, atol=1e-10)
+
+
+def test_derivatives_of_a_loaded_arm_are_those_of_differences():
+    arm, step = soft_arm(WEIGHT), 1e-6
+    contraction = some_contractions(1)[0]
+    bend = arm.configuration_of(contraction)
+    by_bend = np.stack(
+        [
+            (arm.actuation_of(bend + d) - arm.actuation_of(bend - d)) / (2.0 * step)
+            for d in step * np.eye(len(bend))
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(arm.actuation_jacobian(bend), by_bend, atol=1e-7)
+    columns = [
+        (arm.forward(contraction + d).tip - arm.forward(contraction - d).tip)[:3, 3] / (2.0 * step)
+        for d in step * np.eye(len(contraction))
+    ]
+    np.testing.assert_allclose(arm.jacobian(contraction)[:3], np.stack(columns, axis=1), atol=1e-5)
+
+
+def test_without_a_give_loads_are_refused_as_before():
+    stiff = PairedCablesArm(sections(), cables(), WEIGHT)
+    free = PairedCablesArm(sections(), cables())
+    np.testing.assert_array_equal(stiff.rest_configuration, free.rest_configuration)
+    with pytest.raises(ModelError, match='does not account for tip loads'):
+        stiff.forward(some_contractions(1)[0], (0.0, 0.0, 1.0))

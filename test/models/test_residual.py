@@ -1,0 +1,108 @@
+"""Learned errors of section tips: what commands are remembered as, corrections, trust."""
+
+import numpy as np
+import pytest
+from pair_cases import cables, sections, some_bends
+
+from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
+from softarm_ros.models.command_features import command_features, lagging, parsed, with_play
+from softarm_ros.models.corrected import CorrectedModel
+from softarm_ros.models.residual import Residual, corrected, groups_of
+
+ARM = PairedCablesArm(sections(), cables(some_bends(np.random.default_rng(3))))
+COUNT = len(cables())
+TIPS = len(sections())
+
+
+def residual(reach=1e9, noise=1e-3):
+    rng = np.random.default_rng(7)
+    features = ('linear', 'square')
+    size = COUNT + COUNT * (COUNT + 1) // 2
+    weights = rng.normal(0.0, 2e-4, (size + 1, 6 * TIPS))
+    return Residual(
+        features, TIPS, (0,) * COUNT, np.zeros(COUNT), np.full(COUNT, 0.01), np.zeros(size),
+        np.ones(size), weights, np.eye(size + 1), np.full(6 * TIPS, noise), reach,
+    )  # fmt: skip
+
+
+def test_a_lag_is_that_of_its_differential_equation():
+    time = 0.01 * np.arange(300)
+    step = np.ones((300, 1))
+    late = lagging(step, time, 0.4, np.zeros(1))[:, 0]
+    np.testing.assert_allclose(late, 1.0 - np.exp(-time / 0.4), atol=1e-12)
+    assert np.all(lagging(step, None, 0.4, np.zeros(1)) == 1.0)
+
+
+def test_a_play_moves_by_what_is_beyond_it():
+    there_and_back = np.array([[0.0], [0.5], [1.0], [0.5], [0.0], [-0.2]])
+    moved = with_play(there_and_back, 0.2, np.zeros(1))[:, 0]
+    np.testing.assert_allclose(moved, [0.0, 0.3, 0.8, 0.7, 0.2, 0.0])
+
+
+def test_what_an_arm_has_worked_at_stays():
+    time = 0.1 * np.arange(100)
+    u = np.zeros((100, 4))
+    u[10:40, :2] = 1.0
+    found = command_features(['worked 0.2'], u, time, np.zeros(4), (0, 0, 1, 1))
+    assert found.shape == (100, 6)
+    assert found[0, 0] == 0.0
+    assert found[-1, 0] == pytest.approx(1.0, abs=1e-4)
+    np.testing.assert_array_equal(found[:, 1], 0.0)
+
+
+@pytest.mark.parametrize('text', ['linear 3', 'lag', 'lag -1', 'lag nan', 'creep 2', 'play x'])
+def test_features_that_there_are_not_are_refused(text):
+    with pytest.raises(ValueError, match=f"feature '{text}': expected one of linear"):
+        parsed(['linear', text])
+
+
+def test_far_from_its_data_the_physics_is_left_alone():
+    known = residual(reach=3.0)
+    near = known.at(known.remembered(np.full((1, COUNT), 1e-3), None))
+    far = known.at(known.remembered(np.full((1, COUNT), 0.2), None))
+    assert near[2][0] == 1.0
+    assert far[2][0] < 1e-3
+    assert np.abs(far[0]).max() < np.abs(near[0]).max()
+    assert np.all(far[1] > near[1])
+
+
+def test_a_corrected_model_is_one_with_its_derivatives():
+    model = CorrectedModel(ARM, residual())
+    command = np.random.default_rng(2).uniform(-0.003, 0.003, COUNT)
+    bend, step = ARM.configuration_of(command), 1e-6
+    tip, jacobian = model.tip_and_jacobian(bend)
+    np.testing.assert_allclose(model.shape_of(bend).tip[:3, 3], tip, atol=1e-12)
+    np.testing.assert_allclose(model.tips_of(bend[None])[0], tip, atol=1e-12)
+    assert np.linalg.norm(tip - ARM.shape_of(bend).tip[:3, 3]) > 1e-4
+    moved = [model.tip_and_jacobian(bend + d)[0] for d in step * np.eye(len(bend))]
+    back = [model.tip_and_jacobian(bend - d)[0] for d in step * np.eye(len(bend))]
+    numeric = (np.array(moved) - np.array(back)).T / (2.0 * step)
+    np.testing.assert_allclose(jacobian, numeric, atol=1e-6)
+    posture = model.posture_of(bend)
+    np.testing.assert_allclose(posture.tip, tip, atol=1e-12)
+    np.testing.assert_allclose(posture.tip_jacobian, jacobian, atol=1e-9)
+
+
+def test_the_inverse_reaches_the_corrected_tip():
+    model = CorrectedModel(ARM, residual())
+    command = np.random.default_rng(4).uniform(-0.003, 0.003, COUNT)
+    goal = model.forward(command).tip[:3, 3]
+    found = model.inverse(goal, guess=command)
+    assert found.converged, found.message
+    np.testing.assert_allclose(model.forward(found.actuation).tip[:3, 3], goal, atol=1e-6)
+    np.testing.assert_allclose(found.shape.tip[:3, 3], goal, atol=1e-6)
+
+
+def test_turns_turn_about_the_base_frame():
+    tips = np.tile(np.eye(4), (2, 1, 1))
+    errors = np.zeros((2, 6))
+    errors[1] = [0.1, 0.0, 0.0, 0.0, 0.0, np.pi / 2.0]
+    moved = corrected(tips, errors)
+    np.testing.assert_array_equal(moved[0], np.eye(4))
+    np.testing.assert_allclose(moved[1, :3, 0], [0.0, 1.0, 0.0], atol=1e-12)
+    assert moved[1, 0, 3] == 0.1
+
+
+def test_actuators_of_one_section_are_one_group():
+    assert groups_of(['a', 'a', 'b', 'a']) == (0, 0, 1, 0)
+    assert groups_of([None, None]) == (0, 0)
