@@ -9,10 +9,10 @@ REPORT ?= demo-report
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
-EXTRAS := hardware,sensing,bag,video,view,test
+EXTRAS := hardware,sensing,bag,learning,video,view,test
 else
 VENV_FLAGS :=
-EXTRAS := ros,hardware,sensing,bag,video,view,test
+EXTRAS := ros,hardware,sensing,bag,learning,video,view,test
 endif
 
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
