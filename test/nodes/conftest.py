@@ -1,7 +1,7 @@
 """Fixtures of the tests of nodes; importing node_bench sets their ROS graph apart."""
 
 import pytest
-from node_bench import CIRCLE
+from node_bench import CIRCLE, SHORT_CIRCLE
 
 
 @pytest.fixture(scope='session', autouse=True)
@@ -16,11 +16,12 @@ def compiled():
 
 @pytest.fixture
 def circle(tmp_path):
-    """Return a function that writes a circle and returns the file's path."""
+    """Return a function that writes a circle, a short one for few laps; it returns the path."""
 
     def write(speed=0.03, laps=20):
         path = tmp_path / 'circle.yaml'
-        path.write_text(CIRCLE.format(speed=speed, laps=laps))
+        text = SHORT_CIRCLE if laps <= 2 else CIRCLE
+        path.write_text(text.format(speed=speed, laps=laps))
         return str(path)
 
     return write

@@ -19,13 +19,13 @@ pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 @pytest.fixture(scope='module')
 def recorded(tmp_path_factory):
     """Return the bag of a run over topics against the wall clock."""
-    from node_bench import CIRCLE
+    from node_bench import SHORT_CIRCLE
 
     from softarm_ros.cli.run_command import RunOptions
 
     folder = tmp_path_factory.mktemp('recorded')
     path = folder / 'circle.yaml'
-    path.write_text(CIRCLE.format(speed=0.06, laps=1))
+    path.write_text(SHORT_CIRCLE.format(speed=0.06, laps=1))
     record = run(RunOptions(trajectory=str(path), bag=folder / 'bag'))
     assert record.completed, record.events
     path.unlink()  # what a replay needs is in the bag
