@@ -181,7 +181,7 @@ def run_table(results: Sequence[MachineRun]) -> Table:
     )
     columns = ('rig', 'path', 'loop', 'machines', 'nominal true', 'true median', 'true 90 %')
     for k, name in enumerate((*columns, 'measured median', 'measured 90 %', 'not completed')):
-        table.add_column(Text(name), justify='left' if k < 3 else 'right')
+        table.add_column(Text(name), justify='left' if k < 3 else 'right', no_wrap=k < 3)
     for rig, path, loop in dict.fromkeys((r.rig, r.trajectory, r.open_loop) for r in results):
         mine = [r for r in results if (r.rig, r.trajectory, r.open_loop) == (rig, path, loop)]
         varied = [r for r in mine if r.machine]
