@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Lines of the demo, and what they show.
 MARKS = {
-    'viewer': re.compile(r'http://127\.0\.0\.1:\d+  '),
+    'viewer': re.compile(r'cable_arm: http://127'),
     'motion': re.compile(r': (?:approach|track) lap '),
     'table': re.compile(r'closed loop, over topics|cable statics, closed loop'),
 }
