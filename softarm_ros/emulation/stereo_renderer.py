@@ -56,6 +56,8 @@ class StereoRenderer:
         self.looks = looks
         self._random = np.random.default_rng(seed)
         cv2 = opencv()
+        # Load what is compiled now, not at the first exposure.
+        cover_ellipse(np.zeros((4, 4), dtype=np.float32), 1.0 + np.eye(3, 2), 1.0)
         self._bank = {side: self._noise(cameras.camera(side).size) for side in SIDES}
         self._ground: dict[Side, Image] = {
             side: cv2.convertScaleAbs(cv2.max(bank + np.float32(looks.background_grey), 0.0))

@@ -107,22 +107,14 @@ def tips_of(arm):
     return tips, arm.node.create_subscription(PoseStamped, 'tip/pose', note, MEASUREMENT)
 
 
-@pytest.mark.parametrize(
-    ('fault', 'said', 'advice'),
-    [
-        ('unplug left', 'left camera: no image for', 'plug, power and network'),
-        ('freeze right', 'right camera: sends the same image', 'restart the camera'),
-        ('late', 'none of', 'trigger both by one signal'),
-        ('hide', 'tip: fewer than three', 'hides them'),
-        ('swap', 'left and right exchanged', 'exchange left and right'),
-    ],
-)
-def test_a_fault_of_the_cameras_is_named_and_the_arm_is_held(pneumatic, fault, said, advice):
+def test_a_camera_without_its_cable_is_named_and_the_arm_is_held(pneumatic):
+    """Each of the other faults of cameras: test/perception/stereo/test_stereo_sensor.py."""
+    said, advice = 'left camera: no image for', 'plug, power and network'
     pneumatic.call('daq/reset')  # of what a busy computer made it stop for
     pneumatic.run()
     tips, listener = tips_of(pneumatic)
-    pneumatic.spin(0.5)
-    pneumatic.inject(f'stereo_cameras {fault}')
+    pneumatic.until(lambda: len(tips) > 5, 5.0, 'tips')
+    pneumatic.inject('stereo_cameras unplug left')
 
     def told():
         health = pneumatic.health.get('stereo_cameras')
@@ -137,5 +129,5 @@ def test_a_fault_of_the_cameras_is_named_and_the_arm_is_held(pneumatic, fault, s
     )
     pneumatic.node.destroy_subscription(listener)
     steps = np.diff(tips, axis=0)
-    next_frame = steps[:, 0] < 0.05  # not those over the time that nothing was seen
-    assert np.linalg.norm(steps[next_frame, 1:], axis=1).max() < 0.01
+    # No measured tip is elsewhere than where the arm can have moved to.
+    assert (np.linalg.norm(steps[:, 1:], axis=1) < 0.005 + 0.1 * steps[:, 0]).all()

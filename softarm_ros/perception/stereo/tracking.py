@@ -115,7 +115,9 @@ class MarkerTracker:
         self._expected: tuple[int, Mapping[str, Array]] | None = None
         self._since_search = _SEARCH_EVERY
         self._missing = True
-        load_code()
+        load_code()  # what is compiled is loaded now, not at the first exposure
+        cameras.rays('left', np.zeros((1, 2)))
+        cameras.project('left', np.array([[0.0, 0.0, 1.0]]))
 
     def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
         """Take a prediction of where markers (3,) are at a time, in the base frame."""
