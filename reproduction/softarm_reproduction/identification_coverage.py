@@ -68,7 +68,8 @@ def identified_machine(
 def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
     """Return measured section tips of a machine at rest under commands within its limits."""
     model, limits = machine.physics(), machine.actuator_limits()
-    commands, tips = [], []
+    commands: list[Array] = []
+    tips: list[Array] = []
     while len(commands) < poses:
         share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
         if np.all(limits.position_min < 0.0):
