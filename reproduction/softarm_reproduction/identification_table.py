@@ -18,7 +18,7 @@ from softarm_ros.cli.identification.common import all_parameters
 from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.learn import learn
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
-from softarm_ros.cli.identification.written import write
+from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
@@ -157,7 +157,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     learned = None
     if case.features:
         learned = learn(identified, recorded, case.features, case.name)
-    files = ', '.join(Path(part.file).name for part in parts)
+    files = files_of([Path(part.file).name for part in parts])
     return write(
         source, folder / f'{case.rig}.yaml', values,
         None if learned is None or not learned.helps else learned.file,

@@ -14,7 +14,7 @@ from softarm_ros.cli.identification.common import all_parameters, usual_groups
 from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
 from softarm_ros.cli.identification.learn import Learned, learn
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
-from softarm_ros.cli.identification.written import write
+from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
 from softarm_ros.cli.score import (
     Errors,
@@ -59,7 +59,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
 
     """
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows)
-    files = ', '.join(r.whole.source for r in recorded if len(r.train))
+    files = files_of([r.whole.source for r in recorded if len(r.train)])
     yield (
         f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '
         f'{sum(len(r.test) for r in recorded)} are predicted (--hold-out {asked.hold_out})'
@@ -91,6 +91,8 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
             rig, asked.output, {} if found is None else found.values,
             None if learned is None else learned.file, note,
         )  # fmt: skip
+        if rig.residual is not None and learned is None:
+            yield 'warning: the residual of the rig was learned with the values before'
         yield f'written: {", ".join(str(path) for path in written)}'
 
 

@@ -221,7 +221,8 @@ def intervals(found: Fit, seed: int = 0) -> Array:
     """
     Return the 95 % intervals (k, 2) of x.
 
-    Few blocks show too little spread: Student's t of their number, and n / (n - 1), widen it.
+    Few blocks show too little spread: Student's t of their number widens it, and a block counts
+    with the error it would have if it were left out.
     The prior is a measurement as well, of its own: it is drawn, too.
     """
     names, index = np.unique(found.block, return_inverse=True)
@@ -234,15 +235,20 @@ def intervals(found: Fit, seed: int = 0) -> Array:
         rows = index == b
         gradients[b] = found.jacobian[rows].T @ pull[rows]
         curvatures[b] = (found.jacobian[rows].T * stiff[rows]) @ found.jacobian[rows]
+    # What a block would err by if it had not been fitted: the exact form of leaving it out.
+    whole = curvatures.sum(axis=0) + np.eye(size)
+    for b in range(count):
+        share = np.linalg.solve(whole, curvatures[b]).T
+        gradients[b] = np.linalg.solve(np.eye(size) - share, gradients[b])
     rng = np.random.default_rng(seed)
     draws = np.empty((DRAWS, size))
     for i in range(DRAWS):
         weight = np.bincount(rng.integers(0, count, count), minlength=count).astype(float)
         curvature = np.tensordot(weight, curvatures, 1) + np.eye(size)
-        gradient = weight @ gradients + found.x + rng.standard_normal(size)
+        # At x the gradient of all blocks and the prior is zero.
+        gradient = (weight - 1.0) @ gradients + rng.standard_normal(size)
         draws[i] = -np.linalg.solve(curvature, gradient)
     wide = float(student.ppf(0.975, max(count - 1, 1)) / student.ppf(0.975, 1e6))
-    wide *= (count / max(count - 1.0, 0.5)) ** 0.5
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     ends = np.stack([found.x + wide * low, found.x + wide * high], axis=1)
     bounds = _bounds(found.parameters, found.known)

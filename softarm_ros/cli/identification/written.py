@@ -6,7 +6,7 @@ import copy
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ def write(
     """
     Write a rig file, and its residual beside it; return the files. What was written is loaded.
 
+    A residual that the rig has already goes along.
+
     Raises
     ------
     UsageError
@@ -79,18 +81,33 @@ def write(
     text = updated_text(rig.source.read_text(encoding='utf-8'), values, note, rig)
     written = [output]
     try:
-        if learned is not None:
+        kept = None if rig.residual is None else rig.source.parent / rig.residual.file
+        if learned is not None or kept is not None:
             beside = output.with_suffix('.residual.json')
-            block = f'residual: {{file: {beside.name}}}  # {note}\n'
+            mark = note if learned is not None else '[I] learned with the values before'
+            block = f'residual: {{file: {beside.name}}}  # {mark}\n'
             text = re.sub(r'^residual:[^\n]*\n', '', text, flags=re.MULTILINE)
             text = text.rstrip('\n') + '\n\n' + block
-            beside.write_text(json.dumps(learned.model_dump(), indent=1) + '\n', encoding='utf-8')
+            beside.write_text(_residual_text(learned, kept), encoding='utf-8')
             written.append(beside)
         output.write_text(text, encoding='utf-8')
     except OSError as error:
         raise UsageError(f'{output}: cannot be written ({error.strerror})') from None
     load_rig(output).model()
     return written
+
+
+def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
+    if learned is not None:
+        return json.dumps(learned.model_dump(), indent=1) + '\n'
+    return '' if kept is None else kept.read_text(encoding='utf-8')
+
+
+def files_of(names: Sequence[str]) -> str:
+    """Return the names of files for a comment: all of them, or the first, the last, how many."""
+    if len(names) <= 2:
+        return ', '.join(names)
+    return f'{names[0]} to {names[-1]}, {len(names)} files'
 
 
 def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:

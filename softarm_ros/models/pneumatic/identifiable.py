@@ -19,14 +19,21 @@ def of_air_chambers(arm: Any) -> tuple[Parameter, ...]:
             )
         )  # fmt: skip
         for j, curve in enumerate(section.curves):
-            found += [
-                Parameter(
-                    f'{name} curve {j + 1} at {pressure / 1e3:g} kPa', 'curves',
-                    (f'{place}.curves[{j}].extension_m[{i}]',), 'factor', 0.15, 'm', 1e-7,
+            for i in range(1, len(curve.pressure_Pa)):
+                # What is gained on the way to a knot moves all knots behind: curves stay monotone.
+                gain = curve.extension_m[i] - curve.extension_m[i - 1]
+                later = range(i, len(curve.pressure_Pa))
+                found.append(
+                    Parameter(
+                        f'{name} curve {j + 1} at {curve.pressure_Pa[i] / 1e3:g} kPa',
+                        'curves',
+                        tuple(f'{place}.curves[{j}].extension_m[{n}]' for n in later),
+                        'shift',
+                        0.2 * gain,
+                        'm',
+                        curve.extension_m[i] - 0.9 * gain,
+                    )
                 )
-                for i, pressure in enumerate(curve.pressure_Pa)
-                if i
-            ]  # fmt: skip
         found += [
             Parameter(
                 f'{name} give', 'compliance', (f'{place}.bend_per_moment_rad_N_m',), 'shift',
