@@ -35,6 +35,7 @@ setup(
         *COMMAND,
         installed('launch', '*.launch.py'),
         installed('config/rigs', '*.yaml'),
+        installed('config/trackers', '*.yaml'),
         installed('config/tasks', '*.yaml'),
         installed('config/trajectories', '*.yaml'),
         installed('config/rviz', '*.rviz'),

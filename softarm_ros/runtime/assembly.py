@@ -24,6 +24,7 @@ from softarm_ros.models.arm_model import ArmModel, Array, Posture
 from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
@@ -102,11 +103,17 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
 
 
 def _sensor(rig: Rig, name: str) -> PoseSensorConfig:
+    """Return what the rig says of a sensor, with files that stand beside its own found there."""
     known = rig.sensors.devices()
     if name not in known:
         raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
     config: PoseSensorConfig = known[name]
-    return config
+    if config.base_calibration is None or rig.source is None:
+        return config
+    beside = find_rig(rig.source).parent / Path(config.base_calibration).expanduser()
+    if not beside.is_file():
+        return config
+    return config.model_copy(update={'base_calibration': str(beside.resolve())})
 
 
 def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
