@@ -187,7 +187,8 @@ class EmTrackerSensor:
             raise CorruptFrameError(f'{type(error).__name__}: {error}') from error
 
     def _frame(self, number: int, arrived_s: float, tools: list[list[float]]) -> CapturedFrame:
-        bodies, lost = [], []
+        bodies: list[CapturedBody] = []
+        lost: list[str] = []
         for handle, quality, *numbers in tools:
             name = f'{handle:02X}'
             if numbers[0] is None:
