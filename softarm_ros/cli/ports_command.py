@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from softarm_ros.cli.device_checks import board_text, board_trouble, check_devices
 from softarm_ros.cli.sensor_checks import check_sensor
 from softarm_ros.drivers.board_probe import probe_board
 from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
+from softarm_ros.drivers.measured import Measured, measured_by
 from softarm_ros.drivers.port_list import SerialPort, list_serial_ports
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.stereo.video_devices import list_video_devices
+from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed, addressed_sensor
 
@@ -109,12 +111,24 @@ def show_rig(
     for finding in findings:
         verdict = 'OK    ' if finding.ok else 'FAILED'
         out(f'{verdict}  {finding.device:9} {finding.part:{width}}  {finding.text}')
+    for measured in _measured(devices):
+        out(
+            f'        {measured.device:9} measures {measured.what}: {measured.topic}, '
+            f'{measured.rate_hz:g} Hz'
+        )
+    for name, config in sensors.items():
+        out(f'        {name:9} measures poses: tip/pose, {config.rate_hz:g} Hz')
     failed = sum(not finding.ok for finding in findings)
     if failed:
         out(f'{rig.name}: {failed} of {len(findings)} not as they should be')
     else:
         out(f'{rig.name}: all {len(findings)} answer; nothing was moved')
     return not failed
+
+
+def _measured(devices: Devices) -> Iterator[Measured]:
+    for name in devices.names:
+        yield from measured_by(name, getattr(devices, name), drives=name == devices.DRIVING)
 
 
 def _address(config: object) -> str:

@@ -14,7 +14,7 @@ from softarm_ros.clock import MONOTONIC
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.emulation import natnet_packets as packets
 from softarm_ros.emulation.natnet_packets import SentBody, SentMarker, Version
-from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
@@ -46,19 +46,15 @@ class NatNetServer:
         What is tracked.
     version
         Of the stream.
-    seed
-        Of the bits that are turned over.
 
     """
 
     def __init__(
-        self, config: NatNetConfig, scene: TrackedScene, version: Version = (4, 1), seed: int = 0
+        self, config: NatNetConfig, scene: TrackedScene, version: Version = (4, 1)
     ) -> None:
         self._config = config
         self.scene = scene
         self.version = version
-        self._fault = ''
-        self._random = np.random.default_rng([seed, 2])
         self._socket: socket.socket | None = None
         self._second: socket.socket | None = None
         self._clients: dict[tuple[str, int], float] = {}
@@ -81,28 +77,19 @@ class NatNetServer:
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
-        for exposure in measured:
-            self.scene.expose(exposure, now_s)
-        for scene in self.scene.take(now_s):
+        for scene in self.scene.passing(measured, now_s):
             self._send(scene)
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
-        if fault not in OWN_FAULTS:
-            if fault not in FAULTS:
-                known = ', '.join((*FAULTS, *OWN_FAULTS))
-                raise ValueError(f'no fault {fault!r} here; known: {known}')
-            self._fault = ''
-            return self.scene.inject(fault)
-        self._fault = fault
-        return fault
+        return self.scene.inject(fault)
 
     def report(self) -> dict[str, str]:
         """See `EmulatedSensor`."""
         return {
             'natnet_clients': str(len(self._clients)),
             'natnet_frames': str(self._sent),
-            'natnet_fault': self._fault or self.scene.fault or 'none',
+            'natnet_fault': self.scene.fault or 'none',
         }
 
     def close(self) -> None:
@@ -134,7 +121,7 @@ class NatNetServer:
                 self._reply(sock, *sock.recvfrom(65_536))
 
     def _reply(self, sock: socket.socket, data: bytes, client: tuple[str, int]) -> None:
-        if self._fault == 'die' or len(data) < 4:
+        if self.scene.fault == 'die' or len(data) < 4:
             return
         (kind,) = struct.unpack_from('<H', data)
         if kind == CONNECT:
@@ -149,11 +136,9 @@ class NatNetServer:
 
     def _send(self, scene: Scene) -> None:
         sock = self._socket
-        if sock is None or self._fault == 'die':
+        if sock is None or self.scene.fault == 'die':
             return
-        data = self._frame(scene, np.eye(4))
-        if self._fault == 'corrupt' and self._random.random() < 0.5:
-            data = self._garbled(data)
+        data = self.scene.garbled(self._frame(scene, np.eye(4)))
         now = MONOTONIC.now_s()
         for client, heard_s in list(self._clients.items()):
             if now - heard_s > FORGET_S:
@@ -161,7 +146,7 @@ class NatNetServer:
                 continue
             with contextlib.suppress(OSError):
                 sock.sendto(data, client)
-            if self._fault == 'second':
+            if self.scene.fault == 'second':
                 self._second = self._second or self._opened()
                 elsewhere = pose(np.eye(3), [0.05, 0.0, 0.0])
                 with contextlib.suppress(OSError):
@@ -198,13 +183,7 @@ class NatNetServer:
             models_changed=changed,
         )
 
-    def _garbled(self, data: bytes) -> bytes:
-        bits = bytearray(data)
-        for _ in range(self._random.integers(1, 20)):
-            bits[self._random.integers(len(bits))] ^= 1 << int(self._random.integers(8))
-        return bytes(bits)
-
 
 def build(config: NatNetConfig, sections: Sequence[str], seed: int) -> NatNetServer:
     """Return the server, not started."""
-    return NatNetServer(config, TrackedScene(config, sections, seed), seed=seed)
+    return NatNetServer(config, TrackedScene(config, sections, seed, OWN_FAULTS))

@@ -9,10 +9,8 @@ import select
 import tty
 from collections.abc import Sequence
 
-import numpy as np
-
 from softarm_ros.drivers.polling import PollingThread
-from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.plant.mocap import PoseMeasurement
@@ -44,11 +42,9 @@ class NdiDevice:
     (it answers nothing).
     """
 
-    def __init__(self, config: EmTrackerConfig, scene: TrackedScene, seed: int = 0) -> None:
+    def __init__(self, config: EmTrackerConfig, scene: TrackedScene) -> None:
         self._config = config
         self.scene = scene
-        self._fault = ''
-        self._random = np.random.default_rng([seed, 2])
         self._master = self._slave = -1
         self._newest: Scene | None = None
         self._initialised: set[str] = set()
@@ -69,24 +65,18 @@ class NdiDevice:
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
-        for exposure in measured:
-            self.scene.expose(exposure, now_s)
-        for scene in self.scene.take(now_s):
+        for scene in self.scene.passing(measured, now_s):
             self._newest = scene
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
-        if fault not in (*OWN_FAULTS, *FAULTS):
-            known = ', '.join((*FAULTS, *OWN_FAULTS))
-            raise ValueError(f'no fault {fault!r} here; known: {known}')
-        self._fault = fault if fault in OWN_FAULTS else ''
-        return fault if fault in OWN_FAULTS else self.scene.inject(fault)
+        return self.scene.inject(fault)
 
     def report(self) -> dict[str, str]:
         """See `EmulatedSensor`."""
         return {
             'ndi_replies': str(self._replies),
-            'ndi_fault': self._fault or self.scene.fault or 'none',
+            'ndi_fault': self.scene.fault or 'none',
         }
 
     def close(self) -> None:
@@ -112,14 +102,14 @@ class NdiDevice:
                 self._reply(command)
 
     def _reply(self, command: bytes) -> None:
-        if self._fault == 'die':
+        if self.scene.fault == 'die':
             return
         text = self._text(command).encode()
-        reply = text + b'%04X\r' % crc16(text)
-        if self._fault == 'corrupt' and self._tracking and self._random.random() < 0.1:
-            bits = bytearray(reply)
-            bits[self._random.integers(len(bits) - 1)] ^= 1 << int(self._random.integers(7))
-            reply = bytes(bits)
+        reply = text + b'%04X' % crc16(text)
+        if self._tracking:
+            # A byte beyond ASCII ends the library; its process is started again.
+            reply = self.scene.garbled(reply, share=0.1, most=1, of=7)
+        reply += b'\r'
         self._replies += 1
         with contextlib.suppress(OSError):
             os.write(self._master, reply)
@@ -185,4 +175,4 @@ class NdiDevice:
 
 def build(config: EmTrackerConfig, sections: Sequence[str], seed: int) -> NdiDevice:
     """Return the device, not started."""
-    return NdiDevice(config, TrackedScene(config, sections, seed), seed)
+    return NdiDevice(config, TrackedScene(config, sections, seed, OWN_FAULTS))

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from softarm_ros.drivers.polling import PollingThread
-from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.plant.mocap import PoseMeasurement
 
@@ -33,10 +33,8 @@ class QtmServer:
     closes all connections and takes none), `mute` (it keeps them and says nothing).
     """
 
-    def __init__(self, scene: TrackedScene, seed: int = 0) -> None:
+    def __init__(self, scene: TrackedScene) -> None:
         self.scene = scene
-        self._fault = ''
-        self._random = np.random.default_rng([seed, 2])
         self._listening: socket.socket | None = None
         self._port = 0
         self._lock = threading.Lock()
@@ -56,25 +54,19 @@ class QtmServer:
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
-        for exposure in measured:
-            self.scene.expose(exposure, now_s)
-        for scene in self.scene.take(now_s):
+        for scene in self.scene.passing(measured, now_s):
             self._stream(scene)
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
-        if fault not in (*OWN_FAULTS, *FAULTS):
-            known = ', '.join((*FAULTS, *OWN_FAULTS))
-            raise ValueError(f'no fault {fault!r} here; known: {known}')
-        self._fault = fault if fault in OWN_FAULTS else ''
-        return fault if fault in OWN_FAULTS else self.scene.inject(fault)
+        return self.scene.inject(fault)
 
     def report(self) -> dict[str, str]:
         """See `EmulatedSensor`."""
         return {
             'qtm_clients': str(len(self._streaming)),
             'qtm_frames': str(self._sent),
-            'qtm_fault': self._fault or self.scene.fault or 'none',
+            'qtm_fault': self.scene.fault or 'none',
         }
 
     def close(self) -> None:
@@ -100,7 +92,7 @@ class QtmServer:
 
     def _serve(self, thread: PollingThread) -> None:
         while not thread.ending.is_set():
-            if self._fault == 'die':
+            if self.scene.fault == 'die':
                 self._hang_up()
                 thread.ending.wait(WAIT_S)
                 continue
@@ -135,7 +127,7 @@ class QtmServer:
                 return
             text = bytes(heard[8:size]).rstrip(b'\0').decode()
             del heard[:size]
-            if kind == COMMAND and self._fault != 'mute':
+            if kind == COMMAND and self.scene.fault != 'mute':
                 self._obey(sock, text)
 
     def _obey(self, sock: socket.socket, text: str) -> None:
@@ -162,7 +154,7 @@ class QtmServer:
             sock.sendall(data)
 
     def _stream(self, scene: Scene) -> None:
-        if self._fault in ('die', 'mute'):
+        if self.scene.fault in ('die', 'mute'):
             return
         with self._lock:
             clients = list(self._streaming)
@@ -171,12 +163,7 @@ class QtmServer:
             self._names = names
             for sock in clients:
                 self._send(sock, _packet(6, bytes((11,))))  # event: settings have changed
-        content = frame(scene)
-        if self._fault == 'corrupt' and self._random.random() < 0.5:
-            bits = bytearray(content)
-            for _ in range(self._random.integers(1, 20)):
-                bits[self._random.integers(len(bits))] ^= 1 << int(self._random.integers(8))
-            content = bytes(bits)
+        content = self.scene.garbled(frame(scene))
         for sock in clients:
             self._send(sock, _packet(DATA, content))
         self._sent += 1
@@ -224,4 +211,4 @@ def _packet(kind: int, content: bytes) -> bytes:
 
 def build(config: QtmConfig, sections: Sequence[str], seed: int) -> QtmServer:
     """Return the server, not started."""
-    return QtmServer(TrackedScene(config, sections, seed), seed)
+    return QtmServer(TrackedScene(config, sections, seed, OWN_FAULTS))

@@ -12,7 +12,10 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3, rotation_x, rotation_z
+from softarm_ros.perception.base_calibration_file import read_base
+from softarm_ros.perception.base_frame import moved
 from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.perception.sensor import SensorError
 from softarm_ros.plant.mocap import PoseMeasurement
 
 # The base of the arm hangs somewhere in the room, as the tracker's frame has it.
@@ -62,11 +65,24 @@ class TrackedScene:
     sections
         Names of the sections, base to tip.
     seed
-        Of the noise of the base and of jitter.
+        Of the noise of the base and of jitter, and of the bits that a server garbles.
+    own_faults
+        What the server of this scene can break beside it; it looks at `fault`.
+
+    Attributes
+    ----------
+    frame : (4, 4)
+        Pose of the base in the frame of the device.
 
     """
 
-    def __init__(self, config: PoseSensorConfig, sections: Sequence[str], seed: int) -> None:
+    def __init__(
+        self,
+        config: PoseSensorConfig,
+        sections: Sequence[str],
+        seed: int,
+        own_faults: Sequence[str] = (),
+    ) -> None:
         self._places = config.places(tuple(sections))
         between = [name for name, place in self._places.items() if place.fraction != 1.0]
         if between:
@@ -75,6 +91,7 @@ class TrackedScene:
                 'cameras see the tips of sections'
             )
         self._config = config
+        self._sections = len(sections)
         self._body_names = [body.name for body in config.bodies]
         self._noise = np.random.default_rng([seed, 0])
         self._random = np.random.default_rng([seed, 1])
@@ -82,7 +99,25 @@ class TrackedScene:
         self._clock_s = EPOCH_S
         self._number = 0
         self._fault = ''
-        self.frame: Array = X_RB if config.base_from != 'sensor' else np.eye(4)
+        self._own_faults = tuple(own_faults)
+        self._garbling = np.random.default_rng([seed, 2])
+        self.frame = self._base_frame(seed)
+
+    def _base_frame(self, seed: int) -> Array:
+        """Return where the base hangs: as calibrated, off by what the calibration admits."""
+        config = self._config
+        if config.base_from == 'sensor':
+            return np.eye(4)
+        if config.base_calibration is None:
+            return X_RB
+        try:
+            calibration = read_base(config.base_calibration)
+        except SensorError as error:
+            raise EmulationError(str(error)) from error
+        random = np.random.default_rng([seed, 4])
+        return moved(
+            calibration.pose, random.multivariate_normal(np.zeros(6), calibration.covariance)
+        )
 
     @property
     def names(self) -> list[str]:
@@ -101,8 +136,9 @@ class TrackedScene:
 
     def inject(self, fault: str) -> str:
         """Break or mend something; ValueError, listing what there is, for anything else."""
-        if fault not in FAULTS:
-            raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
+        known = (*FAULTS, *self._own_faults)
+        if fault not in known:
+            raise ValueError(f'no fault {fault!r} here; known: {", ".join(known)}')
         if fault in ('clock', 'clock-back'):
             self._clock_s += CLOCK_STEP_S if fault == 'clock' else -CLOCK_STEP_S
         else:
@@ -112,6 +148,21 @@ class TrackedScene:
     def device_time_s(self, simulated_s: float) -> float:
         """Return the device's time [s] at a simulated one."""
         return simulated_s + self._clock_s
+
+    def passing(self, measured: Sequence[PoseMeasurement], now_s: float) -> list[Scene]:
+        """Take exposures at a simulated time [s]; return what the device sends now."""
+        for exposure in measured:
+            self.expose(exposure, now_s)
+        return self.take(now_s)
+
+    def garbled(self, data: bytes, share: float = 0.5, most: int = 19, of: int = 8) -> bytes:
+        """Return a packet, with some of the low `of` bits of bytes turned over if `corrupt`."""
+        if self._fault != 'corrupt' or self._garbling.random() >= share:
+            return data
+        bits = bytearray(data)
+        for _ in range(self._garbling.integers(1, most + 1)):
+            bits[self._garbling.integers(len(bits))] ^= 1 << int(self._garbling.integers(of))
+        return bytes(bits)
 
     def expose(self, measured: PoseMeasurement, now_s: float) -> None:
         """Take an exposure that reaches the device's software at a simulated time [s]."""
@@ -140,14 +191,24 @@ class TrackedScene:
         poses: dict[str, Array | None] = {}
         for name in self._body_names:
             place = self._places[name]
-            seen = tips[place.section] if place.section >= 0 else self._noisy_base()
+            seen = self._tip(name, tips) if place.section >= 0 else self._noisy_base()
             poses[name] = self.frame @ seen @ place.offset
         points: dict[str, Array] = {}
         for point in self._config.points:
             place = self._places[point.name]
-            seen = tips[place.section] if place.section >= 0 else np.eye(4)
+            seen = self._tip(point.name, tips) if place.section >= 0 else np.eye(4)
             points[point.name] = (self.frame @ seen @ place.offset)[:3, 3]
         return self._broken(poses), points
+
+    def _tip(self, name: str, tips: Array) -> Array:
+        """Return the measured tip at which something sits; of some arms the last alone is."""
+        from_the_end = self._sections - self._places[name].section
+        if from_the_end > len(tips):
+            raise EmulationError(
+                f'{name}: the simulated cameras of this arm see its last {len(tips)} sections'
+            )
+        tip: Array = tips[-from_the_end]
+        return tip
 
     def _noisy_base(self) -> Array:
         shift = self._config.position_noise_m * self._noise.standard_normal(3)

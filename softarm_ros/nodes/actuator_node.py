@@ -21,6 +21,8 @@ from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.assembly import build_command_gate
 
+RATE_OVER_S = 1.0  # over which it is counted how often the device measures
+
 
 class ActuatorNode(DriverNode):
     """
@@ -42,6 +44,9 @@ class ActuatorNode(DriverNode):
         self._held = 'not active'
         self._received = self._refused = 0
         self._last_stamp_s = -np.inf
+        self._measured = 0
+        self._measured_since_s = time.monotonic()
+        self._measured_hz = 0.0
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
         self._pressures: Subscription | None = None
@@ -78,6 +83,7 @@ class ActuatorNode(DriverNode):
             'held': self._held,
             'commands': str(self._received),
             'refused': str(self._refused),
+            'measured_hz': f'{self._measured_hz:.0f}',
         }
 
     def rest(self) -> None:
@@ -135,10 +141,15 @@ class ActuatorNode(DriverNode):
         if self._homing and self.active and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)
+        since_s = now_s - self._measured_since_s
+        if since_s >= RATE_OVER_S:
+            self._measured_hz = self._measured / since_s
+            self._measured, self._measured_since_s = 0, now_s
         reading = self.driver.reading()
         if reading is None or reading.stamp_s <= self._last_stamp_s:
             return
         self._last_stamp_s = reading.stamp_s
+        self._measured += 1
         age_ns = round(1e9 * (time.monotonic() - reading.stamp_s))
         stamp_ns = self.get_clock().now().nanoseconds - age_ns
         self._state.publish(

@@ -102,9 +102,15 @@ def fields(model, seen=None):
 
 
 def test_fields_exist():
-    rigs = [load_rig(f'{name}_arm') for name in ('cable', 'hydraulic', 'pneumatic', 'pam')]
+    names = ('cable', 'hydraulic', 'pneumatic', 'pam', 'fishbone')
+    rigs = [load_rig(f'{name}_arm') for name in names] + [load_rig('trunk')]
     known = set.union(*(fields(rig) for rig in rigs))
-    known |= {rig.name for rig in rigs} | {'states_lost', 'ni_grpc_device_server'}
+    known |= {rig.name for rig in rigs} | {
+        'states_lost',
+        'answers_lost',
+        'ni_grpc_device_server',
+        'latency_timer',
+    }
     found = set(re.findall(r'`([a-z]+(?:_[a-zA-Z]+)+)(?::[^`]*)?`', PAGE))
     assert len(found) > 15
     assert found <= known, found - known
@@ -188,6 +194,24 @@ def test_regulators():
     assert daq.force_sensor.channels[0] in others[1][1]
     assert [int(c.rpartition('ai')[2]) for c in daq.force_sensor.channels] == [*range(16, 22)]
     assert daq.outputs[0].scale * 10.0 == 0.5e6
+
+
+def test_winches():
+    rig = load_rig('fishbone_arm')
+    daq = rig.devices.daq
+    rows = table(section('fishbone_arm'), 'winch of')
+    assert [row[0] for row in rows] == list(rig.actuator_names)
+    assert [row[1] for row in rows] == [output.channel for output in daq.outputs]
+    assert [row[2] for row in rows] == [part.channel for part in daq.inputs]
+    assert {part.terminal for part in daq.inputs} == {'rse'}
+    assert {output.scale * 10.0 for output in daq.outputs} == {50.0}
+
+
+def test_servos_of_the_trunk():
+    servos = load_rig('trunk').devices.dynamixel.servos
+    rows = table(section('trunk'), 'actuator')
+    assert rows == [[s.name, str(s.id), f'{s.zero_deg:g}'] for s in servos]
+    assert {servo.pulley_radius_m for servo in servos} == {0.010}
 
 
 def test_pins_of_the_valve_board():

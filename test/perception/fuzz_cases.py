@@ -159,4 +159,43 @@ def vrpn() -> Case:
     return [told, *poses, *poses], read
 
 
-CASES: dict[str, Callable[[], Case]] = {'natnet': natnet, 'qtm': qtm, 'vrpn': vrpn}
+def ndi() -> Case:
+    """
+    Return what the process with NDI's library says of frames, as the sensor reads it.
+
+    Replies on the line are read by that library, which refuses most garbled ones and is ended by
+    others (a byte beyond ASCII); the sensor starts its process again.
+    """
+    import json
+
+    from softarm_ros.perception.em_tracker.config import EmTrackerConfig
+    from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
+
+    seen = [10, 0.2, 0.8, 0.0, 0.6, 0.0, 100.5, -20.25, 300.0]
+    hidden = [11, *[None] * 8]
+    lines = [
+        json.dumps({'frame': 480 + k, 'time_s': 5.125, 'tools': tools}).encode()
+        for k, tools in enumerate(([seen, [11, *seen[1:]]], [seen, hidden]))
+    ]
+    bodies = [{'name': '0A', 'section': 'base'}, {'name': '0B', 'section': 'tip'}]
+    config = EmTrackerConfig.model_validate({'port': '-', 'rate_hz': 40.0, 'bodies': bodies})
+    sensor = EmTrackerSensor(config, 'base')
+
+    def read(data: bytes) -> str:
+        try:
+            made = sensor.frame_of(data)
+            made.check()
+        except CorruptFrameError:
+            return 'refused'
+        assert_sane(made)
+        return 'frame'
+
+    return lines, read
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    'natnet': natnet,
+    'qtm': qtm,
+    'vrpn': vrpn,
+    'ndi': ndi,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,13 @@ pytest.importorskip(
     reason="needs scikit-surgerynditracker: pip install 'softarm_ros[sensing]'",
 )
 
-from softarm_ros.emulation.ndi_device import NdiDevice, crc16
-from softarm_ros.emulation.tracked_scene import TrackedScene
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.ndi_device import OWN_FAULTS, NdiDevice, crc16
+from softarm_ros.emulation.tracked_scene import X_RB, TrackedScene
+from softarm_ros.geometry.poses import inverse_pose
+from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.perception.base_calibration_file import write_base
+from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
 
@@ -37,7 +43,7 @@ def streaming() -> Iterator[Bench]:
             'bodies': COILS,
         }
     )
-    device = NdiDevice(config, TrackedScene(config, SECTIONS, 0))
+    device = NdiDevice(config, TrackedScene(config, SECTIONS, 0, OWN_FAULTS))
     found = device.start()
     sensor = EmTrackerSensor(config.model_copy(update=found), FRAME_ID)
     with bench(sensor, device) as running:
@@ -105,3 +111,27 @@ def test_the_process_of_the_library_may_die() -> None:
 def test_the_check_sum_is_that_of_the_manual() -> None:
     assert crc16(b'INIT:') == 0xE3A5
     assert crc16(b'OKAY') == 0xA896
+
+
+def test_a_base_by_calibration_is_off_by_what_the_calibration_admits(tmp_path: Path) -> None:
+    calibration = BaseCalibration(X_RB, np.diag([1e-6] * 3 + [4e-6] * 3), 1e-3)
+    write_base(tmp_path / 'base.yaml', calibration)
+    config = EmTrackerConfig.model_validate(
+        {
+            'port': '/dev/none',
+            'rate_hz': RATE_HZ,
+            'bodies': COILS[-1:],
+            'base_from': 'calibration',
+            'base_calibration': str(tmp_path / 'base.yaml'),
+        }
+    )
+    off = []
+    for seed in range(40):
+        error = inverse_pose(X_RB) @ TrackedScene(config, SECTIONS, seed).frame
+        off.append([*error[:3, 3], *log_so3(error[:3, :3])])
+    spread = np.sqrt(np.mean(np.square(off), axis=0))
+    assert np.all((spread[:3] > 0.6e-3) & (spread[:3] < 1.5e-3))
+    assert np.all((spread[3:] > 1.2e-3) & (spread[3:] < 3e-3))
+    missing = config.model_copy(update={'base_calibration': str(tmp_path / 'none.yaml')})
+    with pytest.raises(EmulationError, match=r'none\.yaml'):
+        TrackedScene(missing, SECTIONS, 0)

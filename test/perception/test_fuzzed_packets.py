@@ -8,7 +8,7 @@ import pytest
 from fuzz_cases import CASES
 from fuzz_packets import fuzz
 
-LIBRARY = {'natnet': 'natnet', 'qtm': 'qtm_rt', 'vrpn': 'numpy', 'ndi': 'ndicapy'}
+LIBRARY = {'natnet': 'natnet', 'qtm': 'qtm_rt', 'vrpn': 'struct', 'ndi': 'json'}
 
 
 @pytest.mark.parametrize('name', CASES)

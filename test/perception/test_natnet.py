@@ -25,7 +25,7 @@ from tracked_arm import (
 
 pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
 
-from softarm_ros.emulation.natnet_server import NatNetServer
+from softarm_ros.emulation.natnet_server import OWN_FAULTS, NatNetServer
 from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.sensor import NatNetSensor
@@ -40,7 +40,7 @@ def streaming(version: tuple[int, int] = (4, 1), **fields: object) -> Iterator[B
     config = NatNetConfig.model_validate(
         {'server': '127.0.0.1', 'rate_hz': RATE_HZ, 'timeout_s': 1.0, 'bodies': BODIES, **fields}
     )
-    server = NatNetServer(config, TrackedScene(config, SECTIONS, 0), version)
+    server = NatNetServer(config, TrackedScene(config, SECTIONS, 0, OWN_FAULTS), version)
     found = server.start()
     sensor = NatNetSensor(config.model_copy(update=found), FRAME_ID)
     with bench(sensor, server) as running:

@@ -25,7 +25,7 @@ from tracked_arm import (
 
 pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sensing]'")
 
-from softarm_ros.emulation.qtm_server import QtmServer
+from softarm_ros.emulation.qtm_server import OWN_FAULTS, QtmServer
 from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.perception.qtm.sensor import QtmSensor
@@ -46,7 +46,7 @@ def streaming(**fields: object) -> Iterator[Bench]:
             **fields,
         }
     )
-    server = QtmServer(TrackedScene(config, SECTIONS, 0))
+    server = QtmServer(TrackedScene(config, SECTIONS, 0, OWN_FAULTS))
     found = server.start()
     sensor = QtmSensor(config.model_copy(update=found), FRAME_ID)
     with bench(sensor, server) as running:

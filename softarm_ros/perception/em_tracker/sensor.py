@@ -148,13 +148,9 @@ class EmTrackerSensor:
 
     def _take(self, line: bytes) -> Sighting | None:
         try:
-            said = json.loads(line)
-            if 'error' in said:
-                self._said = str(said['error'])
-                raise CorruptFrameError(self._said)
-            frame = self._frame(said)
+            frame = self.frame_of(line)
             frame.check()
-        except (CorruptFrameError, ValueError, KeyError, TypeError) as error:
+        except CorruptFrameError as error:
             self._intake.problems.report(
                 self._clock.now_s(),
                 1,
@@ -169,20 +165,40 @@ class EmTrackerSensor:
         self._said = ''
         return self._intake.take(frame)
 
-    def _frame(self, said: dict[str, object]) -> CapturedFrame:
-        number, tools = said['frame'], said['tools']
-        assert isinstance(number, int) and isinstance(tools, list)
-        bodies, lost = [], []
-        for handle, quality, w, x, y, z, *position in tools:
+    def frame_of(self, line: bytes) -> CapturedFrame:
+        """
+        Return the frame that a line of the process says.
+
+        Raises
+        ------
+        CorruptFrameError
+            If it says an error, or what is no frame.
+
+        """
+        try:
+            said = json.loads(line)
+            if 'error' in said:
+                self._said = str(said['error'])
+                raise CorruptFrameError(self._said)
+            return self._frame(int(said['frame']), float(said['time_s']), said['tools'])
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+            if isinstance(error, CorruptFrameError):
+                raise
+            raise CorruptFrameError(f'{type(error).__name__}: {error}') from error
+
+    def _frame(self, number: int, arrived_s: float, tools: list[list[float]]) -> CapturedFrame:
+        bodies: list[CapturedBody] = []
+        lost: list[str] = []
+        for handle, quality, *numbers in tools:
             name = f'{handle:02X}'
-            if w is None:
+            if numbers[0] is None:
                 lost.append(name)
                 continue
+            w, x, y, z, *position = map(float, numbers)
             where = (_MM * position[0], _MM * position[1], _MM * position[2])
-            bodies.append(CapturedBody(name, where, (x, y, z, w), _MM * (quality or 0.0)))
+            bodies.append(CapturedBody(name, where, (x, y, z, w), _MM * float(quality or 0.0)))
         self._handles = tuple(sorted([body.name for body in bodies] + lost))
         time_s = number / self.config.rate_hz
-        arrived_s = float(str(said['time_s']))
         latency_s = self.config.device_latency_s
         return CapturedFrame(
             number, time_s, time_s + latency_s, arrived_s, tuple(bodies), (), tuple(lost)

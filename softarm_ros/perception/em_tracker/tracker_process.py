@@ -17,20 +17,21 @@ import sys
 import time
 from typing import Any
 
+_ORDINARY = (0, 0)  # SCHED_OTHER
 POLL_S = 0.004  # between two questions while there is no new frame
 GIVE_UP = 3  # replies that cannot be read, one after the other
 
 
 def main(port: str) -> int:
     """Track until the reader is gone (0), or the device is (1)."""
-    # A node's real-time priority is not for a library that loads for a second and asks in a loop.
-    with contextlib.suppress(AttributeError, OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    priority = _priority()
+    # A node's real-time priority is not for a library that loads for a second.
+    _set_priority(_ORDINARY)
     # What the library prints must not be taken for frames.
     with os.fdopen(os.dup(1), 'w', buffering=1) as out:
         os.dup2(2, 1)
         try:
-            return _track(port, out)
+            return _track(port, out, priority)
         except BrokenPipeError:
             return 0
         except (OSError, ValueError) as error:
@@ -38,15 +39,16 @@ def main(port: str) -> int:
             return 1
 
 
-def _track(port: str, out: Any) -> int:
+def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
     from sksurgerynditracker.nditracker import NDITracker
 
     tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
     tracker.start_tracking()
+    _set_priority(priority)
     last, failures = None, 0
     while True:
         try:
-            handles, _, frames, poses, qualities = tracker.get_frame()
+            frame, tools = frame_of(tracker)
             failures = 0
         except OSError as error:
             failures += 1
@@ -55,16 +57,35 @@ def _track(port: str, out: Any) -> int:
             _write(out, {'error': str(error)})
             continue
         now = time.monotonic()
-        frame = max((int(number) for number in frames if number == number), default=0)
         if frame == last:
             time.sleep(POLL_S)
             continue
         last = frame
-        tools = [
-            [handle, _number(quality), *map(_number, pose.ravel())]
-            for handle, quality, pose in zip(handles, qualities, poses)
-        ]
         _write(out, {'frame': frame, 'time_s': now, 'tools': tools})
+
+
+def frame_of(tracker: Any) -> tuple[int, list[list[float | None]]]:
+    """Ask for a frame; return its number, and of each coil handle, quality and pose."""
+    handles, _, frames, poses, qualities = tracker.get_frame()
+    frame = max((int(number) for number in frames if number == number), default=0)
+    tools = [
+        [handle, _number(quality), *map(_number, pose.ravel())]
+        for handle, quality, pose in zip(handles, qualities, poses)
+    ]
+    return frame, tools
+
+
+def _priority() -> tuple[int, int]:
+    """Return policy and priority of this process."""
+    try:
+        return os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    except (AttributeError, OSError):
+        return _ORDINARY
+
+
+def _set_priority(priority: tuple[int, int]) -> None:
+    with contextlib.suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, priority[0], os.sched_param(priority[1]))
 
 
 def _number(value: float) -> float | None:
