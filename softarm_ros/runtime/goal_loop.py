@@ -229,9 +229,13 @@ class GoalLoop(Loop):
         return self._plan is not None and self._plan.goal.number == goal.number
 
     def _on_plan(self, plan: Plan) -> None:
-        if self._asked is None or plan.goal.number != self._asked.number:
+        asked = self._asked
+        if asked is not None and plan.goal.number == asked.number:
+            # A stream may have sent another target while this one was being planned.
+            if np.array_equal(plan.goal.points, asked.points):
+                self._asked = None
+        elif not (plan.goal.kind is GoalKind.STREAM and self._continues(plan.goal)):
             return  # it was cancelled, or replaced
-        self._asked = None
         if plan.course is None:
             self._report(plan.goal, GoalState.REFUSED, plan.refusal)
             return

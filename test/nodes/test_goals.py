@@ -159,3 +159,42 @@ def test_the_command_waits_for_the_end(bench, client, rig):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'reached' in done.stdout
+
+
+def test_keys_and_sticks_lead_the_tip(bench, client, rig):
+    from sensor_msgs.msg import Joy
+
+    from softarm_ros.nodes.qos import MEASUREMENT
+
+    joy = client.node.create_publisher(Joy, '/pad', MEASUREMENT)
+    with subprocess.Popen(
+        [sys.executable, '-m', 'softarm_ros.cli', 'teleop', rig.name, '--joy', '/pad'],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as keys:
+        try:
+            until(client, lambda: joy.get_subscription_count() > 0, 60.0, 'teleop')
+            start = client.reference.copy()
+
+            def held(key, axis, sign):
+                keys.stdin.write(key)
+                keys.stdin.flush()
+                client.spin(0.05)
+                return sign * (client.reference - start)[axis] > 0.004
+
+            until(client, lambda: held('f', 2, -1.0), 30.0, 'down by the key')
+
+            def pushed():
+                joy.publish(Joy(axes=[1.0, 0.0, 0.0, 0.0, 0.0]))
+                client.spin(0.05)
+                return (client.reference - start)[1] > 0.004
+
+            until(client, pushed, 30.0, 'to the left by the stick')
+            keys.stdin.write('q')
+            keys.stdin.flush()
+            assert keys.wait(10.0) == 0
+        finally:
+            keys.kill()
+    until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'held')
+    assert bench.state in ('running', '')
