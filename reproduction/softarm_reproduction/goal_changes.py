@@ -129,6 +129,8 @@ class _Run:
         """Run one control period."""
         arm = self.arm
         output = arm.cycle()
+        if self.fault:  # what a held arm does is no motion towards a goal
+            return
         for report in self.loop.take_reports():
             states = self.ended.setdefault(report.number, [])
             if report.state.final:
