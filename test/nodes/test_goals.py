@@ -1,5 +1,6 @@
 """Goals over topics, on a running arm: reached, replaced, cancelled, refused; streams."""
 
+import re
 import subprocess
 import sys
 
@@ -103,10 +104,10 @@ def test_a_stream_that_is_cut_is_held(client):
     for k in range(90):
         client.send.stream(at + 2e-4 * k * np.array([0.0, 1.0, 0.0]))
         client.spin(1.0 / 30.0)
-    sent = client.now_s()
-    client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 3.0, 'held')
-    assert client.now_s() - sent < 0.5  # received here, beside other work; the loop's own is exact
-    assert 'silent' in client.reports[-1].message
+    client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 10.0, 'held')
+    # By the loop's clock, whenever this process comes to read it.
+    silent = re.search(r'stream silent for (\d+) ms; held', client.reports[-1].message)
+    assert int(silent[1]) <= 200
     client.spin(1.5)
     stood = client.reference.copy()
     client.spin(0.5)
@@ -177,7 +178,7 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
             client_until(client, pushed, 30.0, 'to the left by the stick')
             keys.stdin.write('q')
             keys.stdin.flush()
-            assert keys.wait(10.0) == 0
+            assert keys.wait(60.0) == 0
         finally:
             keys.kill()
     client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'held')

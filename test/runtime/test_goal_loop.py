@@ -259,6 +259,20 @@ def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):
     np.testing.assert_array_equal(slow.loop._plan.target, targets[-1])
 
 
+def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
+    planner, start = slow.loop._planner, slow.references[-1]
+    slow.loop.submit(point_goal(1, start + np.array([0.0, 0.0, -0.002]), stream=True))
+    slow.run(0.1)
+    planner.answer(0)
+    slow.run(0.02)
+    slow.loop.submit(point_goal(2, start + np.array([0.0, 0.0, -0.003]), stream=True))
+    slow.run(0.5)
+    planner.answer(1)  # too late: nobody leads any more
+    slow.run(0.5)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
+    assert not slow.loop.goal_state
+
+
 def test_open_loop_reaches_by_the_model():
     arm = Arm(open_loop=True).started()
     arm.loop.submit(point_goal(1, A))

@@ -113,7 +113,7 @@ class Planner:
         best = nearest_configuration(self.model, self.room, self.limits, target, start)
         if best.miss_m <= _LOCAL_M:
             return best
-        places = [self._beside(start)]
+        places: list[Array | None] = [self._beside(start)]
         if anywhere:
             places += [self._elsewhere(target, start), self.model.rest_configuration]
         for place in places:
