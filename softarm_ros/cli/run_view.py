@@ -70,6 +70,9 @@ def _status(monitor: RunMonitor) -> tuple[str, str]:
         reason = monitor.value('supervisor', 'reason')
         return state, f'{state}: {reason}' if reason else state
     phase = monitor.value('tracker', 'phase')
+    if monitor.value('tracker', 'takes_goals') == 'true':
+        goal = monitor.value('tracker', 'goal')
+        return f'{phase} {goal}', f'{phase} {goal}' if goal else f'{phase}: no goal is under way'
     short = f'{phase} lap {int(monitor.value("tracker", "lap", "0")) + 1}'
     error = monitor.value('tracker', 'error_mm', 'nan')
     return short, short if error == 'nan' else f'{short} error {float(error):.1f} mm'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
@@ -18,7 +18,6 @@ from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
-from softarm_ros.nodes.goal_topics import GoalTopics
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     command_deadline_s,
@@ -58,7 +57,10 @@ from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
-from softarm_ros.runtime.planner_process import PlannerProcess
+
+if TYPE_CHECKING:
+    from softarm_ros.nodes.goal_topics import GoalTopics
+    from softarm_ros.runtime.planner_process import PlannerProcess
 
 PATH_POINTS = 400
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
@@ -130,6 +132,8 @@ class TrackerNode(Node):
         )
         loop: Loop
         if goals:
+            from softarm_ros.runtime.planner_process import PlannerProcess
+
             self._planner = PlannerProcess(rig, model or None, open_loop=open_loop)
             loop = build_goal_loop(
                 rig, model=model or None, open_loop=open_loop, planner=self._planner
@@ -169,11 +173,11 @@ class TrackerNode(Node):
         listen(self, read_poses, 'sections/poses', self._on_sections, MEASUREMENT)
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_permit(self, self._on_permit)
-        self._goals = (
-            GoalTopics(self, self.rig, self.loop, self._base)
-            if isinstance(self.loop, GoalLoop)
-            else None
-        )
+        self._goals: GoalTopics | None = None
+        if isinstance(self.loop, GoalLoop):
+            from softarm_ros.nodes.goal_topics import GoalTopics  # messages nobody else needs
+
+            self._goals = GoalTopics(self, self.rig, self.loop, self._base)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
         self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())

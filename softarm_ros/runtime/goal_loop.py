@@ -186,6 +186,8 @@ class GoalLoop(Loop):
         """Read the newest pose (None: nothing new), take plans, update the command."""
         period = self._advance_clock(now_s)
         self._read(pose)
+        if not self.phase.stands:
+            self._watch_stream()
         for plan in self._planner.take():
             self._on_plan(plan)
         matched = self._matched(now_s)
@@ -229,9 +231,13 @@ class GoalLoop(Loop):
         return self._plan is not None and self._plan.goal.number == goal.number
 
     def _on_plan(self, plan: Plan) -> None:
-        if self._asked is None or plan.goal.number != self._asked.number:
+        asked = self._asked
+        if asked is not None and plan.goal.number == asked.number:
+            # A stream may have sent another target while this one was being planned.
+            if np.array_equal(plan.goal.points, asked.points):
+                self._asked = None
+        elif not (plan.goal.kind is GoalKind.STREAM and self._continues(plan.goal)):
             return  # it was cancelled, or replaced
-        self._asked = None
         if plan.course is None:
             self._report(plan.goal, GoalState.REFUSED, plan.refusal)
             return
@@ -295,7 +301,6 @@ class GoalLoop(Loop):
     # -- motion
 
     def _drive(self, now_s: float, period: float, matched: Array) -> None:
-        self._watch_stream()
         time = self.pace * period
         self._wait_for_the_arm(matched)
         setpoint = self._motion.setpoint
@@ -368,15 +373,16 @@ class GoalLoop(Loop):
     # -- what is watched
 
     def _watch_stream(self) -> None:
-        plan = self._plan
-        if plan is None or plan.goal.kind is not GoalKind.STREAM:
-            return
+        """Hold a stream that is silent, whether it is followed yet or still being planned."""
         silent = self._clock_s - self._streamed_s
-        if silent > STALE_S:
-            self._plan = self._course = None
-            self._report(
-                plan.goal, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held'
-            )
+        if self._stream_under_way() is None or silent <= STALE_S:
+            return
+        stream = self._asked or (self._next or self._plan).goal  # type: ignore[union-attr]
+        for plan in (self._next, self._plan):
+            if plan is not None and plan.goal.number != stream.number:
+                self._report(plan.goal, GoalState.PREEMPTED, f'by goal {stream.number}')
+        self._asked = self._next = self._plan = self._course = None
+        self._report(stream, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held')
 
     def _watch_arrival(self, now_s: float, matched: Array) -> None:
         plan = self._plan

@@ -181,6 +181,13 @@ def test_beyond_reach_no_sampled_tip_is_nearer_than_the_one_found(planner):
         assert plan.miss_m <= nearest_sampled + 2e-3
 
 
+@pytest.mark.parametrize('stream', [False, True])
+def test_a_straight_arm_finds_the_way_down_its_own_axis(planner, stream):
+    rest = planner.model.rest_configuration
+    plan = planner.plan(point_goal(1, (0.0, 0.0, 0.235), stream=stream), rest)
+    assert plan.miss_m < 1e-4
+
+
 def test_a_search_that_starts_at_a_limit_does_not_leave_it(planner):
     limits = planner.limits
     start = np.zeros(4)

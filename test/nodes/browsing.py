@@ -28,8 +28,8 @@ def viewer_of(rig):
 
 
 @contextlib.contextmanager
-def opened(address):
-    """Open an address in a browser, and close it with the block."""
+def opened(address, size=(1400, 1000)):
+    """Open an address in a browser without a graphics card, and close it with the block."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -41,12 +41,12 @@ def opened(address):
         '--use-gl=angle',
         '--use-angle=swiftshader',
         '--enable-unsafe-swiftshader',
-        '--window-size=1400,1000',
+        '--window-size={},{}'.format(*size),
     ):
         options.add_argument(flag)
     shown = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:
-        shown.set_script_timeout(START_S)  # it draws without a graphics card
+        shown.set_script_timeout(START_S)
         shown.get(address)
         yield shown
     finally:

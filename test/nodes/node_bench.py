@@ -311,3 +311,25 @@ def circling(folder, speed, **options):
         running.until(lambda: running.state == 'running', READY_S, 'running by itself')
         running.until(lambda: running.moved_at > 0.0, 10.0, 'motion')
         yield running
+
+
+@contextlib.contextmanager
+def waiting(rig):
+    """Run a rig, simulated, that waits for goals until the block ends; it started by itself."""
+    from softarm_ros.rigs.graph import graph_plan
+
+    plan = [
+        replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
+        for spec in graph_plan(rig, goals=True)
+    ]
+    with Bench(rig, plan) as running:
+        running.until(lambda: running.state == 'running', READY_S, 'running by itself')
+        yield running
+
+
+def client_until(client, condition, timeout, what):
+    """Spin a client of goals until a condition holds; fail with what was reported to it."""
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, f'{what}: {client.reports} {client.health["supervisor"]}'
+        client.spin(0.02)

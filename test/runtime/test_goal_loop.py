@@ -206,35 +206,71 @@ def test_a_stop_cancels_the_goal_and_a_start_leads_nowhere(stop):
     arm.until(3, GoalState.REACHED)
 
 
-def test_a_plan_that_comes_late_is_of_the_newest_goal_alone():
-    class Slow:
-        """Answers only when it is told to; keeps everything that was asked."""
+class SlowPlanner:
+    """Answers only when it is asked to; keeps everything that was asked."""
 
-        def __init__(self, planner):
-            self.planner, self.asked, self.ready = planner, [], []
+    def __init__(self, planner):
+        self.planner, self.asked, self.ready = planner, [], []
 
-        def request(self, goal, start):
-            self.asked.append((goal, start))
+    def request(self, goal, start):
+        self.asked.append((goal, start))
 
-        def answer(self, index):
-            self.ready.append(self.planner.plan(*self.asked[index]))
+    def answer(self, index):
+        self.ready.append(self.planner.plan(*self.asked[index]))
 
-        def take(self):
-            ready, self.ready = self.ready, []
-            return ready
+    def take(self):
+        ready, self.ready = self.ready, []
+        return ready
 
+
+@pytest.fixture
+def slow():
     arm = Arm().started()
-    arm.loop._planner = slow = Slow(arm.loop._planner._planner)
-    arm.loop.submit(point_goal(1, A))
-    arm.run(0.5)
-    arm.loop.submit(point_goal(2, B))
-    arm.run(0.2)
-    slow.answer(0)
-    arm.run(0.2)
-    assert arm.states(1) == [GoalState.PLANNING, GoalState.PREEMPTED]
-    assert arm.states(2) == [GoalState.PLANNING]
-    slow.answer(1)
-    arm.until(2, GoalState.REACHED)
+    arm.loop._planner = SlowPlanner(arm.loop._planner._planner)
+    return arm
+
+
+def test_a_plan_that_comes_late_is_of_the_newest_goal_alone(slow):
+    planner = slow.loop._planner
+    slow.loop.submit(point_goal(1, A))
+    slow.run(0.5)
+    slow.loop.submit(point_goal(2, B))
+    slow.run(0.2)
+    planner.answer(0)
+    slow.run(0.2)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.PREEMPTED]
+    assert slow.states(2) == [GoalState.PLANNING]
+    planner.answer(1)
+    slow.until(2, GoalState.REACHED)
+
+
+def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):
+    planner, start = slow.loop._planner, slow.references[-1]
+    targets = [start + np.array([0.002 * k, 0.0, 0.0]) for k in range(1, 9)]
+    for number, target in enumerate(targets, 1):
+        slow.loop.submit(point_goal(number, target, stream=True))
+        slow.run(0.05)
+        if number > 1:
+            planner.answer(number - 2)  # each while the next is waited for already
+        slow.run(0.05)
+    planner.answer(-1)
+    slow.run(0.03)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE]
+    np.testing.assert_array_equal(slow.loop._plan.target, targets[-1])
+
+
+def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
+    planner, start = slow.loop._planner, slow.references[-1]
+    slow.loop.submit(point_goal(1, start + np.array([0.0, 0.0, -0.002]), stream=True))
+    slow.run(0.1)
+    planner.answer(0)
+    slow.run(0.02)
+    slow.loop.submit(point_goal(2, start + np.array([0.0, 0.0, -0.003]), stream=True))
+    slow.run(0.5)
+    planner.answer(1)  # too late: nobody leads any more
+    slow.run(0.5)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
+    assert not slow.loop.goal_state
 
 
 def test_open_loop_reaches_by_the_model():

@@ -98,7 +98,8 @@ class GoalControls:
 
     # -- the browser's threads
 
-    def _on_drag(self, event: Any) -> None:
+    # Not on a thread of its own, where the end of a drag may overtake the way there.
+    async def _on_drag(self, event: Any) -> None:
         with self._lock:
             self._dragging = event.phase != 'end'
             self._let_go = self._let_go or event.phase == 'end'

@@ -61,7 +61,7 @@ class Guard:
         """
         upgrade = (
             'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
-            'Sec-WebSocket-Key: c29mdGFybSBpcyBjbG9zZWQ=\r\n'
+            'Sec-WebSocket-Key: c29mdGFybSBjbG9zZWQhIQ==\r\n'
         )
         for more in ('', upgrade):
             with socket.create_connection((host, port), timeout=_ANSWER_S) as link:

@@ -19,6 +19,7 @@ from softarm_ros.models.arm_model import ArmModel, Posture
 
 Array = NDArray[np.float64]
 _LOCAL_M = 1e-4  # a search from where the arm is that ends so near needs no other start
+_BESIDE = 0.1  # of each coordinate's scale: how far off a second start of a search is
 _SPACING = 0.01  # of points on a path, as a share of the arm's length
 _MOST_POINTS = 300
 _LOOKS = 300  # at the actuators along a timetable
@@ -110,9 +111,12 @@ class Planner:
     def _near(self, target: Array, start: Array, *, anywhere: bool) -> Nearest:
         """Return the nearest configuration found from the start, then from other places."""
         best = nearest_configuration(self.model, self.room, self.limits, target, start)
-        if best.miss_m <= _LOCAL_M or not anywhere:
+        if best.miss_m <= _LOCAL_M:
             return best
-        for place in (self._elsewhere(target, start), self.model.rest_configuration):
+        places: list[Array | None] = [self._beside(start)]
+        if anywhere:
+            places += [self._elsewhere(target, start), self.model.rest_configuration]
+        for place in places:
             if place is None:
                 continue
             found = nearest_configuration(self.model, self.room, self.limits, target, place)
@@ -121,6 +125,13 @@ class Planner:
             if best.miss_m <= _LOCAL_M:
                 break
         return best
+
+    def _beside(self, start: Array) -> Array:
+        """Return a configuration beside one from which no step leads on, such as straight."""
+        scale = np.asarray(self.model.configuration_scale, dtype=float)
+        # No two coordinates alike, for the sections of a straight arm pull against each other.
+        way = np.cos(2.0 * np.arange(len(scale)) + 0.5)
+        return self.limits.clipped(start + _BESIDE * scale * way)
 
     def _elsewhere(self, target: Array, start: Array) -> Array | None:
         """Return where the model's own search ends; it knows more starts, but not these limits."""

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+# Time [s], setpoint less origin (n,), its integral, and the integral of that.
+_Knot = tuple[float, Array, Array, Array]
 _REBASE_S = 5.0  # sums that grow with time are taken anew after this long
 _SAME = 1e-12  # of 1: setpoints that differ by less are one
 
@@ -47,8 +49,7 @@ class SmoothedMotion:
         self._origin = np.array(start, dtype=float)
         zero = np.zeros_like(self._origin)
         self._time = 0.0
-        # Knots: time, setpoint less origin, its integral, and the integral of that.
-        self._knots: deque[tuple[float, Array, Array, Array]] = deque([(0.0, zero, zero, zero)])
+        self._knots: deque[_Knot] = deque([(0.0, zero, zero, zero)])
         self._still_s = np.inf  # for how long the setpoint has stood
 
     @property
@@ -65,20 +66,13 @@ class SmoothedMotion:
         """Let time pass [s], in which the setpoint (n,) goes on straight to a new one."""
         if period_s <= 0.0:
             return
-        time, last, once, twice = self._knots[-1]
+        knot = self._knots[-1]
         new = setpoint - self._origin
-        change = float(np.max(np.abs(new - last)))
+        change = float(np.max(np.abs(new - knot[1])))
         self._still_s = self._still_s + period_s if change <= _SAME else 0.0
-        h, slope = period_s, (new - last) / period_s
-        self._knots.append(
-            (
-                time + h,
-                new,
-                once + h * last + h * h / 2.0 * slope,
-                twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
-            )
-        )
-        self._time = time + h
+        slope = (new - knot[1]) / period_s
+        self._time = knot[0] + period_s
+        self._knots.append((self._time, *_after(knot, period_s, slope)))
         oldest = self._time - self.first_s - self.second_s
         while len(self._knots) > 2 and self._knots[1][0] <= oldest:
             self._knots.popleft()
@@ -103,9 +97,7 @@ class SmoothedMotion:
         """Return the setpoint less origin and its integrals at a time in the windows."""
         knots = self._knots
         if time <= knots[0][0]:  # before the first knot it stood there
-            first, last, once, twice = knots[0]
-            h = time - first
-            return last, once + h * last, twice + h * once + h * h / 2.0 * last
+            return _after(knots[0], time - knots[0][0], 0.0 * knots[0][1])
         low, high = 0, len(knots) - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -113,14 +105,9 @@ class SmoothedMotion:
                 low = middle
             else:
                 high = middle
-        begin, last, once, twice = knots[low]
-        end, new = knots[high][0], knots[high][1]
-        h, slope = time - begin, (new - last) / (end - begin)
-        return (
-            last + h * slope,
-            once + h * last + h * h / 2.0 * slope,
-            twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
-        )
+        begin, end = knots[low], knots[high]
+        slope = (end[1] - begin[1]) / (end[0] - begin[0])
+        return _after(begin, time - begin[0], slope)
 
     def _rebase(self) -> None:
         """Begin the integrals anew at the oldest knot: sums that have grown lose digits."""
@@ -130,15 +117,16 @@ class SmoothedMotion:
         self._time -= zero
         nothing = np.zeros_like(shift)
         self._knots = deque([(0.0, nothing, nothing, nothing)])
-        for (before, _, _, _), (time, value, _, _) in pairwise(knots):
-            _, last, once, twice = self._knots[-1]
-            new, h = value - shift, time - before
-            slope = (new - last) / h
-            self._knots.append(
-                (
-                    time - zero,
-                    new,
-                    once + h * last + h * h / 2.0 * slope,
-                    twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
-                )
-            )
+        for (before, value, _, _), (time, new, _, _) in pairwise(knots):
+            h = time - before
+            self._knots.append((time - zero, *_after(self._knots[-1], h, (new - value) / h)))
+
+
+def _after(knot: _Knot, h: float, slope: Array) -> tuple[Array, Array, Array]:
+    """Return the setpoint and its integrals a time [s] after a knot, with a slope (n,)."""
+    _, last, once, twice = knot
+    return (
+        last + h * slope,
+        once + h * last + h * h / 2.0 * slope,
+        twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
+    )

@@ -1,0 +1,67 @@
+"""Where keys and sticks lead the target, without a terminal and without an arm."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover
+
+START = np.array([0.1, 0.0, 0.2])
+SPEED = 0.01
+
+
+def led(mover, seconds, press=None, now=0.0, reference=START):
+    """Advance a target at 30 Hz, with a key that the terminal repeats; return the time."""
+    for k in range(round(seconds * 30)):
+        time = now + k / 30
+        if press is not None:
+            mover.press(press, time)
+        mover.advance(time, 1 / 30, reference)
+    return now + seconds
+
+
+@pytest.mark.parametrize(('key', 'way'), KEYS.items())
+def test_a_key_that_is_held_leads_at_the_speed_and_stops_when_let_go(key, way):
+    mover = TargetMover(START, SPEED)
+    now = led(mover, 1.0, key)
+    np.testing.assert_allclose(mover.target - START, SPEED * np.array(way), atol=1e-9)
+    now = led(mover, HELD_S + 0.1, None, now)
+    stood = mover.target.copy()
+    led(mover, 1.0, None, now)
+    np.testing.assert_array_equal(mover.target, stood)
+
+
+def test_two_keys_are_no_faster_than_one():
+    mover = TargetMover(START, SPEED)
+    for k in range(30):
+        mover.press('w', k / 30)
+        mover.press('a', k / 30)
+        mover.advance(k / 30, 1 / 30, START)
+    assert np.linalg.norm(mover.target - START) == pytest.approx(SPEED)
+
+
+def test_the_target_does_not_run_away_from_a_reference_that_stands():
+    mover = TargetMover(START, SPEED)
+    led(mover, 10.0, 'r')
+    assert np.linalg.norm(mover.target - START) == pytest.approx(LEAD_S * SPEED)
+
+
+def test_sticks_lead_until_they_are_silent_and_what_is_not_finite_leads_nowhere():
+    mover = TargetMover(START, SPEED)
+    mover.axes([0.0, 1.0], 0.0)
+    for k in range(60):
+        mover.advance(k / 30, 1 / 30, START)
+    moved = mover.target - START
+    assert 0.9 * SILENT_S * SPEED <= moved[0] <= (SILENT_S + 1 / 15) * SPEED
+    assert moved[1] == moved[2] == 0.0
+    before = mover.target.copy()
+    mover.axes([float('nan'), float('inf'), 0.0, 0.0, 0.05], 3.0)
+    mover.advance(3.0, 1 / 30, START)
+    np.testing.assert_array_equal(mover.target, before)
+
+
+def test_halt_brings_the_target_back():
+    mover = TargetMover(START, SPEED)
+    led(mover, 1.0, 'w')
+    mover.halt(START)
+    led(mover, 0.2, None, 1.0)
+    np.testing.assert_array_equal(mover.target, START)

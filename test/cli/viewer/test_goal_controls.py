@@ -1,0 +1,95 @@
+"""What the browser's controls send, on a viser server without a browser."""
+
+import asyncio
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+viser = pytest.importorskip('viser', reason='needs viser')
+
+from softarm_ros.cli.viewer.goals import GoalControls
+from softarm_ros.rigs.loader import load_rig
+
+TIP = np.array([0.01, 0.02, 0.24])
+
+
+class Sent(list):
+    """Keeps what is sent, by kind."""
+
+    def pose(self, position):
+        self.append(('pose', np.array(position)))
+
+    def stream(self, position):
+        self.append(('stream', np.array(position)))
+
+    def configuration(self, values):
+        self.append(('configuration', np.array(values)))
+
+
+@pytest.fixture
+def controls():
+    server = viser.ViserServer(host='127.0.0.1', port=8260, verbose=False)
+    sent, said = Sent(), []
+    made = GoalControls(server, load_rig('cable_arm'), sent, said.append)
+    made.sent, made.said = sent, said
+    yield made
+    server.stop()
+
+
+def drag(controls, phase, place):
+    controls._target.position = tuple(place)
+    asyncio.run(controls._on_drag(SimpleNamespace(phase=phase)))
+    controls.send()
+
+
+def test_nothing_is_sent_where_no_goals_are_taken(controls):
+    controls.show(False, '', TIP, np.zeros(4))
+    drag(controls, 'update', TIP)
+    drag(controls, 'end', TIP)
+    assert controls.sent == []
+    assert not controls._target.visible
+
+
+def test_a_drag_streams_and_its_end_is_a_goal(controls):
+    controls.show(True, '', TIP, np.zeros(4))
+    np.testing.assert_allclose(controls._target.position, TIP)
+    drag(controls, 'start', TIP)
+    drag(controls, 'update', TIP + 0.01)
+    controls.send()  # the hand rests, the stream goes on
+    controls.show(True, 'stream 1', TIP, np.zeros(4))
+    np.testing.assert_allclose(controls._target.position, TIP + 0.01)
+    drag(controls, 'end', TIP + 0.02)
+    controls.send()
+    assert [kind for kind, _ in controls.sent] == ['stream', 'stream', 'stream', 'pose']
+    np.testing.assert_allclose(controls.sent[-1][1], TIP + 0.02)
+
+
+def test_numbers_are_millimetres(controls):
+    controls.show(True, '', TIP, np.zeros(4))
+    for field, value in zip(controls._fields, (40.0, 0.0, 235.0)):
+        field.value = value
+    controls._on_go(None)
+    controls.send()
+    ((kind, place),) = controls.sent
+    assert kind == 'pose'
+    np.testing.assert_allclose(place, (0.04, 0.0, 0.235))
+
+
+def test_sliders_begin_at_the_command_and_send_within_limits_while_nothing_is_under_way(controls):
+    controls.show(True, '', TIP, np.array([0.1, 0.2, 0.0, -0.1]))
+    np.testing.assert_allclose([s.value for s in controls._sliders], [0.1, 0.2, 0.0, -0.1])
+    for slider in controls._sliders:
+        slider.value = slider.max
+    controls._on_configuration(None)
+    controls.show(True, 'pose 3', TIP, np.zeros(4))
+    controls.send()
+    assert controls.sent == []
+    assert 'pose 3 is under way' in controls.said[-1]
+    controls.show(True, '', TIP, np.zeros(4))
+    controls._on_configuration(None)
+    controls.send()
+    ((kind, values),) = controls.sent
+    assert kind == 'configuration'
+    rig = load_rig('cable_arm')
+    rig.configuration_limits().check(values, rig.model().configuration_names)

@@ -1,0 +1,82 @@
+"""The door of the viewer: on viser's own server, with and without the token."""
+
+import contextlib
+import http.client
+
+import pytest
+
+viser = pytest.importorskip('viser', reason='needs viser')
+
+from softarm_ros.cli.viewer.guard import Guard, OpenDoorError
+
+UPGRADE = {
+    'Upgrade': 'websocket',
+    'Connection': 'Upgrade',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'c29mdGFybSBjbG9zZWQhIQ==',
+}
+
+
+@contextlib.contextmanager
+def serving(guard):
+    with guard.installed() if guard else contextlib.nullcontext():
+        server = viser.ViserServer(host='127.0.0.1', port=8230, verbose=False)
+    try:
+        yield server.get_port()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope='module')
+def door():
+    guard = Guard()
+    with serving(guard) as port:
+        guard.check_closed('127.0.0.1', port)
+        yield guard, port
+
+
+def status(port, path, headers):
+    with contextlib.closing(http.client.HTTPConnection('127.0.0.1', port, timeout=20)) as link:
+        link.request('GET', path, headers=headers)
+        return link.getresponse().status
+
+
+@pytest.mark.parametrize('upgrade', [{}, UPGRADE])
+@pytest.mark.parametrize(
+    ('path', 'headers'),
+    [
+        ('/', {}),
+        ('/index.html', {}),
+        ('/{wrong}', {}),
+        ('/{half}', {}),
+        ('/{token}x', {}),
+        ('/x/{token}', {}),
+        ('/?token={token}', {}),
+        ('/{token}', {'Host': 'evil.example:8080'}),
+        ('/{token}', {'Origin': 'http://evil.example'}),
+        ('/{token}', {'Origin': 'null'}),
+        ('/{token}', {'Origin': 'http://127.0.0.1:1'}),
+    ],
+)
+def test_others_are_refused(door, upgrade, path, headers):
+    guard, port = door
+    path = path.format(token=guard.token, half=guard.token[:16], wrong='x' * len(guard.token))
+    assert status(port, path, {**upgrade, **headers}) == 403
+
+
+@pytest.mark.parametrize('name', ['127.0.0.1', 'localhost'])
+def test_who_has_the_token_enters_from_the_page_of_this_server(door, name):
+    guard, port = door
+    headers = {'Host': f'{name}:{port}', 'Origin': f'http://{name}:{port}'}
+    assert status(port, f'/{guard.token}', headers) == 200
+    assert status(port, f'/{guard.token}/?websocket=x', headers) == 200
+    assert status(port, f'/{guard.token}', {**UPGRADE, **headers}) == 101
+
+
+def test_tokens_differ():
+    assert len({Guard().token for _ in range(100)}) == 100
+
+
+def test_a_door_that_is_open_is_noticed():
+    with serving(None) as port, pytest.raises(OpenDoorError, match='200'):
+        Guard().check_closed('127.0.0.1', port)
