@@ -16,6 +16,7 @@ from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.sensors import KIND, Sensors
 from softarm_ros.runtime.assembly import (
     build_control_loop,
     build_estimator,
@@ -165,7 +166,7 @@ def rig_of(
     return rig.model_copy(
         update={
             'plant': plant.model_copy(update={'mocap': mocap}),
-            'feedback': feedback,
+            'sensors': Sensors.of({**rig.sensors.devices(), KIND: feedback}, feedback),
             'trajectories': {**rig.trajectories, rig.default_trajectory: faster},
             'estimator': EstimatorConfig.model_validate(
                 {'kind': estimator, **sensed, **(fields or {})}

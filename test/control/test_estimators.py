@@ -145,21 +145,6 @@ def test_out_of_order_is_as_in_order(arm):
     np.testing.assert_array_equal(first.strain_covariance, second.strain_covariance)
 
 
-def test_a_tip_that_comes_twice_in_a_frame_counts_once(arm):
-    estimators = [build(arm), build(arm)]
-    bench = Bench(arm, estimators[0])
-    for time in np.arange(0.0, 0.5, 0.01):
-        for one in estimators:
-            one.command(time, arm.posture_of(bench.commanded(time)))
-        seen = bench.sighting(time)
-        tip = PointSighting('tip', seen.bodies[-1].pose[:3, 3])
-        estimators[0].observe(seen)
-        estimators[1].observe(Sighting(seen.stamp_ns, 'base', seen.bodies, (tip,)))
-    first, second = (one.estimate(0.5) for one in estimators)
-    np.testing.assert_array_equal(first.tip, second.tip)
-    np.testing.assert_array_equal(first.tip_covariance, second.tip_covariance)
-
-
 def test_another_measurement_of_the_same_place_counts_as_well(arm):
     bench = Bench(arm, build(arm, places={'also': Place(2)}))
     bench.run(0.0, 0.5)

@@ -15,10 +15,6 @@ from softarm_ros.geometry.sightings import Place, Sighting
 Array = NDArray[np.float64]
 
 
-# Name, place, pose, covariance, rows that count.
-_Row = tuple[str, Place, Array, Array, int]
-
-
 @dataclass(frozen=True)
 class Noise:
     """Standard deviations where a sensor states none: [m], [rad]; and of points between ends."""
@@ -104,7 +100,7 @@ class Places:
 
     def measured(self, sighting: Sighting) -> tuple[Measured | None, list[str]]:
         """Return what of a sighting can be used, and what cannot."""
-        rows: list[_Row] = []
+        rows: list[tuple[str, Place, Array, Array, int]] = []
         refused: list[str] = []
         for body in sighting.bodies:
             place = self._place(body.name, body.pose, refused)
@@ -121,7 +117,6 @@ class Places:
                 if point.covariance is not None:
                     covariance[:3, :3] = point.covariance
                 rows.append((point.name, place, pose, covariance, 3))
-        rows = _counted_once(rows)
         if not rows:
             return None, refused
         rows.sort(key=lambda row: row[1].section + row[1].fraction)
@@ -150,26 +145,3 @@ class Places:
             refused.append(f'{name!r} is not finite')
             return None
         return place
-
-
-def _counted_once(rows: list[_Row]) -> list[_Row]:
-    """
-    Return the rows without those that repeat another one.
-
-    A frame carries the tip by itself and as the end of the last section: one measurement with one
-    noise. Taken as two, it would count double, and the covariance would be too small.
-    """
-    kept: list[_Row] = []
-    for row in sorted(rows, key=lambda row: -row[4]):  # a body says more than a point
-        if not any(_repeats(row, other) for other in kept):
-            kept.append(row)
-    return kept
-
-
-def _repeats(row: _Row, other: _Row) -> bool:
-    one, two = row[1], other[1]
-    return (
-        (one.section, one.fraction) == (two.section, two.fraction)
-        and np.array_equal(one.offset[:3, 3], two.offset[:3, 3])
-        and np.array_equal(row[2][:3, 3], other[2][:3, 3])
-    )
