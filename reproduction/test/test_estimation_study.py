@@ -33,7 +33,7 @@ def test_a_filter_in_the_loop_bridges_a_gap_and_stands_in_a_long_one():
 
 
 def test_lines_say_whether_the_bar_is_met():
-    lines = beside_lines('cable_arm_single', ['filter'], 1.0, 11)
+    lines = beside_lines('cable_arm_single', ['filter'], 1.0, [11, 12])
     assert [line.split()[1] for line in lines] == ['x1', 'x4']
     assert all('(bar 0.5: ' in line for line in lines)
 
