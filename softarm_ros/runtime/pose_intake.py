@@ -65,6 +65,9 @@ class PoseIntake:
         The stamp is that of the frame that came in; now, where the pose is predicted without one.
         """
         frame = self.frames.take(now_s, wait=wait)
+        for superseded in self.frames.take_superseded():
+            if self.estimator.predicts:  # what has come between two cycles says where it moves
+                self.estimator.observe(sighting_of(superseded))
         if frame is not None:
             self.estimator.observe(sighting_of(frame))
         estimate = self.estimator.estimate(now_s)

@@ -6,7 +6,7 @@ import pytest
 from softarm_ros.control.estimators import direct
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.assembly import build_estimator
+from softarm_ros.runtime.assembly import build_estimator, build_pose_intake
 from softarm_ros.runtime.pose_intake import sighting_of
 
 
@@ -72,3 +72,24 @@ def test_direct_gets_out_what_was_measured(whole):
     else:
         assert estimate.section_tips is None
         assert estimate.configuration is None
+
+
+@pytest.mark.parametrize(('kind', 'used'), [('direct', 1), ('filter', 4)])
+def test_frames_between_two_cycles_reach_an_estimator_that_predicts(kind, used):
+    rig = load_rig('pam_arm', [f'estimator.kind={kind}'])
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    frame, _ = frame_of(rig)
+    intake.estimator.command(0.0, model.posture_of(model.rest_configuration))
+    seen = []
+    observe = intake.estimator.observe
+    intake.estimator.observe = lambda sighting: seen.append(sighting.stamp_ns) or observe(sighting)
+    tips = frame.section_tips[-1:]
+    for k in range(1, 5):
+        stamp_ns = k * 12_500_000
+        intake.on_sections(1e-9 * stamp_ns, stamp_ns, 'base', tips)
+        intake.on_tip(1e-9 * stamp_ns, stamp_ns, 'base', tips[-1, :3, 3])
+    assert intake.take(0.051) is not None
+    assert seen == [k * 12_500_000 for k in range(1, 5)][-used:]
+    intake.take(0.052)
+    assert len(seen) == used

@@ -40,6 +40,8 @@ class PredictingEstimator(Estimator):
     put in order, and the newer ones are applied again.
     """
 
+    predicts = True
+
     def __init__(
         self, config: PredictingConfig, model: ArmModel, surroundings: Surroundings
     ) -> None:
