@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.control.config import EstimatorConfig
+from softarm_ros.control.config import EstimatorConfig, TrackerConfig
 from softarm_ros.control.estimator import Estimate, Estimator, Health
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.geometry.poses import displacement
@@ -182,6 +182,13 @@ def with_estimator(rig: Rig, kind: str, **fields: object) -> Rig:
     return rig.model_copy(
         update={'estimator': EstimatorConfig.model_validate({'kind': kind, **own})}
     )
+
+
+def with_gain(rig: Rig, factor: float) -> Rig:
+    """Return the same rig whose controller answers the tip's error by a multiple of its gain."""
+    fields = rig.tracker.model_dump()
+    fields['feedback_gain_1_s'] *= factor
+    return rig.model_copy(update={'tracker': TrackerConfig.model_validate(fields)})
 
 
 def run(

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from softarm_reproduction.estimation_runs import RIGS, Run, Track, rig_of, run
+from softarm_reproduction.estimation_runs import RIGS, Run, Track, rig_of, run, with_gain
 
 Array = NDArray[np.float64]
 
 SPEEDS = (1.0, 4.0)
+CAUSE_SPEED, GAINS = 4.0, (1.0, 2.0, 3.0)
 SPOILED = (0.05, 0.05)  # share of frames, metres
 BEGIN_S = 2.0  # of a gap, after tracking began
 
@@ -100,6 +101,32 @@ def closed_lines(name: str, kinds: Sequence[str], seconds: float, seed: int) -> 
             error = result.tracking_error_m()[result.tracking()]
             parts.append(f'{kind} rms {rms_mm(error):6.3f} mm max {1e3 * error.max():6.2f} mm')
         lines.append(f'{name:17} x{speed:g} in the loop: ' + '; '.join(parts))
+    return lines
+
+
+def cause_lines(name: str, seconds: float, seed: int) -> list[str]:
+    """
+    Return what limits the loop: its state, or its gain.
+
+    The same run with a sensor without noise and delay (`exact`), measurements as they are, and a
+    filter, at the shipped gain and at multiples of it.
+    """
+    lines = []
+    for factor in GAINS:
+        rigs = {
+            'exact': rig_of(name, speed=CAUSE_SPEED, noise_m=0.0, delay_s=0.0, dropouts=False),
+            'direct': rig_of(name, speed=CAUSE_SPEED),
+            'filter': rig_of(name, speed=CAUSE_SPEED, estimator='filter'),
+        }
+        parts = []
+        for kind, rig in rigs.items():
+            result = run(with_gain(rig, factor), seed=seed, seconds=seconds)
+            error = result.tracking_error_m()[result.tracking()]
+            parts.append(f'{kind} {rms_mm(error):6.3f} mm')
+        lines.append(
+            f'{name:17} x{CAUSE_SPEED:g}, gain x{factor:g}: true tip off its reference, rms: '
+            + ', '.join(parts)
+        )
     return lines
 
 
@@ -184,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=[200, 201, 202],
         help='of the runs beside the loop; the first one of the others',
     )
-    parser.add_argument('--parts', default='beside,closed,gaps,outliers')
+    parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers')
     parser.add_argument('--kinds', default='filter', help='of estimators beside direct')
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(',')
@@ -194,6 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts: dict[str, Callable[[str], list[str]]] = {
         'beside': lambda name: beside_lines(name, kinds, seconds, seeds),
         'closed': lambda name: closed_lines(name, both, seconds, seed),
+        'cause': lambda name: cause_lines(name, seconds, seed),
         'gaps': lambda name: gap_lines(name, kinds[0], seed),
         'outliers': lambda name: outlier_lines(name, both, min(seconds, 6.0), seed),
     }
