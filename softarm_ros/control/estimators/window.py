@@ -49,14 +49,17 @@ class Window(PredictingEstimator):
         super().reset()
         self._fitted: Belief | None = None
 
-    def _current(self) -> Belief | None:
-        return self._fitted
-
     def _insert(self, measured: Measured) -> None:
         super()._insert(measured)
-        newest = self._belief
-        if newest is None:
-            return
+        self._fitted = None
+
+    def _current(self) -> Belief | None:
+        """Return the belief after a fit, made when it is asked for: once for several frames."""
+        if self._fitted is None and self._belief is not None:
+            self._fitted = self._fitted_to(self._belief)
+        return self._fitted
+
+    def _fitted_to(self, newest: Belief) -> Belief:
         begin = newest.stamp_s - self.config.window_s
         entries = [entry for entry in self._log if entry.measured.stamp_s >= begin]
         likeliest = int(np.argmax(newest.weights))
@@ -68,7 +71,7 @@ class Window(PredictingEstimator):
             likeliest,
         )
         bank = len(newest.weights)
-        self._fitted = replace(newest, x=np.tile(x, (bank, 1)), P=np.tile(P, (bank, 1, 1)))
+        return replace(newest, x=np.tile(x, (bank, 1)), P=np.tile(P, (bank, 1, 1)))
 
     def _fit(
         self, start: Belief, window: list[Measured], means: list[Array], index: int
