@@ -9,10 +9,11 @@ import numpy as np
 
 from softarm_reproduction.bench_rows import BenchRow
 from softarm_ros.control.config import EstimatorConfig
-from softarm_ros.control.estimator import SECTION, TIP, Estimator
-from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
+from softarm_ros.control.estimator import Estimator
+from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_estimator
+from softarm_ros.runtime.pose_intake import sighting_of
 
 # The command's posture is the tracker's; a bar where the issue of the estimator states one.
 CASES = (
@@ -52,12 +53,11 @@ def step_us(name: str, kind: str, repeats: int) -> float:
     estimator: Estimator = build_estimator(rig, model)
     period_ns = round(1e9 / rig.feedback.rate_hz)
     stamps = count(0, period_ns)
-    tip = (PointSighting(TIP, tips[-1][:3, 3]),)
+    tip = tips[-1, :3, 3]
 
     def step() -> None:
         stamp_ns = next(stamps)
-        bodies = tuple(BodySighting(f'{SECTION}{k}', tip) for k, tip in enumerate(tips))
-        estimator.observe(Sighting(stamp_ns, 'base', bodies, tip))
+        estimator.observe(sighting_of(MeasurementFrame(stamp_ns, tip, tips)))
         now_s = 1e-9 * stamp_ns + rig.feedback.delay_s
         estimator.estimate(now_s)
         estimator.command(now_s, posture)

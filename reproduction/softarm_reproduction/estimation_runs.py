@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.control.config import EstimatorConfig
+from softarm_ros.control.config import EstimatorConfig, TrackerConfig
 from softarm_ros.control.estimator import Estimate, Estimator, Health
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.geometry.poses import displacement
@@ -16,6 +16,7 @@ from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.sensors import KIND, Sensors
 from softarm_ros.runtime.assembly import (
     build_control_loop,
     build_estimator,
@@ -165,7 +166,7 @@ def rig_of(
     return rig.model_copy(
         update={
             'plant': plant.model_copy(update={'mocap': mocap}),
-            'feedback': feedback,
+            'sensors': Sensors.of({**rig.sensors.devices(), KIND: feedback}, feedback),
             'trajectories': {**rig.trajectories, rig.default_trajectory: faster},
             'estimator': EstimatorConfig.model_validate(
                 {'kind': estimator, **sensed, **(fields or {})}
@@ -181,6 +182,13 @@ def with_estimator(rig: Rig, kind: str, **fields: object) -> Rig:
     return rig.model_copy(
         update={'estimator': EstimatorConfig.model_validate({'kind': kind, **own})}
     )
+
+
+def with_gain(rig: Rig, factor: float) -> Rig:
+    """Return the same rig whose controller answers the tip's error by a multiple of its gain."""
+    fields = rig.tracker.model_dump()
+    fields['feedback_gain_1_s'] *= factor
+    return rig.model_copy(update={'tracker': TrackerConfig.model_validate(fields)})
 
 
 def run(

@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 
 from softarm_reproduction import estimation_of_trunk
-from softarm_reproduction.estimation_runs import rig_of, run
+from softarm_reproduction.estimation_runs import DELAY_S, NOISE_M, rig_of, run
 from softarm_reproduction.estimation_study import beside_lines, gap_lines
 from softarm_reproduction.trunk_study import MOVING, data_folder
 
 FOLDER = data_folder()
+
+
+@pytest.mark.parametrize('name', ['cable_arm_single', 'hydraulic_arm', 'pam_arm'])
+def test_sensor_and_estimator_have_the_stated_noise(name):
+    rig = rig_of(name, estimator='filter')
+    assert rig.plant_for('sim').mocap.position_noise_m == NOISE_M
+    assert rig.feedback.position_noise_m == NOISE_M
+    assert rig.feedback.delay_s == rig.plant_for('sim').mocap.delay_s == DELAY_S
 
 
 def test_a_filter_beside_the_loop_halves_the_error_of_the_delayed_measurement():
@@ -25,7 +33,7 @@ def test_a_filter_in_the_loop_bridges_a_gap_and_stands_in_a_long_one():
 
 
 def test_lines_say_whether_the_bar_is_met():
-    lines = beside_lines('cable_arm_single', ['filter'], 1.0, 11)
+    lines = beside_lines('cable_arm_single', ['filter'], 1.0, [11, 12])
     assert [line.split()[1] for line in lines] == ['x1', 'x4']
     assert all('(bar 0.5: ' in line for line in lines)
 

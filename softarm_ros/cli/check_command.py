@@ -16,7 +16,12 @@ from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_tracker, build_trajectory, describe_reach
+from softarm_ros.runtime.assembly import (
+    bridge_s,
+    build_tracker,
+    build_trajectory,
+    describe_reach,
+)
 
 Array = NDArray[np.float64]
 _REACH_POSES = 4000
@@ -36,7 +41,7 @@ def summary(rig: Rig) -> Iterator[str]:
     )
     s = rig.supervisor
     yield (
-        f'held after    {1e3 * s.feedback_timeout_s:g} ms without a pose, '
+        f'held after    {1e3 * (bridge_s(rig) + s.feedback_timeout_s):g} ms without a pose, '
         f'{1e3 * s.command_timeout_s:g} ms without a command, '
         f'{1e3 * s.heartbeat_timeout_s:g} ms without a heartbeat'
     )

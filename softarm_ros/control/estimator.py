@@ -104,7 +104,15 @@ class Estimator(ABC):
 
     Sightings are in the base frame. Bodies are `tip` and `section_0`, `section_1`, ... unless the
     estimator has been given other places.
+
+    Attributes
+    ----------
+    predicts : bool
+        Whether older measurements help where there is a newer one.
+
     """
+
+    predicts = False
 
     @abstractmethod
     def observe(self, sighting: Sighting) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+_KEPT = 32  # superseded frames that nobody has asked for
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class FramePairing:
                 raise ValueError(f'{name} = {value}: expected a number >= 0')
         self.wait_s, self.max_age_s, self.absent_s = wait_s, max_age_s, absent_s
         self.counts = FrameCounts()
+        self._superseded: deque[MeasurementFrame] = deque(maxlen=_KEPT)
         self._tip: _Open | None = None
         self._sections: tuple[float, int, Array] | None = None
         self._handed_out_ns: int | None = None
@@ -106,6 +109,7 @@ class FramePairing:
             return
         if held is not None:
             self.counts.superseded += 1
+            self._superseded.append(held.frame)
             if held.frame.section_tips is None:
                 self._note_missing(held.arrived_s)
         self._tip = _Open(now_s, MeasurementFrame(stamp_ns, np.array(position, dtype=float)))
@@ -165,6 +169,12 @@ class FramePairing:
         else:
             self.counts.complete += 1
         return frame
+
+    def take_superseded(self) -> list[MeasurementFrame]:
+        """Return, once, the frames that newer ones came before: old to a loop, not to a filter."""
+        taken = list(self._superseded)
+        self._superseded.clear()
+        return taken
 
     def problem(self, now_s: float) -> str | None:
         """Return that sections, which used to come, have been missing for too long, or None."""

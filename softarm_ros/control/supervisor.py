@@ -62,6 +62,9 @@ class Supervisor:
     it and goes on by itself; there a lateness that lasts becomes a fault. Something wrong (a value
     that is not finite, a device that is not ready) is a fault at once. Its own silence is late
     when drivers have held the arm for it: after `permit_timeout_s` (None: as the config says).
+
+    An estimator that drives the arm by prediction for `bridge_s` without a pose has brought it to
+    a stop by then: feedback is late only after that and `feedback_timeout_s`.
     """
 
     def __init__(
@@ -73,15 +76,17 @@ class Supervisor:
         feedback_required: bool = True,
         strict: bool = True,
         permit_timeout_s: float | None = None,
+        bridge_s: float = 0.0,
     ) -> None:
         self.limits = limits
         self.required_nodes = tuple(required_nodes)
         self.feedback_required = feedback_required
         self.strict = strict
         self.max_pose_jump_m = config.max_pose_jump_m
+        self._consecutive_s = config.feedback_timeout_s
         self.holds = 0
         self._timeouts = {
-            'feedback': config.feedback_timeout_s,
+            'feedback': bridge_s + config.feedback_timeout_s,
             'command': config.command_timeout_s,
             'actuator state': config.state_timeout_s,
         }
@@ -124,7 +129,7 @@ class Supervisor:
             self._fault_if_moving(self._bad['feedback'])
             return
         if self._last_position is not None:
-            fresh = now_s - self._seen.get('feedback', -np.inf) <= self._timeouts['feedback']
+            fresh = now_s - self._seen.get('feedback', -np.inf) <= self._consecutive_s
             jump = float(np.linalg.norm(tip - self._last_position))
             if fresh and jump > self.max_pose_jump_m:
                 self._fault_if_moving(

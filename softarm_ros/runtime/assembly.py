@@ -314,7 +314,14 @@ def build_supervisor(
         feedback_required=feedback_required,
         strict=strict,
         permit_timeout_s=permit_timeout_s(rig, real_time=real_time),
+        bridge_s=bridge_s(rig),
     )
+
+
+def bridge_s(rig: Rig) -> float:
+    """Return for how long the rig's estimator drives the arm without a pose [s]; its field."""
+    _, config = chosen_part('estimator', rig.estimator)
+    return float(getattr(config, 'bridge_s', 0.0))
 
 
 def build_estimator(

@@ -65,6 +65,9 @@ class PoseIntake:
         The stamp is that of the frame that came in; now, where the pose is predicted without one.
         """
         frame = self.frames.take(now_s, wait=wait)
+        for superseded in self.frames.take_superseded():
+            if self.estimator.predicts:  # what has come between two cycles says where it moves
+                self.estimator.observe(sighting_of(superseded))
         if frame is not None:
             self.estimator.observe(sighting_of(frame))
         estimate = self.estimator.estimate(now_s)
@@ -77,10 +80,19 @@ class PoseIntake:
 
 
 def sighting_of(frame: MeasurementFrame) -> Sighting:
-    """Return a frame as a sighting: the tip as a point, sections as bodies."""
-    tips = () if frame.section_tips is None else frame.section_tips
-    bodies = tuple(BodySighting(f'{SECTION}{k}', tip) for k, tip in enumerate(tips))
-    return Sighting(frame.stamp_ns, _BASE, bodies, (PointSighting(TIP, frame.position),))
+    """
+    Return a frame as a sighting: the ends of the sections as bodies, the last one as the tip.
+
+    Every pose is in it once. A frame of one pose is that of the tip, of an arm of any sections;
+    one without poses has the tip's position alone, as a point.
+    """
+    if frame.section_tips is None:
+        return Sighting(frame.stamp_ns, _BASE, (), (PointSighting(TIP, frame.position),))
+    *ends, last = frame.section_tips
+    tip = last.copy()
+    tip[:3, 3] = frame.position
+    bodies = [BodySighting(f'{SECTION}{k}', end) for k, end in enumerate(ends)]
+    return Sighting(frame.stamp_ns, _BASE, (*bodies, BodySighting(TIP, tip)))
 
 
 def measure(plant: Plant, intake: PoseIntake, now_s: float) -> list[PoseMeasurement]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.predicting import PredictingEstimator
@@ -145,6 +147,63 @@ def test_out_of_order_is_as_in_order(arm):
     np.testing.assert_array_equal(first.strain_covariance, second.strain_covariance)
 
 
+def test_another_measurement_of_the_same_place_counts_as_well(arm):
+    bench = Bench(arm, build(arm, places={'also': Place(2)}))
+    bench.run(0.0, 0.5)
+    before = bench.estimator.estimate(0.5).tip_covariance
+    seen = bench.sighting(0.5)
+    again = BodySighting('also', bench.sighting(0.5).bodies[-1].pose)
+    once, twice = (
+        Sighting(seen.stamp_ns, 'base', bodies) for bodies in (seen.bodies, (*seen.bodies, again))
+    )
+    sizes = [bench.estimator._places.measured(one)[0].sizes.size for one in (once, twice)]
+    assert sizes == [3, 4]
+    bench.estimator.observe(twice)
+    assert np.trace(bench.estimator.estimate(0.5).tip_covariance) < np.trace(before)
+
+
+def test_it_learns_where_and_how_fast_the_arm_deviates(arm):
+    bench = Bench(arm, build(arm), amplitude=0.1)
+    bend, turns_s, still = 0.05, 4.0, bench.off.copy()
+    for begin in np.arange(0.0, 8.0, 0.01):
+        bench.off = still.copy()
+        bench.off[2] += bend * np.sin(turns_s * begin)
+        bench.run(begin, begin + 0.01, delay=0.0)
+    belief = bench.estimator._belief
+    scale = bench.estimator._deviation.scales[np.argmax(belief.weights)]
+    rates = scale * np.diagonal(belief.rates)
+    bends = {k: rates[6 * k + 3 : 6 * k + 5].max() for k in range(3)}
+    assert bends[1] == pytest.approx((bend * turns_s) ** 2 / 2.0, rel=0.5)
+    assert max(bends[0], bends[2]) < 0.05 * bends[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.001, 0.4), st.sampled_from('wtflmo')), max_size=40))
+def test_whatever_comes_the_belief_stays_one(arm, events):
+    """Frames whole, of the tip alone, far off, late, missing, or with one body off."""
+    bench = Bench(arm, build(arm))
+    time = 0.0
+    for passed, kind in events:
+        time += passed
+        bench.estimator.command(time, arm.posture_of(bench.commanded(time)))
+        seen = bench.sighting(max(time - 0.3, 0.0) if kind == 'l' else time, tip_only=kind == 't')
+        for body in seen.bodies[: {'f': 3, 'o': 1}.get(kind, 0)]:
+            body.pose[:3, 3] += 0.05 * bench.rng.standard_normal(3)
+        if kind != 'm':
+            bench.estimator.observe(seen)
+        estimate = bench.estimator.estimate(time)
+        if estimate is None:
+            continue
+        for covariance in (estimate.tip_covariance, estimate.strain_covariance):
+            values = np.linalg.eigvalsh(covariance)
+            assert values.min() > -1e-9 * values.max()
+        assert np.isfinite(estimate.tip).all()
+        if bench.estimator._belief is not None:
+            rates = bench.estimator._belief.rates
+            assert np.linalg.eigvalsh(rates).min() > 0.0
+            assert np.all(np.diagonal(rates) >= 0.999 * bench.estimator._deviation.least_rates)
+
+
 def test_what_comes_too_late_is_refused_with_the_limit(arm):
     bench = Bench(arm, build(arm, max_lateness_s=0.2))
     bench.run(0.0, 1.0)
@@ -248,7 +307,7 @@ def test_a_window_finds_the_tip_as_a_filter_does(arm):
 
 
 def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
-    fields = {'deviation_speeds_m_s': (0.01,), 'gate_probability': 1.0 - 1e-12}
+    fields = {'deviation_speeds': (1.0,), 'learning_s': 1e9, 'gate_probability': 1.0 - 1e-12}
     estimators = [build(arm, filter_part, **fields), build(arm, window, **fields)]
     bench = Bench(arm, estimators[0], amplitude=0.0)
     bench.off = 1e-7 * bench.off

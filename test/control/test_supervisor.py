@@ -354,3 +354,22 @@ def test_what_names_its_device_itself_is_not_named_twice(said):
     rig = Rig().running()
     rig.not_ready['plant'] = said
     assert rig.run(0.02).reason == 'plant: unplugged'
+
+
+def test_a_gap_that_the_estimator_bridges_is_late_only_after_that():
+    rig = Rig(bridge_s=0.5).running()
+    rig.feedback = False
+    assert rig.run(0.55).state is SafetyState.RUNNING
+    status = rig.run(0.1)
+    assert status.state is SafetyState.FAULT
+    assert 'limit 600 ms' in status.reason
+
+
+def test_poses_on_both_sides_of_a_bridged_gap_may_be_far_apart_and_consecutive_ones_not():
+    rig = Rig(bridge_s=0.5).running()
+    rig.feedback = False
+    rig.run(0.3)
+    rig.feedback, rig.position = True, rig.position + 0.04
+    assert rig.run(0.05).state is SafetyState.RUNNING
+    rig.position = rig.position + 0.04
+    assert 'jumped' in rig.run(0.05).reason

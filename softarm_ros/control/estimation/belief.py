@@ -16,8 +16,6 @@ from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predic
 from softarm_ros.control.estimation.measurements import Measured
 
 Array = NDArray[np.float64]
-_MOST_INFLATED = 100.0
-_FORGETTING = 0.99  # of the filters' likelihoods, per exposure: what fits may change in a second
 
 
 @dataclass(frozen=True)
@@ -30,15 +28,15 @@ class Belief:
     stamp_s : float
     x, P, weights
         (K, 2 n), (K, 2 n, 2 n), (K,): `kalman_kernels`.
+    rates : (n, n)
+        Covariance of the velocities of the deviations as it has been learnt, up to the scale of
+        the filter that fits.
     accepted_s : float
         Time of the newest measurement of which something was used; -inf: none.
     rejected_since_s : mapping
         Body or point -> since when all its measurements have been rejected.
     partly : str
         What of the newest measurement was rejected.
-    excess, own : float
-        Sums, forgotten with time: by how much squared innovations exceed what the filters expect,
-        and how much of that expectation is their own uncertainty.
 
     """
 
@@ -46,33 +44,20 @@ class Belief:
     x: Array
     P: Array
     weights: Array
+    rates: Array
     accepted_s: float = -np.inf
     rejected_since_s: Mapping[str, float] = field(default_factory=dict)
     partly: str = ''
-    excess: float = 0.0
-    own: float = 0.0
 
     @property
     def measured(self) -> bool:
         """Whether anything has been measured, used or not."""
         return self.accepted_s > -np.inf or bool(self.rejected_since_s)
 
-    @property
-    def inflation(self) -> float:
-        """
-        Return by what the covariance is too small, as the innovations show; at least 1.
-
-        The factor on the filters' own uncertainty with which the mean squared innovation is what
-        is expected: errors that last longer than the filters believe are seen so.
-        """
-        if self.own <= 0.0:
-            return 1.0
-        return min(max(1.0 + self.excess / self.own, 1.0), _MOST_INFLATED)
-
 
 @dataclass(frozen=True)
 class Taken:
-    """What came of a measurement, a block each: rows used, and distances as in `absorb`."""
+    """What came of a measurement, a block each: rows used, and squared distances."""
 
     rows: NDArray[np.int64]
     distances: Array
@@ -87,7 +72,7 @@ class Believer:
     deviation : DeviationModel
     commanded : CommandedStrains
         Asked for past and present.
-    gate_probability, max_rejected_s : float
+    gate_probability, max_rejected_s, learning_s : float
         As `PredictingConfig`.
 
     """
@@ -98,10 +83,11 @@ class Believer:
         commanded: CommandedStrains,
         gate_probability: float,
         max_rejected_s: float,
+        learning_s: float,
     ) -> None:
         self.deviation, self.commanded = deviation, commanded
         self._gates = np.array([0.0] + [float(chi2.ppf(gate_probability, m)) for m in range(1, 7)])
-        self._max_rejected_s = max_rejected_s
+        self._max_rejected_s, self._learning_s = max_rejected_s, learning_s
 
     def gate(self, rows: int) -> float:
         """Return the largest squared distance of a measurement with some rows."""
@@ -110,7 +96,7 @@ class Believer:
     def first(self, stamp_s: float) -> Belief:
         """Return the belief before anything is measured."""
         x, P = self.deviation.first()
-        return Belief(stamp_s, x, P, np.zeros(len(x)))
+        return Belief(stamp_s, x, P, np.zeros(len(x)), self.deviation.rates)
 
     def predicted(self, belief: Belief, time_s: float) -> Belief:
         """Return a belief moved on to a time [s]; as it is where that is past."""
@@ -118,8 +104,16 @@ class Believer:
         if period <= 0.0:
             return belief
         x, P = belief.x.copy(), belief.P.copy()
-        predict(x, P, self.deviation.densities, self.deviation.memory_s, period)
+        self.predict(x, P, belief.rates, period)
         return replace(belief, stamp_s=time_s, x=x, P=P)
+
+    def predict(
+        self, x: Array, P: Array, rates: Array, period_s: float, scales: Array | None = None
+    ) -> None:
+        """Move filters on in place: those of the bank, or of other `scales` (K,)."""
+        d = self.deviation
+        of_each = d.scales if scales is None else scales
+        predict(x, P, of_each, 2.0 / d.memory_s * rates, d.memory_s, period_s)
 
     def strains(self, mean: Array, time_s: float) -> tuple[Array, Array]:
         """Return strains and rates (sections, 6) for the mean (2 n,) of a bank at a time [s]."""
@@ -147,8 +141,9 @@ class Believer:
         `at` (n,): where to linearise; the predicted mean without it.
         """
         before = self.predicted(belief, measured.stamp_s)
-        x, P, weights = before.x.copy(), before.P.copy(), before.weights.copy()
         now = measured.stamp_s
+        passed = now - belief.stamp_s
+        x, P, weights = before.x.copy(), before.P.copy(), self._doubted(belief.weights, passed)
         since = belief.rejected_since_s
         if any(now - since.get(name, now) > self._max_rejected_s for name in measured.names):
             _, wide = self.deviation.first()  # what contradicts for so long is right
@@ -156,10 +151,10 @@ class Believer:
         n = self.deviation.size
         point = merged(x, P, weights)[0][:n] if at is None else at
         r, H = self.linearised(measured, np.concatenate([point, np.zeros(n)]))
-        rows, distances = np.zeros(len(r), dtype=np.int64), np.zeros((len(r), 3))
+        rows, distances = np.zeros(len(r), dtype=np.int64), np.zeros(len(r))
         absorb(
             x, P, weights, point, H, r, measured.covariances, measured.sizes, self._gates,
-            _FORGETTING, rows, distances,
+            rows, distances,
         )  # fmt: skip
         taken = Taken(rows, distances)
         seen = dict(zip(measured.names, rows))
@@ -170,12 +165,40 @@ class Believer:
             x,
             P,
             weights,
+            self._learnt(belief.rates, x, P, weights, passed),
             now if rows.any() else belief.accepted_s,
             left,
             _rejected(measured, rows),
-            _FORGETTING * belief.excess + float(distances[:, 1].sum()),
-            _FORGETTING * belief.own + float(distances[:, 2].sum()),
         ), taken
+
+    def _doubted(self, weights: Array, period_s: float) -> Array:
+        """
+        Return logarithms of weights after a period: which filter is right may have changed.
+
+        A change comes at random, once within the memory, and then any filter is as likely.
+        """
+        share = -np.expm1(-period_s / self.deviation.memory_s)
+        likely = np.exp(weights - weights.max())
+        doubted: Array = np.log((1.0 - share) * likely / likely.sum() + share / len(weights))
+        return doubted
+
+    def _learnt(self, rates: Array, x: Array, P: Array, weights: Array, period_s: float) -> Array:
+        """
+        Return the covariance (n, n) of the velocities, with those of the last period in it.
+
+        What is averaged is the second moment of the velocity as each filter has it, over its scale
+        (expectation maximisation). Where nothing is seen that is what was believed before: what is
+        not observed is neither learnt nor unlearnt.
+        """
+        d = self.deviation
+        n, share = d.size, -np.expm1(-period_s / self._learning_s)
+        likely = np.exp(weights - weights.max())
+        of_each = share * likely / (likely.sum() * d.scales)
+        v = x[:, n:]
+        learnt: Array = (1.0 - share) * rates
+        learnt += np.tensordot(of_each, P[:, n:, n:], 1) + (v.T * of_each) @ v
+        learnt[np.diag_indices(n)] += np.maximum(d.least_rates - np.diagonal(learnt), 0.0)
+        return learnt
 
 
 def poses_at(

@@ -22,9 +22,19 @@ class PredictingConfig(ConfigBlock):
     memory_s: Positive = Field(
         default=0.3, description='during which a deviation from the model moves on as it did'
     )
-    deviation_speeds_m_s: Speeds = Field(
-        default=(0.001, 0.004, 0.017, 0.07, 0.3),
-        description='of the tip against the model: one filter each, weighted by what fits',
+    deviation_speeds: Speeds = Field(
+        default=(1.0, 0.3, 3.0, 30.0),
+        description='times what is learnt: one filter each, weighted by what fits now',
+    )
+    deviation_speed_m_s: Positive = Field(
+        default=0.01, description='of the tip against the model, before anything is learnt'
+    )
+    least_speed_m_s: Positive = Field(
+        default=0.001, description='likewise, that an arm at rest still counts with'
+    )
+    learning_s: Positive = Field(
+        default=3.0,
+        description='over which it learns how fast deviations are, and which go together',
     )
     bend_sd_rad: Positive = Field(default=0.3, description='of a section against the model')
     twist_sd_rad: Positive = Field(default=0.1, description='likewise')

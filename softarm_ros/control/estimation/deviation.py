@@ -28,8 +28,12 @@ class DeviationModel:
         Index of the last section of each group.
     sd : (n,)
         Of c before anything is measured.
-    densities : (filters, n)
-        Of the white noise, a filter each.
+    rates : (n, n)
+        Covariance of the velocities of c before anything is measured.
+    least_rates : (n,)
+        Variances of the velocities below which none is learnt.
+    scales : (filters,)
+        On the covariance of the velocities, a filter each.
     memory_s : float
 
     """
@@ -37,7 +41,9 @@ class DeviationModel:
     spread: Array
     group_ends: tuple[int, ...]
     sd: Array
-    densities: Array
+    rates: Array
+    least_rates: Array
+    scales: Array
     memory_s: float
 
     @property
@@ -47,11 +53,10 @@ class DeviationModel:
 
     def first(self) -> tuple[Array, Array]:
         """Return x (filters, 2 n) and P (filters, 2 n, 2 n) before anything is measured."""
-        bank, n = self.densities.shape
+        bank, n = len(self.scales), self.size
         covariance = np.zeros((bank, 2 * n, 2 * n))
-        diagonal = np.arange(n)
-        covariance[:, diagonal, diagonal] = self.sd**2
-        covariance[:, n + diagonal, n + diagonal] = 0.5 * self.memory_s * self.densities
+        covariance[:, :n, :n] = np.diag(self.sd**2)
+        covariance[:, n:, n:] = self.scales[:, None, None] * self.rates
         return np.zeros((bank, 2 * n)), covariance
 
     @staticmethod
@@ -76,5 +81,12 @@ class DeviationModel:
         turn = (3.0 / groups) ** 0.5 / length_m
         shift = _LINEAR_SHARE / groups**0.5
         unit = np.tile([shift, shift, shift, turn, turn, _TWIST_SHARE * turn], groups)
-        speeds = np.array(config.deviation_speeds_m_s)[:, None] * unit
-        return DeviationModel(spread, ends, sd, 2.0 * speeds**2 / config.memory_s, config.memory_s)
+        return DeviationModel(
+            spread,
+            ends,
+            sd,
+            np.diag((config.deviation_speed_m_s * unit) ** 2),
+            (config.least_speed_m_s * unit) ** 2,
+            np.square(config.deviation_speeds),
+            config.memory_s,
+        )

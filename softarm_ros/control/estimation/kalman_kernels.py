@@ -3,7 +3,7 @@ A bank of Kalman filters over deviations and their rates, compiled.
 
 State x = (c, v), (2 n,): dc = v dt, dv = -v / memory dt + w, w white of density q: integrated
 Ornstein-Uhlenbeck processes, of which white noise on acceleration is the limit of a long memory.
-All filters of a bank have the same measurements and differ in q.
+All filters of a bank have the same measurements and differ in the scale of q.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from softarm_ros.geometry.kernels import kernel
 
 Array = NDArray[np.float64]
 _FAR = 1e30
-_NEGLIGIBLE = -12.0  # log of a weight
+_LEAST = -24.0  # log of a weight
 
 
 @kernel(allocates=False)
-def predict(x: Array, P: Array, densities: Array, memory_s: float, period_s: float) -> None:
+def predict(
+    x: Array, P: Array, scales: Array, density: Array, memory_s: float, period_s: float
+) -> None:
     """
-    Move a bank on in place: x (K, 2 n), P (K, 2 n, 2 n), densities (K, n), by `period_s` [s].
+    Move a bank on in place: x (K, 2 n), P (K, 2 n, 2 n), by `period_s` [s].
+
+    The noise of filter k has the spectral density scales[k] density, (K,) and (n, n).
 
     Exact for the process above.
     """
-    bank, n = densities.shape
+    bank, n = len(scales), len(density)
     left = math.exp(-period_s / memory_s)
     gone = -math.expm1(-period_s / memory_s)
     a = memory_s * gone
@@ -50,12 +54,11 @@ def predict(x: Array, P: Array, densities: Array, memory_s: float, period_s: flo
                 P[k, i, j] += a * (old_cv + old_vc) + a * a * old_vv
                 P[k, i, n + j] = left * (old_cv + a * old_vv)
                 P[k, n + i, j] = left * (old_vc + a * old_vv)
-                P[k, n + i, n + j] = left * left * old_vv
-            q = densities[k, i]
-            P[k, i, i] += q * cc
-            P[k, i, n + i] += q * cv
-            P[k, n + i, i] += q * cv
-            P[k, n + i, n + i] += q * vv
+                q = scales[k] * density[i, j]
+                P[k, i, j] += q * cc
+                P[k, i, n + j] += q * cv
+                P[k, n + i, j] += q * cv
+                P[k, n + i, n + j] = left * left * old_vv + q * vv
 
 
 @kernel
@@ -131,26 +134,6 @@ def _apply(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
 
 
 @kernel
-def _share_of_noise(R: Array, L: Array, m: int) -> float:
-    """Return trace(S^-1 R) of the first m rows, S = L L^T: of m, what is the sensor's noise."""
-    total = 0.0
-    z = np.empty(m)
-    for column in range(m):
-        for a in range(m):
-            value = R[a, column]
-            for e in range(a):
-                value -= L[a, e] * z[e]
-            z[a] = value / L[a, a]
-        for a in range(m - 1, column - 1, -1):
-            value = z[a]
-            for e in range(a + 1, m):
-                value -= L[e, a] * z[e]
-            z[a] = value / L[a, a]
-        total += z[column]
-    return total
-
-
-@kernel
 def absorb(
     x: Array,
     P: Array,
@@ -161,7 +144,6 @@ def absorb(
     R: Array,
     sizes: NDArray[np.int64],
     gates: Array,
-    forgetting: float,
     taken: NDArray[np.int64],
     distances: Array,
 ) -> None:
@@ -181,23 +163,18 @@ def absorb(
     sizes : (blocks,)
         Rows that count of each block.
     gates : (7,)
-        Largest squared distance by number of rows.
-    forgetting : float
-        Factor on the weights before.
+        Largest squared distance by number of rows, from the likeliest filter; an unlikely one has
+        to be nearer, by twice the logarithm of how much less likely it is.
     taken : (blocks,)
         Written: rows used. A block of six that is too far is tried by its first three, the
         position of a body whose attitude may be flipped.
-    distances : (blocks, 3)
-        Written, for the likeliest filter: squared distance of all rows; and of the rows used, what
-        the squared distance exceeds its expectation by, and the part of the expectation that is
-        the filter's own uncertainty.
+    distances : (blocks,)
+        Written: squared distance of all rows from the likeliest filter.
 
     """  # fmt: skip
     bank, size = x.shape
     PH, L, y = np.empty((bank, size, 6)), np.empty((bank, 6, 6)), np.empty((bank, 6))
     far, logs = np.empty(bank), np.empty(bank)
-    for k in range(bank):
-        weights[k] *= forgetting
     for block in range(len(sizes)):
         m = sizes[block]
         taken[block] = 0
@@ -211,21 +188,18 @@ def absorb(
                 )
                 if weights[k] >= weights[likeliest]:
                     likeliest = k
-                if weights[k] > best + _NEGLIGIBLE:
-                    nearest = min(nearest, far[k])
+                # What an unlikely filter would accept is doubted as much as that filter is.
+                nearest = min(nearest, far[k] + 2.0 * (best - weights[k]))
             if m == sizes[block]:
-                distances[block, 0] = far[likeliest]
+                distances[block] = far[likeliest]
             if nearest <= gates[m]:
                 taken[block] = m
                 break
             if m != 6:
                 break
             m = 3
-        distances[block, 1] = distances[block, 2] = 0.0
         if taken[block] == 0:
             continue
-        distances[block, 1] = far[likeliest] - m
-        distances[block, 2] = m - _share_of_noise(R[block], L[likeliest], m)
         for k in range(bank):
             _apply(x[k], P[k], m, PH[k], L[k], y[k])
             weights[k] -= 0.5 * (far[k] + logs[k])
@@ -233,7 +207,7 @@ def absorb(
         for k in range(bank):
             best = max(best, weights[k])
         for k in range(bank):
-            weights[k] = max(weights[k] - best, 2.0 * _NEGLIGIBLE)
+            weights[k] = max(weights[k] - best, _LEAST)
 
 
 @kernel

@@ -40,6 +40,8 @@ class PredictingEstimator(Estimator):
     put in order, and the newer ones are applied again.
     """
 
+    predicts = True
+
     def __init__(
         self, config: PredictingConfig, model: ArmModel, surroundings: Surroundings
     ) -> None:
@@ -60,7 +62,11 @@ class PredictingEstimator(Estimator):
         horizon = 2.0 * config.max_lateness_s + config.bridge_s
         self._commanded = CommandedStrains(response, horizon)
         self._believer = Believer(
-            self._deviation, self._commanded, config.gate_probability, config.max_rejected_s
+            self._deviation,
+            self._commanded,
+            config.gate_probability,
+            config.max_rejected_s,
+            config.learning_s,
         )
         self._ends = np.arange(sections)
         self._whole = np.ones(sections)
@@ -207,7 +213,7 @@ class PredictingEstimator(Estimator):
     def _moments(self, belief: Belief, now_s: float) -> tuple[Array, Array]:
         now = self._believer.predicted(belief, now_s)
         mean, covariance = merged(now.x, now.P, now.weights)
-        return mean, belief.inflation * covariance
+        return mean, covariance
 
     def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
         age = now_s - belief.accepted_s

@@ -26,6 +26,7 @@ class Direct(Estimator):
 
     def __init__(self, model: ArmModel) -> None:
         self._model = model
+        self._sections = len(model.posture_of(model.rest_configuration).section_tips)
         self.reset()
 
     def reset(self) -> None:
@@ -38,7 +39,7 @@ class Direct(Estimator):
         if self._stamp_ns is not None and sighting.stamp_ns <= self._stamp_ns:
             behind = 1e-6 * (self._stamp_ns - sighting.stamp_ns)
             return f'sighting is {behind:.1f} ms older than the newest'
-        tips = _sections_of(sighting)
+        tips = _sections_of(sighting, self._sections)
         tip = _tip_of(sighting, tips)
         if tip is None:
             return 'sighting without a tip'
@@ -70,12 +71,14 @@ def _tip_of(sighting: Sighting, section_tips: Array | None) -> Array | None:
     return None
 
 
-def _sections_of(sighting: Sighting) -> Array | None:
-    """Return the tips (n, 4, 4) of the sections 0, 1, ... as far as they were seen."""
+def _sections_of(sighting: Sighting, sections: int) -> Array | None:
+    """Return the tips (n, 4, 4) of the sections 0, 1, ... as far as seen, then that of the arm."""
     found = {body.name: body.pose for body in sighting.bodies}
     tips: list[Array] = []
     while (name := f'{SECTION}{len(tips)}') in found:
         tips.append(found[name])
+    if TIP in found and len(tips) < sections:
+        tips.append(found[TIP])
     return np.array(tips) if tips else None
 
 

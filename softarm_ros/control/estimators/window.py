@@ -10,7 +10,7 @@ from pydantic import Field
 
 from softarm_ros.control.estimation.belief import Belief
 from softarm_ros.control.estimation.config import PredictingConfig
-from softarm_ros.control.estimation.kalman_kernels import absorb, predict
+from softarm_ros.control.estimation.kalman_kernels import absorb
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.control.estimation.predicting import PredictingEstimator
 from softarm_ros.control.estimation.smoothing import smoothed, transition
@@ -49,14 +49,17 @@ class Window(PredictingEstimator):
         super().reset()
         self._fitted: Belief | None = None
 
-    def _current(self) -> Belief | None:
-        return self._fitted
-
     def _insert(self, measured: Measured) -> None:
         super()._insert(measured)
-        newest = self._belief
-        if newest is None:
-            return
+        self._fitted = None
+
+    def _current(self) -> Belief | None:
+        """Return the belief after a fit, made when it is asked for: once for several frames."""
+        if self._fitted is None and self._belief is not None:
+            self._fitted = self._fitted_to(self._belief)
+        return self._fitted
+
+    def _fitted_to(self, newest: Belief) -> Belief:
         begin = newest.stamp_s - self.config.window_s
         entries = [entry for entry in self._log if entry.measured.stamp_s >= begin]
         likeliest = int(np.argmax(newest.weights))
@@ -68,14 +71,14 @@ class Window(PredictingEstimator):
             likeliest,
         )
         bank = len(newest.weights)
-        self._fitted = replace(newest, x=np.tile(x, (bank, 1)), P=np.tile(P, (bank, 1, 1)))
+        return replace(newest, x=np.tile(x, (bank, 1)), P=np.tile(P, (bank, 1, 1)))
 
     def _fit(
         self, start: Belief, window: list[Measured], means: list[Array], index: int
     ) -> tuple[Array, Array]:
         """Return mean (2 n,) and covariance (2 n, 2 n) at the end of the window."""
         deviation = self._deviation
-        n, densities = deviation.size, deviation.densities[index : index + 1]
+        n, scales = deviation.size, deviation.scales[index : index + 1]
         stamps = [one.stamp_s for one in window]
         transitions = [
             transition(n, deviation.memory_s, later - earlier)
@@ -87,7 +90,7 @@ class Window(PredictingEstimator):
             filtered, predicted, time_s = [], [], start.stamp_s
             for measured, mean in zip(window, means):
                 if measured.stamp_s > time_s:
-                    predict(x, P, densities, deviation.memory_s, measured.stamp_s - time_s)
+                    self._believer.predict(x, P, start.rates, measured.stamp_s - time_s, scales)
                     time_s = measured.stamp_s
                 predicted.append((x[0].copy(), P[0].copy()))
                 self._absorb(x, P, measured, mean)
@@ -101,7 +104,7 @@ class Window(PredictingEstimator):
         absorb(
             x, P, np.zeros(1), np.ascontiguousarray(mean[: self._deviation.size]), H, r,
             measured.covariances * self._doubt(measured, r)[:, None, None], measured.sizes, _OPEN,
-            1.0, np.zeros(blocks, dtype=np.int64), np.zeros((blocks, 3)),
+            np.zeros(blocks, dtype=np.int64), np.zeros(blocks),
         )  # fmt: skip
 
     def _doubt(self, measured: Measured, r: Array) -> Array:

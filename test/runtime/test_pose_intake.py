@@ -1,0 +1,95 @@
+"""From frames to what estimators get: every pose once."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.estimators import direct
+from softarm_ros.control.measurement_frame import MeasurementFrame
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_estimator, build_pose_intake
+from softarm_ros.runtime.pose_intake import sighting_of
+
+
+def frame_of(rig, seed=0):
+    """Return a frame of the arm in some posture, and its section tips."""
+    model = rig.model()
+    somewhere = rig.sample_configurations(np.random.default_rng(seed), 1)[0]
+    tips = np.array(model.posture_of(somewhere).section_tips)
+    return MeasurementFrame(10_000_000, tips[-1, :3, 3], tips), model
+
+
+def filter_of(name):
+    rig = load_rig(name, ['estimator.kind=filter'])
+    return rig, build_estimator(rig, rig.model())
+
+
+def test_every_pose_of_a_frame_is_in_its_sighting_once():
+    frame, _ = frame_of(load_rig('cable_arm'))
+    seen = sighting_of(frame)
+    assert [body.name for body in seen.bodies] == ['section_0', 'tip']
+    assert seen.points == ()
+    np.testing.assert_array_equal([body.pose for body in seen.bodies], frame.section_tips)
+
+
+def test_a_filter_counts_the_rows_that_were_measured():
+    rig, estimator = filter_of('cable_arm')
+    measured, refused = estimator._places.measured(sighting_of(frame_of(rig)[0]))
+    assert measured.names == ('section_0', 'tip')
+    assert list(measured.sizes) == [6, 6]
+    assert refused == []
+
+
+def test_the_one_pose_of_an_arm_of_many_sections_is_that_of_its_tip():
+    rig, estimator = filter_of('pam_arm')
+    frame, _ = frame_of(rig)
+    one = MeasurementFrame(frame.stamp_ns, frame.position, frame.section_tips[-1:])
+    measured, _ = estimator._places.measured(sighting_of(one))
+    assert measured.names == ('tip',)
+    assert list(measured.sizes) == [6]
+    assert list(measured.sections) == [len(frame.section_tips) - 1]
+
+
+def test_a_position_alone_is_a_point():
+    frame, _ = frame_of(load_rig('cable_arm'))
+    seen = sighting_of(MeasurementFrame(frame.stamp_ns, frame.position))
+    assert seen.bodies == ()
+    np.testing.assert_array_equal(seen.points[0].position, frame.position)
+
+
+@pytest.mark.parametrize('whole', [True, False])
+def test_direct_gets_out_what_was_measured(whole):
+    frame, model = frame_of(load_rig('cable_arm'))
+    tips = frame.section_tips if whole else None
+    estimator = direct.build(direct.DirectConfig(), model)
+    assert (
+        estimator.observe(sighting_of(MeasurementFrame(frame.stamp_ns, frame.position, tips)))
+        is None
+    )
+    estimate = estimator.estimate(0.02)
+    np.testing.assert_array_equal(estimate.tip[:3, 3], frame.position)
+    if whole:
+        np.testing.assert_array_equal(estimate.section_tips, frame.section_tips)
+    else:
+        assert estimate.section_tips is None
+        assert estimate.configuration is None
+
+
+@pytest.mark.parametrize(('kind', 'used'), [('direct', 1), ('filter', 4)])
+def test_frames_between_two_cycles_reach_an_estimator_that_predicts(kind, used):
+    rig = load_rig('pam_arm', [f'estimator.kind={kind}'])
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    frame, _ = frame_of(rig)
+    intake.estimator.command(0.0, model.posture_of(model.rest_configuration))
+    seen = []
+    observe = intake.estimator.observe
+    intake.estimator.observe = lambda sighting: seen.append(sighting.stamp_ns) or observe(sighting)
+    tips = frame.section_tips[-1:]
+    for k in range(1, 5):
+        stamp_ns = k * 12_500_000
+        intake.on_sections(1e-9 * stamp_ns, stamp_ns, 'base', tips)
+        intake.on_tip(1e-9 * stamp_ns, stamp_ns, 'base', tips[-1, :3, 3])
+    assert intake.take(0.051) is not None
+    assert seen == [k * 12_500_000 for k in range(1, 5)][-used:]
+    intake.take(0.052)
+    assert len(seen) == used
