@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, fsolve
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import equilibrium_into
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.cable_statics_kernels import holding_contractions_into
@@ -22,8 +22,6 @@ from softarm_ros.models.cable_driven.constant_curvature_kernels import (
     tip_jacobian_into,
 )
 from softarm_ros.models.config import CableConfig, SectionConfig
-
-Array = NDArray[np.float64]
 
 LENGTH, ENDCAP, RADIUS = 0.093, 0.015, 0.0125  # m
 BENDING, CUTTING = 20.02e-4, 3.1e4  # N m^2, N/m^2

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, root
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import hat
 from softarm_ros.models.arm_model import ZERO3, Vector3
 from softarm_ros.models.cosserat.arm import CosseratArm
@@ -32,7 +32,6 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.models.cosserat.rod import CosseratRod
 
-Array = NDArray[np.float64]
 TENSIONS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.0])
 TIP_FORCE = (0.05, 0.02, -0.02)
 TIP_MOMENT = (0.001, 0.0, 0.002)

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_reproduction.bench_rows import BenchRow
+from softarm_ros.geometry.arrays import Array
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.daq_config import DaqConfig
     from softarm_ros.drivers.servo_config import ServoConfig
 
-Array = NDArray[np.float64]
 _PERIOD_S = 0.01  # of the commands
 _PER_REPEAT = 20
 _READY_S = 5.0

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import block_diag, eigh
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import round_section
 from softarm_ros.models.dynamics.simulation import ArmIntegrator

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
 from softarm_ros.models.hydraulics.axes_kernels import GAMMA, axes_step_into
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_reproduction.bench_rows import BenchRow
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from softarm_ros.emulation.firmware_board import FirmwareBoard
     from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 RIG = 'cable_arm'
 SHORT_S, LONG_S = 10.0, 60.0
 _PERIOD_S = 0.01  # of the commands

@@ -11,20 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.demo import BASELINE, PROPOSED
 from softarm_ros.cli.demo import PAPER_ERRORS_M as CIRCLE_ERRORS_M
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.control.trajectory_config import CircleConfig, LineConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.run_record import RunRecord
-
-Array = NDArray[np.float64]
 
 LINE_HALF_ANGLE_RAD = np.deg2rad(40.0)
 DWELL_S = 3.0

@@ -9,18 +9,16 @@ models know no loads.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_reproduction.estimation_runs import rig_of
 from softarm_ros.control.estimation.tip_load import TipLoad, tip_compliance, tip_load
 from softarm_ros.control.estimator import Estimate
 from softarm_ros.control.measurement_frame import MeasurementFrame
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_estimator, build_plant
 from softarm_ros.runtime.pose_intake import sighting_of
-
-Array = NDArray[np.float64]
 
 # A tenth of the mass of each arm [kg], by its rig file, rounded.
 LOADS_KG = {

@@ -21,14 +21,13 @@ from softarm_ros.cli.identified_rig import known_parameters
 from softarm_ros.cli.recording_file import read_recording, recording_of, split_rows
 from softarm_ros.control.config import EstimatorConfig
 from softarm_ros.control.estimator import SECTION, Estimate, Estimator
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place, PointSighting, Sighting
 from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_estimator
-
-Array = NDArray[np.float64]
 
 LOADED = 'servo_controlled_1_100g.csv'
 BLOCK_S, GUARD_S, HIDDEN_S = 2.5, 0.5, 1.0  # blocks as `softarm identify` cuts them

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import EstimatorConfig, TrackerConfig
 from softarm_ros.control.estimator import Estimate, Estimator, Health
 from softarm_ros.control.measurement_frame import MeasurementFrame
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
@@ -25,8 +25,6 @@ from softarm_ros.runtime.assembly import (
 )
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.pose_intake import measure, sighting_of
-
-Array = NDArray[np.float64]
 
 RIGS = (
     'cable_arm_single',

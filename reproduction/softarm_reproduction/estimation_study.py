@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from softarm_reproduction.estimation_runs import RIGS, Run, Track, rig_of, run, with_gain
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 SPEEDS = (1.0, 4.0)
 CAUSE_SPEED, GAINS = 4.0, (1.0, 2.0, 3.0)

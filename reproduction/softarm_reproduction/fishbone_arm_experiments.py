@@ -17,7 +17,7 @@ from softarm_reproduction.fishbone_arm_study import (
     unit_under_load,
     variants,
 )
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.schema import Rig

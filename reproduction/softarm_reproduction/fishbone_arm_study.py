@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import ellipeinc, ellipk, ellipkinc
 
 from softarm_ros.cli.run_cases import RunCase, run_cases
-from softarm_ros.models.arm_model import Array, Shape
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import (
     CosseratConfig,

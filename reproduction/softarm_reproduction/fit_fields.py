@@ -21,16 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from softarm_ros.cli.measured_run import MeasuredRun, read_run
 from softarm_ros.cli.score import chosen_rows, predict
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.loader import find_rig, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import read_yaml
 
-Array = NDArray[np.float64]
 SCALE_SPREAD = 0.3  # of the logarithm
 SIGMA_M, SIGMA_AXIS = 0.003, 0.03  # errors that a good model may have
 _REFUSED = 10.0  # sigmas, of a row that the model refuses

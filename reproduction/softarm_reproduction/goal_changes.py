@@ -8,18 +8,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros import load_rig
 from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
 from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.supervised_run import SupervisedArm
 
-Array = NDArray[np.float64]
 RIGS = (
     'cable_arm_single',
     'cable_arm',

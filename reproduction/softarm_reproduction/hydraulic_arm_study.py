@@ -18,7 +18,8 @@ from softarm_reproduction.hydraulic_study import Experiment as Motion
 from softarm_reproduction.hydraulic_study import experiments as paper_motions
 from softarm_reproduction.hydraulic_study import simulate_coupled
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.tangents import equilibrium
 from softarm_ros.models.hydraulics.identified_arm import (
     HANGING_M_S2,

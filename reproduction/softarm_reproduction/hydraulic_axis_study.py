@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.linalg import expm
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from softarm_reproduction.hydraulic_axis_study import print_axis
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.simulation import ArmIntegrator
 from softarm_ros.models.dynamics.tangents import equilibrium

@@ -16,20 +16,18 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.identification.common import usual_groups
 from softarm_ros.cli.identification.fit import chosen, fit, intervals
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, Mount
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.identifiable import Parameter, moved_by, parameters_of
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
 _DRAWN = 2.0  # spreads: priors are cut off there, so that every machine is an arm

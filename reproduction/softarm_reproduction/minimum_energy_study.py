@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.least_squares import solve_least_squares

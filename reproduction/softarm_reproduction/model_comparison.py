@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_reproduction.bench_cosserat import two_segment_arm
 from softarm_reproduction.bench_rows import median_us
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.config import CableConfig, ModelName, SectionConfig
 from softarm_ros.models.cosserat.arm import CosseratArm
@@ -29,7 +29,6 @@ from softarm_ros.models.factory import build_model
 from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 
-Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 LENGTH, RADIUS, OFFSET = 0.2, 0.01, 0.008  # m

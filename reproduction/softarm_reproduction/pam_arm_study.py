@@ -21,7 +21,7 @@ from softarm_reproduction.minimum_energy_study import (
 )
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 from softarm_ros.cli.run_cases import RunCase, run_cases
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.muscles import clamp_lengths
 from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant

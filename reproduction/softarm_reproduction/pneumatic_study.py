@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
@@ -21,8 +22,6 @@ from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
-
-Array = NDArray[np.float64]
 
 CORRECTED, UNCORRECTED = 'angle_correction', 'constant_curvature'
 PRESSURES_KPA = tuple(float(p) for p in range(30, 91, 5))

@@ -20,8 +20,9 @@ from scipy.interpolate import PchipInterpolator
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS
 from softarm_ros.models.pneumatic.config import (

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 from scipy.optimize import brentq, minimize, minimize_scalar
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.hydrodynamics.morison import (
     Hydrodynamics,
     PieceMotion,

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cosserat.config import (
     CableRoute,
     CosseratConfig,
@@ -30,7 +30,6 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.models.cosserat.rod import CosseratRod
 
-Array = NDArray[np.float64]
 AUTHORS_RMS_MM = (11.3, 18.4, 19.2, 35.6)
 AUTHORS_MODULUS_PA, AUTHORS_DENSITY, POISSON = 315e3, 1318.0, 0.45
 # The rod is cut at the markers and where the tendons end (all m, from the base).

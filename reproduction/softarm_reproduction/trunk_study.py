@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from softarm_ros.cli.identified_rig import known_parameters
 from softarm_ros.cli.identify_from_data import TipErrors, errors_of
 from softarm_ros.cli.recording_file import Rows, read_recording, recording_of, split_rows
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.pair_identification import (
     TIP_SPREAD,
     PairParameters,
@@ -33,8 +33,6 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_share_folder
 from softarm_ros.rigs.recording import MountConfig
 from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 MOVING, AT_REST, BY_FORCE = (
     'servo_controlled_1_0g.csv',

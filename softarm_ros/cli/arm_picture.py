@@ -9,14 +9,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LightSource, to_rgba
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, SMALL_SIZE
 from softarm_ros.cli.viewer.tube import carried_axes
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 SNAPSHOTS = 5
 _AROUND = 20
 _TICK_SIZE = 7.0

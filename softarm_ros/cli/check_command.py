@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.control.reach import check_reach
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
@@ -23,7 +23,6 @@ from softarm_ros.runtime.assembly import (
     describe_reach,
 )
 
-Array = NDArray[np.float64]
 _REACH_POSES = 4000
 _RANDOM_POSES = 500
 

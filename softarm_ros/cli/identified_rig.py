@@ -8,10 +8,10 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.pair_identification import PairParameters
 from softarm_ros.models.cable_driven.paired_cables import (
     PairedCablesArm,
@@ -21,7 +21,6 @@ from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 _DIGITS = 5  # significant, in the file
 _NO_WRAPPING = 4096  # columns
 _COMMENT_COLUMN = 40

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.machine import NOMINAL
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 SMALL_ANGLE_RAD = np.deg2rad(25.0)
 MAX_ANGLE_RAD = np.deg2rad(120.0)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identified_rig import known_parameters, updated_text
@@ -23,6 +22,7 @@ from softarm_ros.cli.recording_file import (
     recording_of,
     split_rows,
 )
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.pair_identification import (
     PairParameters,
     PairRecording,
@@ -34,7 +34,6 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_rig, load_rig_of
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 HOLD_OUT = ('blocks', 'later')
 BLOCK_S = 2.5  # longer than the arm remembers
 

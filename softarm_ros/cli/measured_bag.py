@@ -6,16 +6,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import messages_of, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
 
-Array = NDArray[np.float64]
 _TURN = slice(3, 7)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.recording import COMMAND_UNITS, LENGTH_UNITS, MarkerConfig, RecordingConfig
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

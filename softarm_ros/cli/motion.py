@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.bag_states import BagStates
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 
-Array = NDArray[np.float64]
 POINTS = 60
 _BAG_STEP_S = 0.04
 

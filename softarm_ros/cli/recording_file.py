@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.pair_identification import PairRecording
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.bag_messages import messages_of, nanoseconds, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
@@ -21,8 +21,6 @@ from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code
 from softarm_ros.runtime.loop import Loop, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from softarm_ros.cli.report_paths import (
     PathLine,
@@ -40,7 +39,6 @@ from softarm_ros.cli.report_tables import (
 )
 from softarm_ros.runtime.run_record import RunRecord
 
-Array = NDArray[np.float64]
 Labelled = tuple[str, RunRecord]
 
 OVERLAY_HEIGHT_IN = 3.8

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
-from numpy.typing import NDArray
 
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.report_paths import path_figure
@@ -30,9 +29,8 @@ from softarm_ros.cli.report_plotting import (
     series_style,
 )
 from softarm_ros.cli.report_tables import tip_text
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.run_record import RunRecord, Samples
-
-Array = NDArray[np.float64]
 
 ERROR_HEIGHT_IN = 3.6
 CONFIGURATION_HEIGHT_IN = 4.8

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from softarm_ros.cli.report_plotting import (
     FONT_SIZE,
@@ -24,9 +23,8 @@ from softarm_ros.cli.report_plotting import (
     new_figure,
     save,
 )
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.run_record import RunRecord, Samples
-
-Array = NDArray[np.float64]
 
 PATH_HEIGHT_IN = 6.8
 _PLANES = ((0, 1), (0, 2), (1, 2))

@@ -17,7 +17,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 Style = dict[str, Any]  # keyword arguments of a matplotlib line
 
 DPI = 200

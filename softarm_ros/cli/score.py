@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
 from softarm_ros.models.residual import Residual
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 # Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.

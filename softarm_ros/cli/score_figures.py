@@ -11,7 +11,8 @@ import numpy as np
 
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
-from softarm_ros.cli.score import Array, Prediction
+from softarm_ros.cli.score import Prediction
+from softarm_ros.geometry.arrays import Array
 
 _ROW_IN = 1.7
 _MAX_POINTS = 4000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 # Direction of each key, base frame.
 KEYS: dict[str, tuple[float, float, float]] = {
     'w': (1.0, 0.0, 0.0),

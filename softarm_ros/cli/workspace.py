@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
 
-Array = NDArray[np.float64]
 _CHUNK = 100_000
 _DRAWN = 60_000
 _CELL_M = 0.004

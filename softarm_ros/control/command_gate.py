@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class CommandGate:

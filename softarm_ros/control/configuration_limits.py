@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 _STRAIGHT_RAD = 1e-6  # below this a bending vector has no direction to bound
 _ROUNDING = 1e-8  # of a coordinate's range, of a largest bending
 

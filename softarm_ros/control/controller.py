@@ -5,12 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Posture
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

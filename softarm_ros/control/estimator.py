@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place, Sighting
 from softarm_ros.models.arm_model import Posture
-
-Array = NDArray[np.float64]
 
 TIP = 'tip'  # name of the tip's body or point in a sighting
 SECTION = 'section_'  # followed by the index of the section whose tip a body sits on

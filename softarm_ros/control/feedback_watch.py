@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.control.config import FeedbackWatchConfig
 from softarm_ros.control.two_lags import TwoLags
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 TipOf = Callable[[Array], Array]
 
 MODEL_PERIOD_S = 0.05  # between two evaluations of the model

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.pretension import Pretension
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
-
-Array = NDArray[np.float64]
 
 
 class InverseKinematics:

@@ -6,9 +6,9 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 _KEPT = 32  # superseded frames that nobody has asked for
 
 

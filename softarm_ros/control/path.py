@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.trajectory_config import (
     MIN_SPACING_M,
@@ -19,8 +18,8 @@ from softarm_ros.control.trajectory_config import (
     TrajectoryConfig,
     WaypointsConfig,
 )
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 ARC_LENGTH_SAMPLES = 4000
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.control.config import PressureWatchConfig
 from softarm_ros.control.two_lags import TwoLags
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class PressureWatch:

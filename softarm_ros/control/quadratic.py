@@ -5,7 +5,8 @@ from __future__ import annotations
 import daqp
 import numpy as np
 
-from softarm_ros.control.controller import Array, VelocityBounds
+from softarm_ros.control.controller import VelocityBounds
+from softarm_ros.geometry.arrays import Array
 
 _SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
 _SOFT = 8

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.path import Path
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
-Array = NDArray[np.float64]
 REACH_TOLERANCE_M = 1e-3
 
 

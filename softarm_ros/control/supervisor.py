@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import SupervisorConfig
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 # After a pause of its own the supervisor first takes in what has arrived, then judges.
 OWN_PAUSE_S = 0.05
 # A hold for lateness ends when nothing has been late for this long.

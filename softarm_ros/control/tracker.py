@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.controller import (
@@ -17,9 +16,8 @@ from softarm_ros.control.controller import (
 )
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
-
-Array = NDArray[np.float64]
 
 _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6

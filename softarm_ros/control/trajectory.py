@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from ruckig import InputParameter, Result, Ruckig
 from ruckig import Trajectory as RuckigTrajectory
 
 from softarm_ros.control.path import Curve, Path, build_path
 from softarm_ros.control.trajectory_config import TrajectoryConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

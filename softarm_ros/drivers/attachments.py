@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from softarm_ros.geometry.arrays import Array
 
 if TYPE_CHECKING:
     from softarm_ros.drivers.play_compensation import PlayCompensationConfig
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from softarm_ros.drivers.valve_config import ValveDriveConfig
     from softarm_ros.models.cosserat.config import CableRoute
     from softarm_ros.models.hydraulics.section_config import ChamberConfig
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
@@ -34,8 +33,8 @@ from softarm_ros.drivers.stepper_config import (
     board_limits,
     to_microsteps,
 )
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 BOARD = 'steppers'
 COMMAND = 'command'
 _ROUNDING = 1e-9  # of a metre

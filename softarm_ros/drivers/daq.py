@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.counters import LatencyRecord
@@ -30,8 +29,8 @@ from softarm_ros.drivers.problems import (
     require_none,
 )
 from softarm_ros.drivers.sensor_watch import SensorWatch
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 COMMAND = 'command'
 WRENCH = 'wrench'
 _KEPT_S = 5.0  # of samples not taken yet

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.daq import DaqDriver
@@ -15,8 +15,7 @@ from softarm_ros.drivers.daq_values import daq_values
 from softarm_ros.drivers.gripper import GripperDriver
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
 from softarm_ros.drivers.problems import DriverError, Problem
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 CATCH_UP = 1.5  # of the largest rate: a command that was late may be caught up with
 _RATE_BLOCKS = 5  # over which the rate of a value is measured

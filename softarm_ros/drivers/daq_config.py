@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field, field_validator, model_validator
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 
-Array = NDArray[np.float64]
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 Channel = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/(ai|ao)\d+$')]
 Line = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/port\d+/line\d+$')]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock, Event
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig, ForceSensorConfig, Terminal
@@ -18,11 +17,11 @@ from softarm_ros.drivers.daq_session import (
     plain_channel,
 )
 from softarm_ros.drivers.sample_clock import SampleClock
+from softarm_ros.geometry.arrays import Array
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
 
-Array = NDArray[np.float64]
 INPUTS = 'inputs'
 
 

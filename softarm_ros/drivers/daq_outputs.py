@@ -19,11 +19,11 @@ from softarm_ros.drivers.daq_session import (
     plain_channel,
 )
 from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.geometry.arrays import Array
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
 
-Array = NDArray[np.float64]
 OUTPUTS = 'outputs'
 
 

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.drivers.connections import OF_THIS_COMPUTER, Connections
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig
 from softarm_ros.drivers.daq_inputs import InputReader
 from softarm_ros.drivers.daq_session import DaqFaultError, DaqSession, daq_errors
 from softarm_ros.drivers.problems import import_library
+from softarm_ros.geometry.arrays import Array
 
 if TYPE_CHECKING:
     from nidaqmx.task import Task
 
-Array = NDArray[np.float64]
 _PATIENCE_S = 1.0
 # A session of its own: the driver clears tasks of its own name, also those of a running arm.
 _SESSION_SUFFIX = '_ports'

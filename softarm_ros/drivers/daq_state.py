@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softarm_ros.drivers.counters import Latency
 from softarm_ros.drivers.problems import Problem
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

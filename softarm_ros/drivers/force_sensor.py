@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.drivers.daq_config import ForceSensorConfig
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 AXES = ('Fx', 'Fy', 'Fz', 'Tx', 'Ty', 'Tz')
 _UNITS = ('N', 'N', 'N', 'N m', 'N m', 'N m')
 _SATURATED = 0.995  # of the range of the input

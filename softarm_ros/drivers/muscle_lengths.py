@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.drivers.valve_config import ValveDriveConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.minimum_energy.valves import ValveCommand
-
-Array = NDArray[np.float64]
 
 TICK_S = 1e-3  # of the board
 # A way shorter than this share of the shortest pulse is left for later: it would be overshot by

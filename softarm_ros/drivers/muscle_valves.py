@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
@@ -29,9 +28,9 @@ from softarm_ros.drivers.serial_board import BoardLink, OpenPort, RefusedError, 
 from softarm_ros.drivers.serial_port import SerialPort
 from softarm_ros.drivers.valve_config import ValveBoardConfig, ValveDriveConfig
 from softarm_ros.drivers.valve_pulses import PulseBook, ValveBatch
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 
-Array = NDArray[np.float64]
 BOARD = 'board'
 COMMAND = 'command'
 _ACTIVE = (State.ARMED, State.RUNNING)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative
-
-Array = NDArray[np.float64]
 
 
 class PlayCompensationConfig(ConfigBlock):

@@ -6,12 +6,11 @@ import math
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 
-Array = NDArray[np.float64]
 Value = TypeVar('Value', float, Array)
 
 

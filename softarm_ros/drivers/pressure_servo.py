@@ -6,7 +6,6 @@ import threading
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.actuator_driver import ActuatorReading
@@ -18,8 +17,8 @@ from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServ
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
 from softarm_ros.drivers.servo import LINK, ServoDriver
 from softarm_ros.drivers.servo_state import ServoState
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 PRESSURE, HOMING, LOOP = 'pressure', 'homing', 'pressure loop'
 
 

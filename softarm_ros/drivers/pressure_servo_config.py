@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from softarm_ros.drivers.servo_config import ServoConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import Finite, Positive
-
-Array = NDArray[np.float64]
 
 
 class PressureServoConfig(ServoConfig):

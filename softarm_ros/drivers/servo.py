@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.cia402 import DriveState, next_control_word
@@ -32,8 +31,8 @@ from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
 from softarm_ros.drivers.servo_state import ServoState
 from softarm_ros.drivers.servo_watch import Intent, drive_faults, out_of_operation, overspeed
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 T = TypeVar('T')
 LINK = 'link'
 COMMAND = 'command'

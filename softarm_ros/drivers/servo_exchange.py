@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softarm_ros.drivers.modbus_link import ModbusLink
 from softarm_ros.drivers.modbus_registers import (
     MAX_READ,
@@ -17,8 +14,8 @@ from softarm_ros.drivers.modbus_registers import (
     merge_spans,
 )
 from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _READ = ('status_word', 'torque', 'speed', 'position', 'fault_code')
 _WRITTEN = ('control_word', 'torque_command')
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.drivers.cia402 import DriveState
 from softarm_ros.drivers.servo_config import ServoConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class Finding(NamedTuple):

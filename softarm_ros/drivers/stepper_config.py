@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from softarm_ros.drivers.messages import MAX_BRAKING_S, MOTORS, StepperConfig
 from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
 
-Array = NDArray[np.float64]
 MICROSTEPS = 16  # of a full step, by the firmware
 # What the firmware takes (docs/protocol.md, STEPPER_CONFIG).
 MAX_SPEED = 4000  # microsteps/s

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.muscle_lengths import TICK_S, MuscleLengths, PulseChoice
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _LATEST = 50  # batches from which the shortest way of the line is taken
 _JITTER_S = 0.01  # by which the next one may be faster than all of these
 

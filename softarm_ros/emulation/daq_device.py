@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 # DAQmx codes, as nidaqmx.error_codes names them.
 SAMPLES_NOT_YET_AVAILABLE = -200284

@@ -25,8 +25,8 @@ from softarm_ros.emulation.daq_device import (
     DaqmxError,
     EmulatedDaqDevice,
 )
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Levels = NDArray[np.bool_]
 Call = TypeVar('Call', bound=Callable[..., Any])
 

@@ -13,8 +13,7 @@ from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.modbus_registers import Register
 from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
 from softarm_ros.emulation.cia402_drive import EXCESS_SPEED_FAULT, EmulatedDrive
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class DriveLoad(Protocol):

@@ -16,12 +16,11 @@ from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.injected_faults import daq_faults, servo_faults
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.faults import inject
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.plant.plant import Plant
-
-Array = NDArray[np.float64]
 
 
 class EmulatedHydraulicArm:

@@ -18,6 +18,7 @@ from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
 from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
@@ -32,7 +33,6 @@ from softarm_ros.plant.pneumatic.terminals import (
 if TYPE_CHECKING:
     from softarm_ros.emulation.daq_service import EmulatedDaq
 
-Array = NDArray[np.float64]
 _EARLY = 1e-6  # of a step: rounding of sums of durations
 
 

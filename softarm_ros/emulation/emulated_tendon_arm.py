@@ -16,6 +16,7 @@ from softarm_ros.drivers.daq_actuators import WINCHES
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
@@ -24,7 +25,6 @@ from softarm_ros.plant.tendon_rod.terminals import cell_volts, winch_signal_N, w
 if TYPE_CHECKING:
     from softarm_ros.emulation.daq_service import EmulatedDaq
 
-Array = NDArray[np.float64]
 _EARLY = 1e-6  # of a step: rounding of sums of durations
 
 

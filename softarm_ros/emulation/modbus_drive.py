@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pymodbus.constants import ExcCodes
 from pymodbus.server import ModbusTcpServer
 from pymodbus.server.requesthandler import ServerRequestHandler
@@ -20,7 +18,6 @@ from pymodbus.simulator import DataType, SimData, SimDevice
 from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 
-Array = NDArray[np.float64]
 _WRITE_FUNCTIONS = (6, 16, 22, 23)
 _START_S = 5.0
 _LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still

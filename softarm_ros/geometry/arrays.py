@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-
-Array = NDArray[np.float64]
 
 
 @kernel(allocates=False)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import quaternion_of
-
-Array = NDArray[np.float64]
 
 
 @kernel(allocates=False)

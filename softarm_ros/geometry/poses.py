@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.pose_kernels import rows_kernel, transforms_kernel
 from softarm_ros.geometry.rotations import log_so3
-
-Array = NDArray[np.float64]
 
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Array:

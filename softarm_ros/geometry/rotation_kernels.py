@@ -11,11 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-
-Array = NDArray[np.float64]
 
 # 1/(3!), 1/(5!), ... and 1/(4!), 1/(6!), ... with alternating signs; at u = 1 the first
 # neglected terms are 1/23! and 1/24!, far below the rounding of the sums.

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotation_kernels import (
     exp_so3_kernel,
     log_so3_kernel,
     quaternion_kernel,
 )
-
-Array = NDArray[np.float64]
 
 
 def hat(vector: ArrayLike) -> Array:

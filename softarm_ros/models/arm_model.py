@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Vector3 = Sequence[float] | Array
 ZERO3 = (0.0, 0.0, 0.0)
 

@@ -8,11 +8,10 @@ is a minimum falls out of the factorisation that Newton's method needs anyway.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
-Array = NDArray[np.float64]
 # Pivots below this share of the largest diagonal entry count as zero.
 _ZERO_PIVOT = 1e-14
 _NEUTRAL_PIVOT = 1e-11

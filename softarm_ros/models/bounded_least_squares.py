@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import daqp
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 
 _SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
 _HARD, _SOFT = 0, 8

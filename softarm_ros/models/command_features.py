@@ -20,9 +20,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 TIMED = ('lag', 'play', 'highest', 'worked')
 PLAIN = ('linear', 'square', 'cube')
 

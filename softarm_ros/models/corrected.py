@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ZERO3, ArmModel, InverseSolution, Shape, Vector3
 from softarm_ros.models.posture import PlainPostures
 from softarm_ros.models.residual import Residual, corrected
 
-Array = NDArray[np.float64]
 _ROUNDS = 20
 _REACHED = 1e-7  # of the arm's length
 

@@ -15,11 +15,10 @@ from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 
-Array = NDArray[np.float64]
 Values = Mapping[str, float]
 Change = Literal['factor', 'shift', 'polar_x', 'polar_y', 'turn_x', 'turn_y', 'turn_z']
 

@@ -22,9 +22,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import log_so3
-from softarm_ros.models.arm_model import Array, InverseSolution, ModelError, Shape, Vector3
+from softarm_ros.models.arm_model import InverseSolution, ModelError, Shape, Vector3
 
 TOLERANCE = 1e-6  # of the arm's length: the largest miss of a solution
 EXACT = 1e-8  # of the arm's length: a miss at which a search stops

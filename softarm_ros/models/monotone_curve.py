@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 
 _BISECTIONS_AND_NEWTONS = 60
 

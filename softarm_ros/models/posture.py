@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, Posture, Shape
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import Posture, Shape
 
 
 class ByConfiguration(Protocol):

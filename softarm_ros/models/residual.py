@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.command_features import command_features
 
-Array = NDArray[np.float64]
 _STEP = 1e-4  # of differences, in half ranges of the actuators
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.bounded_least_squares import Rows, bounded_least_squares
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
 

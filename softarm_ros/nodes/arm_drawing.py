@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
 
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.mechanics import CableMechanics
     from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

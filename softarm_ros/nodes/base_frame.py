@@ -9,9 +9,9 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.time import Time
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose, transforms_from_rows
 from softarm_ros.geometry.rotations import matrix_from_quaternion
-from softarm_ros.models.arm_model import Array
 from softarm_ros.nodes.wire import StampedPoses
 
 

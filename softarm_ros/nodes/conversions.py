@@ -22,20 +22,19 @@ from geometry_msgs.msg import (
     WrenchStamped,
 )
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.control.estimator import Estimate
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.runtime.events import Event
 
 if TYPE_CHECKING:
     from softarm_ros.nodes.arm_drawing import Cylinder
 
-Array = NDArray[np.float64]
 
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
 

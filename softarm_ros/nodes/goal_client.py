@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.goal_topics import STATUS
@@ -20,7 +19,6 @@ from softarm_ros.nodes.qos import GOALS, MEASUREMENT, REPORTS, VISUAL, newest
 from softarm_ros.nodes.wire import StampedPoses, listen, read_pose, read_status
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 TRACKER = 'tracker'
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -23,6 +22,7 @@ from softarm_ros.control.goals.goal import (
     path_goal,
     point_goal,
 )
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
@@ -31,7 +31,6 @@ from softarm_ros.nodes.wire import StampedPoses, listen, read_pose, status_bytes
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.goal_loop import GoalLoop
 
-Array = NDArray[np.float64]
 STATUS = 'goal/status'
 _AHEAD_S = 0.5  # by which a trajectory's stamp may lie in the future and still mean now
 _LEVELS = {

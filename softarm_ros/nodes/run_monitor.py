@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.graph_listener import GraphListener
@@ -21,7 +22,6 @@ from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.run_record import LoopTiming, Samples
 from softarm_ros.runtime.true_tips import TrueTips
 
-Array = NDArray[np.float64]
 QUEUE = 2000
 IDLE = 'idle'
 RECORDER = 'recorder'

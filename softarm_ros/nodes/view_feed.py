@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.goal_topics import STATUS
@@ -28,7 +28,6 @@ from softarm_ros.nodes.wire import (
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
 
-Array = NDArray[np.float64]
 # Of messages between two looks; a viewer that is late loses the oldest.
 _DEPTH = 50
 _REMEMBERED = 100  # tips and references, until both of a stamp have come

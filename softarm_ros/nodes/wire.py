@@ -16,14 +16,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.conversions import Health
 
-Array = NDArray[np.float64]
 Values = TypeVar('Values')
 
 _LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning

@@ -10,11 +10,12 @@ cable.
 
 from __future__ import annotations
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.pose_kernels import matrix_of_quaternion
 from softarm_ros.geometry.symmetric_kernels import invert_symmetric_4
 from softarm_ros.plant.joint_kernels import arc_shape, elastic_load
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
+from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Scratch
 
 
 @kernel(allocates=False)

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
-from softarm_ros.plant.layout import Array, Loads
+from softarm_ros.plant.layout import Loads
 from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.plant import require_duration
 from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation

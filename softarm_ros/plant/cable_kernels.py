@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.coupling_kernels import couple_chain
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, CableParameters, Scratch
+from softarm_ros.plant.layout import ArmState, BodyParameters, CableParameters, Scratch
 
 _PINCHED = 0.03  # of a segment's length
 

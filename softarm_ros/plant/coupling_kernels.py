@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array, IntArray, Scratch
+from softarm_ros.plant.layout import Scratch
 
 
 @kernel(allocates=False)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.actuator_state import Array
 
 
 class HysteresisConfig(ConfigBlock):

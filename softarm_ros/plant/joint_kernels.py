@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array
 
 _ARC_TERMS = tuple((-1.0) ** k / (2 * k + 1) for k in range(11))
 _SERIES_BELOW = 0.04

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from softarm_ros.geometry.arrays import Array, IntArray
 
 
 class BodyParameters(NamedTuple):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.coupling_kernels import couple_chain
-from softarm_ros.plant.layout import Array, Links, Scratch
+from softarm_ros.plant.layout import Links, Scratch
 
 
 @kernel(allocates=False)

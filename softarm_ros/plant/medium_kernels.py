@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array, BodyParameters, Medium, Scratch
+from softarm_ros.plant.layout import BodyParameters, Medium, Scratch
 
 
 @kernel(allocates=False)

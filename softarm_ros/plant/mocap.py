@@ -7,15 +7,13 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3, rotation_x, rotation_z
 from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.faults import Faults, InjectedFault
 from softarm_ros.plant.mocap_kernels import disturb_poses
-
-Array = NDArray[np.float64]
 
 _EARLY_S = 1e-9  # rounding of the clock must not shift a frame by a step
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into
-from softarm_ros.plant.layout import Array
 
 
 @kernel

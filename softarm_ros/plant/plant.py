@@ -8,7 +8,8 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from numpy.typing import ArrayLike
 
-from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.faults import Faults, inject
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array, BodyParameters, IntArray, Scratch
+from softarm_ros.plant.layout import BodyParameters, Scratch
 
 
 class Points(NamedTuple):

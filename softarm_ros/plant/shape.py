@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.body_kernels import place_bodies
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
+from softarm_ros.plant.layout import ArmState, BodyParameters, Scratch
 from softarm_ros.plant.shape_kernels import centerline_into, section_tips_into
 
 _POINTS_PER_SEGMENT = 16

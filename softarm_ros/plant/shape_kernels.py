@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.pose_kernels import matrix_of_quaternion
 from softarm_ros.plant.joint_kernels import (
@@ -11,7 +12,7 @@ from softarm_ros.plant.joint_kernels import (
     log_of_quaternion,
     turn,
 )
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Scratch
+from softarm_ros.plant.layout import ArmState, BodyParameters, Scratch
 
 
 @kernel(allocates=False)

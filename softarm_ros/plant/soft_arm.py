@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import measure_cables, thread_lengths
 from softarm_ros.plant.config import PlantCable, PlantConfig
@@ -16,7 +17,6 @@ from softarm_ros.plant.failures import require_ok
 from softarm_ros.plant.joint_kernels import log_of_quaternion
 from softarm_ros.plant.layout import (
     ArmState,
-    Array,
     BodyParameters,
     CableParameters,
     Loads,

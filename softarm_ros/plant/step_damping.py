@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softarm_ros.plant.layout import Array
+from softarm_ros.geometry.arrays import Array
 
 # Of h^2 K in the matrix of a step. From 1/4 on, no stiffness makes steps unstable; more takes out
 # faster what ringing the stiffest, overdamped joints would keep up.

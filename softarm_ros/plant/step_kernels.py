@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import (
@@ -17,7 +18,6 @@ from softarm_ros.plant.cable_kernels import (
 from softarm_ros.plant.joint_kernels import turn
 from softarm_ros.plant.layout import (
     ArmState,
-    Array,
     BodyParameters,
     CableParameters,
     Loads,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.config import StepperConfig
 from softarm_ros.plant.stepper_kernels import StepperParameters, StepperState, step_motors
-
-Array = NDArray[np.float64]
 
 
 class Steppers:

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array
 
 _MAX_ROUNDS = 400
 _BLOCK_ROUNDS = 5

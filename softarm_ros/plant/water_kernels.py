@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.hydrodynamics.morison_kernels import drag_into
-from softarm_ros.plant.layout import Array, Medium, Scratch
+from softarm_ros.plant.layout import Medium, Scratch
 
 
 class Water(NamedTuple):

@@ -14,10 +14,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.rigs.outline import SpreadMass
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.urdf_elements import (
@@ -34,7 +31,6 @@ from softarm_ros.rigs.urdf_elements import (
 )
 from softarm_ros.rigs.urdf_positions import chain_positions, rest_lengths
 
-Array = NDArray[np.float64]
 JointMap = Callable[[Sequence[float] | Array], tuple[list[str], Array]]
 DEFAULT_LINKS_PER_SECTION = 8
 _TURN_RAD = 0.5 * math.pi

@@ -6,12 +6,11 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 _SAMPLES = 400  # of the centreline
 
 

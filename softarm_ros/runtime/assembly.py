@@ -20,8 +20,9 @@ from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place
-from softarm_ros.models.arm_model import ArmModel, Array, Posture
+from softarm_ros.models.arm_model import ArmModel, Posture
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part

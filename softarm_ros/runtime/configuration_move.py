@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.minimum_jerk import blend
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-Array = NDArray[np.float64]
 _SAMPLES = 60
 _USE = 0.7  # share of speed and acceleration limits that the motion uses
 

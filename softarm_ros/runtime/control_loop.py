@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
-Array = NDArray[np.float64]
 _LIMITED_S = 0.3  # limits active for so long are worth a word
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 AT_REST_S, START_S = 0.25, 0.5  # when a fault comes before the motion, when that is asked for
 INTO_TRACKING_S = 2.0  # when a fault comes in motion
 HORIZON_S = 6.0  # how long a fault that nobody notices is looked at

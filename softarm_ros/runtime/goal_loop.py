@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.goals.course import Course
@@ -16,10 +15,10 @@ from softarm_ros.control.goals.plan import Plan
 from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Posture
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
-Array = NDArray[np.float64]
 STALE_S = 0.15  # a stream that is silent for longer is held
 # Shares of the reference's limits: motion of the model, and what leads from the measured tip to
 # it; the rest is for how the Jacobian turns on the way.

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan, Planner
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class InlinePlanner:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock, Rhythm
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
 from softarm_ros.drivers.problems import DriverError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
-Array = NDArray[np.float64]
 PERIOD_S = 0.01
 READY_S = 15.0  # a port opens, a Mega boots, a drive connects
 HOMED_S = 60.0

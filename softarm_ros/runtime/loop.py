@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.events import Event
 
-Array = NDArray[np.float64]
 _MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
 _NOISE = 0.02  # share of an actuator's range by which its measurement may be wrong
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.section_curve import along_sections
 from softarm_ros.geometry.sightings import Place
-from softarm_ros.models.arm_model import ArmModel, Array
+from softarm_ros.models.arm_model import ArmModel
 
 
 class MarkerExpectation:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import Loop, Phase
 
-Array = NDArray[np.float64]
 # Share of an actuator's range within which it stands where it was.
 STANDING = 0.05
 # Share of it by which an actuator that is held never lags behind its command.

@@ -11,15 +11,12 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_planner, build_tracker
 
-Array = NDArray[np.float64]
 _NICE = 5  # the loop first
 _END_S = 1.0
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
-from softarm_ros.models.arm_model import Array
 from softarm_ros.runtime.loop import PoseSample
 
 if TYPE_CHECKING:

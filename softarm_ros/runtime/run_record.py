@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.events import Event
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.plant import Gripping
 from softarm_ros.runtime.assembly import (
     build_command_gate,
@@ -29,7 +30,6 @@ from softarm_ros.runtime.pose_intake import measure
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 _LOOK_S = 0.01  # between two looks of the supervisor, as its node has it
 _TRACKER = 'tracker'
 WATCH, PRESSURES = 'feedback watch', 'pressures'

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.control.trajectory_config import LineConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
-Array = NDArray[np.float64]
 _NEAR_M = 1e-5  # a line shorter than this is no motion
 
 

@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.control.task_config import TaskConfig, TaskStep
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, SetByBends
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.task_loop import Stage
-
-Array = NDArray[np.float64]
 
 
 class TaskError(ValueError):

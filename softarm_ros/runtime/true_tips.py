@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 class TrueTips:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _NO_LATENCY_MS = 1e4
 
 

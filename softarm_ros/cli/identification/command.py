@@ -29,7 +29,6 @@ from softarm_ros.cli.score import (
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 MOST_ROWS = 600
 
 

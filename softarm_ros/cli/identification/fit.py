@@ -25,11 +25,10 @@ from scipy.stats import t as student
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.score import predict
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 ERROR_SHARE = 0.01  # of the arm's length: what a good model may be wrong by
 ERROR_AXIS = 0.03  # of an axis

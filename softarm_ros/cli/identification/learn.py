@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.fit import CORRELATION_S
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
 from softarm_ros.cli.score import predict
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.command_features import command_features, parsed
 from softarm_ros.models.residual import groups_of
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
-
-Array = NDArray[np.float64]
 
 PENALTIES = np.logspace(-4, 2, 13)  # per row of standardised features
 FOLDS = 5

@@ -14,7 +14,6 @@ from softarm_ros.cli.measured_run import MeasuredRun, in_effect, mount_of, read_
 from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 HOLD_OUT = ('later', 'file', 'blocks', 'nothing')

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
 
-Array = NDArray[np.float64]
 _SILENT_S = 1.0
 _USED = (
     'tip',

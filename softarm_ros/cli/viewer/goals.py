@@ -8,12 +8,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
-Array = NDArray[np.float64]
 _SETTLES_S = 0.6  # until what was sent shows in what the arm says of itself
 _STEPS = 200  # of a slider
 

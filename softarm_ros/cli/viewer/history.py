@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.view_state import ViewState
-
-Array = NDArray[np.float64]
 
 
 class History:

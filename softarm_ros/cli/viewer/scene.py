@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.viewer.tube import Centreline, centreline_of, strand_points, tube
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState
 
-Array = NDArray[np.float64]
 POINTS = 61  # of the centreline
 TRAIL = 600  # tips
 _SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.rigs.outline import Strand
 
-Array = NDArray[np.float64]
 AROUND = 24  # points of a ring
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from pydantic import Field
 
 from softarm_ros.control.controller import (
-    Array,
     Controller,
     ControlState,
     Motion,
@@ -15,6 +14,7 @@ from softarm_ros.control.controller import (
     VelocityBounds,
 )
 from softarm_ros.control.quadratic import within_bounds
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel

@@ -14,8 +14,7 @@ from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
 from softarm_ros.control.estimation.measurements import Measured
-
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

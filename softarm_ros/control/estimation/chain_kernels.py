@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of, stumpff
 
-Array = NDArray[np.float64]
 _TERMS = 20  # of the series of the tangent: 2.6 rad to the 20th over 21! is 4e-12
 
 

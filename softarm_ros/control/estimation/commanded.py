@@ -6,9 +6,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.estimation.config import PredictingConfig
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _SIX = 6
 _TWIST_SHARE = 0.3  # of the speed of bends: torsion moves little
 _LINEAR_SHARE = 0.05  # likewise of stretch and shear

@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
-Array = NDArray[np.float64]
 _FAR = 1e30
 _LEAST = -24.0  # log of a weight
 

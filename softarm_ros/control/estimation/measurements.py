@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.estimator import SECTION, TIP
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotation_kernels import log_so3_kernel
 from softarm_ros.geometry.sightings import Place, Sighting
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

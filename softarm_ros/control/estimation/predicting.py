@@ -15,7 +15,8 @@ from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.kalman_kernels import merged
 from softarm_ros.control.estimation.measurements import Measured, Noise, Places
-from softarm_ros.control.estimator import TIP, Array, Estimate, Estimator, Health, Surroundings
+from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
 from softarm_ros.models.arm_model import ArmModel, Posture
 

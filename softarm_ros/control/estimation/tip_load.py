@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.estimator import Estimate
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ArmModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import contextlib
 
 import numpy as np
 
-from softarm_ros.control.estimator import SECTION, TIP, Array, Estimate, Estimator, Surroundings
+from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator, Surroundings
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
 from softarm_ros.geometry.sightings import Sighting

@@ -14,7 +14,8 @@ from softarm_ros.control.estimation.kalman_kernels import absorb
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.control.estimation.predicting import PredictingEstimator
 from softarm_ros.control.estimation.smoothing import smoothed, transition
-from softarm_ros.control.estimator import Array, Surroundings
+from softarm_ros.control.estimator import Surroundings
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel

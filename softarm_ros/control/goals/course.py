@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 # How long [s] a change of the configuration (dof,) takes at least; a norm.
 Duration = Callable[[Array], float]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 MAX_POINTS = 2000  # of a path or a trajectory
 MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
 MIN_SPACING_M = 1e-6

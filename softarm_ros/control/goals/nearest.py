@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.controller import VelocityBounds
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.quadratic import within_bounds
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-Array = NDArray[np.float64]
 _STEPS = 80
 _TRUST = 0.25  # largest step, as a share of each coordinate's scale
 _DAMPING = 1e-5  # relative to the arm's length squared

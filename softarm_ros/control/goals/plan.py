@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.goals.course import Course, Through, Timetable
@@ -15,9 +14,9 @@ from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.path import Curve, Segment, SplineCurve
 from softarm_ros.control.reach import REACH_TOLERANCE_M
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-Array = NDArray[np.float64]
 _LOCAL_M = 1e-4  # a search from where the arm is that ends so near needs no other start
 _BESIDE = 0.1  # of each coordinate's scale: how far off a second start of a search is
 _SPACING = 0.01  # of points on a path, as a share of the arm's length

@@ -18,9 +18,9 @@ from collections import deque
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
+
 # Time [s], setpoint less origin (n,), its integral, and the integral of that.
 _Knot = tuple[float, Array, Array, Array]
 _REBASE_S = 5.0  # sums that grow with time are taken anew after this long

@@ -18,9 +18,8 @@ from softarm_ros.drivers.dynamixel.control_table import (
 from softarm_ros.drivers.dynamixel.packets import MAX_ID
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.drivers.stepper_config import BoardLimitError, CableLimits
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
-
-Array = NDArray[np.float64]
 
 
 class DynamixelServo(ConfigBlock):

@@ -6,7 +6,7 @@ import contextlib
 import threading
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.actuator_driver import ActuatorReading
@@ -31,8 +31,8 @@ from softarm_ros.drivers.problems import (
 from softarm_ros.drivers.serial_board import OpenPort
 from softarm_ros.drivers.serial_port import PortError, SerialPort
 from softarm_ros.drivers.stepper_config import CableLimits
+from softarm_ros.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 LINK, COMMAND, INTERNAL = 'link', 'command', 'internal'
 _ROUNDING = 1e-9  # of a metre
 _DRAIN_S = 0.05

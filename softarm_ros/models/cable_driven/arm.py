@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 
 

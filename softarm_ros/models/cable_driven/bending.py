@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.geometry.rotations import log_so3
-from softarm_ros.models.arm_model import Array
 
 
 def bending_vector(rotation: Array) -> Array:

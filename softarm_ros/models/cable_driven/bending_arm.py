@@ -12,15 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.models.arm_model import (
-    ZERO3,
-    Array,
-    InverseSolution,
-    ModelError,
-    Shape,
-    Vector3,
-)
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.models.cable_driven.constant_curvature_kernels import (
     centerline_into,

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.cable_statics_kernels import (
     MAX_BENDING_RAD,
     NOT_CONVERGED,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
     equilibrium_into,

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import stumpff
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.slack_kernels import holding_shares
 
 # Bending angle [rad] up to which eq. 18 is solved; its root exists below 180 degrees.

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.slack_kernels import (
     holding_shares,

@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import stumpff
-from softarm_ros.models.arm_model import Array
 
 
 @kernel

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import log_so3
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.pose_search_kernels import search_pose
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
 

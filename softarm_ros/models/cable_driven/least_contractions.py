@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
 from softarm_ros.models.inverse import End, Outcome, PoseTarget

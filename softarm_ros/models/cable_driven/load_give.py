@@ -9,11 +9,9 @@ themselves is in what was identified without a load.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
-
-Array = NDArray[np.float64]
 
 _MAX_ROUNDS = 100
 _TOLERANCE_RAD = 1e-10

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.constant_curvature_kernels import section_points_into
 from softarm_ros.models.config import GROUPS, Group
 

@@ -7,15 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.models.arm_model import (
-    ZERO3,
-    Array,
-    InverseSolution,
-    ModelError,
-    Shape,
-    Vector3,
-)
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.least_contractions import LeastContractions
 from softarm_ros.models.cable_driven.load_give import (

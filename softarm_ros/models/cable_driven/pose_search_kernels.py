@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cable_driven.constant_curvature_kernels import tip_jacobian_into
 from softarm_ros.models.cable_driven.slack_kernels import nearest_holdable
 

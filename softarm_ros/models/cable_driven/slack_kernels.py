@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 
 # Rounding of a contraction relative to the largest one, with a margin.
 ROUNDING = 1e-14

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.models.arm_model import (
-    ZERO3,
-    Array,
-    InverseSolution,
-    ModelError,
-    Shape,
-    Vector3,
-)
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.cosserat.inverse import (
     LeastTensions,

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from softarm_ros.models.arm_model import ZERO3, Array, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, Vector3
 from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.models.cosserat.state import RodStart
 from softarm_ros.models.cosserat.strain_kernels import OK

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
-from softarm_ros.models.arm_model import Array
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 FiniteVector = tuple[Finite, Finite, Finite]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.models.cosserat.shape import shape_of_state
 from softarm_ros.models.cosserat.state import RodState

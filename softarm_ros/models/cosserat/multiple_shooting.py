@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import (
     exp_so3,
     log_so3,
     matrix_from_quaternion,
     quaternion_from_matrix,
 )
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.shooting_kernels import shoot
 from softarm_ros.models.cosserat.strain_kernels import OK
 from softarm_ros.models.cosserat.tables import Grid, Loads, Trace, new_trace

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.cosserat.frame_kernels import matrix_into
 from softarm_ros.models.cosserat.grid import build_grid

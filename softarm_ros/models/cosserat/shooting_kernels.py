@@ -26,8 +26,8 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.frame_kernels import crosses, matrix_into, quaternion_product
 from softarm_ros.models.cosserat.strain_kernels import (
     CABLES,

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.frame_kernels import solve3, turn_right
 from softarm_ros.models.cosserat.shooting_kernels import shoot
 from softarm_ros.models.cosserat.strain_kernels import OK

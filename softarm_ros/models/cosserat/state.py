@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.cosserat.strain_kernels import REST, ROUTES
 from softarm_ros.models.cosserat.tables import NODE_OF_STAGE, B, Grid, Trace

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 
 OK, CRUSHED, NO_STRAIN = 0, 1, 2
 # Below this stretch of rod or cable path the law has no meaning: the rod is squeezed to nothing.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array, IntArray
 
-IntArray = NDArray[np.int64]
 STAGES = 7
 # Butcher (1964), method of order 6; nodes 0, 1/3, 2/3, 1/3, 1/2, 1/2, 1.
 NODES = (0.0, 1.0 / 3.0, 0.5, 2.0 / 3.0, 1.0)

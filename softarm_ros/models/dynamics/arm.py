@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Shape, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.body import build_body
 from softarm_ros.models.dynamics.config import DynamicSectionConfig, RigidBodyConfig

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.geometry.symmetric_kernels import invert_symmetric_4
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import rotation_z
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.config import DynamicSectionConfig, RigidBodyConfig
 from softarm_ros.models.dynamics.layout import Body
 

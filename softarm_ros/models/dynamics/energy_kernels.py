@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
 from softarm_ros.models.dynamics.segment_kernels import segment_rates

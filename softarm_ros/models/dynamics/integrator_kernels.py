@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.energy_kernels import node_twists
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch

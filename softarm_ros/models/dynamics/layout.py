@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 
 
 class Body(NamedTuple):

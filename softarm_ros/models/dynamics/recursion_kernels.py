@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import inlined, kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.segment_kernels import place_segment, segment_rates
 

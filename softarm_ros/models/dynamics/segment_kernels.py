@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import inlined, kernel
-from softarm_ros.models.arm_model import Array
 
 # Coefficients (-1)^k / (2 k + 7)! and (-1)^k / (2 k + 8)! of the series of c7 and c8.
 _C7 = tuple((-1.0) ** k / math.factorial(2 * k + 7) for k in range(11))

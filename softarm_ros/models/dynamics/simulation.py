@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics, checked
 from softarm_ros.models.dynamics.integrator_kernels import REACHED, TOO_MANY, advance
 from softarm_ros.models.dynamics.layout import Loads, allocate_scratch

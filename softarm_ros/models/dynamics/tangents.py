@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics, checked
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
 from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual

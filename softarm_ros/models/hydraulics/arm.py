@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.drive import ChamberDrive
 from softarm_ros.models.dynamics.layout import Loads, allocate_scratch
 from softarm_ros.models.hydraulics.arm_kernels import ITERATION_LIMIT, coupled_step_into

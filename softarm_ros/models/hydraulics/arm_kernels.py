@@ -19,9 +19,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.linear_kernels import solve_small
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
 from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.hydraulics import axes_kernels as kernels
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 

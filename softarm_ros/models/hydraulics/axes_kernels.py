@@ -26,8 +26,8 @@ import math
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.hydraulics.pipe_loss_kernels import pipe_loss
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
 from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual

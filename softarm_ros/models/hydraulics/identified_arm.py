@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root
 
-from softarm_ros.models.arm_model import Array, ModelError
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
 from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive

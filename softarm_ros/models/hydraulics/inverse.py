@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.hydraulics.held_shape import HeldShape
 from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits

@@ -13,7 +13,8 @@ from softarm_ros.models.hydraulics.section_config import (
 from softarm_ros.models.parts import HydraulicStaticsSettings, NoSettings
 
 if TYPE_CHECKING:
-    from softarm_ros.models.arm_model import ArmModel, Array
+    from softarm_ros.geometry.arrays import Array
+    from softarm_ros.models.arm_model import ArmModel
 
 
 @dataclass(frozen=True)

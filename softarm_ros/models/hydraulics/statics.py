@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import (
     ZERO3,
-    Array,
     InverseSolution,
     ModelError,
     Posture,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.models.arm_model import ZERO3, Array, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, Vector3
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Loads
 from softarm_ros.models.hydrodynamics.morison import (

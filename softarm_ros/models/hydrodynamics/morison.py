@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, drag_into
 

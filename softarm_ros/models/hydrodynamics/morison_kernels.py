@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 
 # Columns of the coefficient array.
 DENSITY, DRAG_NORMAL, DRAG_ALONG, ADDED_NORMAL, ADDED_ALONG = 0, 1, 2, 3, 4

@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
-    Array,
     InverseSolution,
     ModelError,
     Posture,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
 from softarm_ros.models.minimum_energy.rod import node_poses

@@ -15,11 +15,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import inlined, kernel
 
-Array = NDArray[np.float64]
 Quaternion = tuple[float, float, float, float]
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
-from softarm_ros.models.arm_model import ZERO3, Array, Vector3
+from softarm_ros.models.arm_model import ZERO3, Vector3
 from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into
 from softarm_ros.models.minimum_energy.rod import (
     MinimumEnergyRod,

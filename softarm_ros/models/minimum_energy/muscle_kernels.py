@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.minimum_energy.kernels import (
     add_vector_term,
@@ -19,8 +19,6 @@ from softarm_ros.models.minimum_energy.kernels import (
     step_jacobian_into,
     times_unit,
 )
-
-Array = NDArray[np.float64]
 
 
 @kernel

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
 from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
 from softarm_ros.models.minimum_energy.rod import RodEquilibrium

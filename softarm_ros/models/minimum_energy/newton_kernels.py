@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.banded_kernels import (
     banded_ldl_into,
@@ -36,8 +36,6 @@ from softarm_ros.models.minimum_energy.muscle_kernels import (
     muscle_energy,
     muscle_vectors_into,
 )
-
-Array = NDArray[np.float64]
 
 CONVERGED, NOT_CONVERGED, UNSTABLE = 0, 1, 2
 _MAX_STEP = 0.35  # of |u|: 40 degrees

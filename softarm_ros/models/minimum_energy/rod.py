@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Vector3
+from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into
 from softarm_ros.models.minimum_energy.newton_kernels import (

@@ -8,15 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
-from softarm_ros.models.arm_model import (
-    ZERO3,
-    Array,
-    InverseSolution,
-    ModelError,
-    Shape,
-    Vector3,
-)
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, solve_give
 from softarm_ros.models.pneumatic.chambers import (

@@ -13,12 +13,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, stumpff
-
-Array = NDArray[np.float64]
 
 # Gauss-Legendre points and weights on 0..1, for the weight along an arc.
 _POINTS = (0.5 - math.sqrt(0.15), 0.5, 0.5 + math.sqrt(0.15))

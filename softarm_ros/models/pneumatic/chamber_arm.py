@@ -6,13 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from softarm_ros.models.arm_model import (
-    ZERO3,
-    Array,
-    InverseSolution,
-    Shape,
-    Vector3,
-)
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, finite_vector

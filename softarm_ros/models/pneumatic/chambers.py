@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array, ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 

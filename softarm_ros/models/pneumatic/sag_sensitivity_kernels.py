@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.arm_model import Array
 from softarm_ros.models.pneumatic.angle_correction_kernels import residual_into
 
 _STEP = 1e-6  # of the differences, rad; of lengths, that of a metre

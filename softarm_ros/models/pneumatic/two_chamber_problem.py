@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
-from softarm_ros.models.arm_model import Array, Vector3
+from softarm_ros.models.arm_model import Vector3
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, bend_of_chambers

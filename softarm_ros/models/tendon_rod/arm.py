@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import (
     ZERO3,
-    Array,
     InverseSolution,
     ModelError,
     Posture,

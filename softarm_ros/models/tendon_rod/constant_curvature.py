@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3, hat
-from softarm_ros.models.arm_model import ZERO3, Array, ModelError, Shape, Vector3
+from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel
 from softarm_ros.models.tendon_rod.solved_tip import SolvedTip

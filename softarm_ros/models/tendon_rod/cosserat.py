@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.models.arm_model import ZERO3, Array, Shape, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, Shape, Vector3
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.models.arm_model import ZERO3, Array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3
 from softarm_ros.models.cosserat.state import RodStart
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.models.arm_model import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.bounded_least_squares import bounded_least_squares
 
 

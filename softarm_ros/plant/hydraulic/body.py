@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
 from softarm_ros.models.hydraulics.section_config import ChamberConfig
@@ -26,7 +27,6 @@ from softarm_ros.plant.hydraulic.fabric_kernels import section_bends_into
 from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, new_axes
 from softarm_ros.plant.layout import (
     ArmState,
-    Array,
     BodyParameters,
     Loads,
     Medium,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
@@ -23,7 +24,7 @@ from softarm_ros.plant.hydraulic.drive_kernels import advance_motors, read_gauge
 from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends, section_bends_into
 from softarm_ros.plant.hydraulic.layout import Axes, Chambers, Gauges, Motors, Stops
 from softarm_ros.plant.joint_kernels import conjugate_moment, log_of_quaternion
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Medium, Scratch
+from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Medium, Scratch
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
 from softarm_ros.plant.water_kernels import Water, wet

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from softarm_ros.drivers import pressure_loop
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.hydraulic.layout import Gauges, Motors
-from softarm_ros.plant.layout import Array
 
 # The formulas of the driver itself.
 filtered_error = kernel(allocates=False)(pressure_loop.filtered_error)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.hydraulics.axes_kernels import CONDUCTANCE, RELIEF
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
@@ -16,7 +17,6 @@ from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
-from softarm_ros.plant.layout import Array
 
 _TORN_M3_S_PA = 1e-9  # of a torn hose: 0.1 l/s at 100 kPa
 

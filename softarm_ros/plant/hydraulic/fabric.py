@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.hydraulic.config import FabricConfig, PlantHydraulicSection
 from softarm_ros.plant.hydraulic.layout import Stops
 from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
-from softarm_ros.plant.layout import Array
 
 
 def fabric_stops(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.hydraulic.layout import Stops
 from softarm_ros.plant.hysteresis import move_stops
 from softarm_ros.plant.joint_kernels import log_of_quaternion
-from softarm_ros.plant.layout import ArmState, Array
+from softarm_ros.plant.layout import ArmState
 
 
 @kernel(allocates=False)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.hydraulics.axes import WaterHydraulics
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberConfig
 from softarm_ros.plant.hydraulic.body import HydraulicBody
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.drives import HydraulicDrives
-from softarm_ros.plant.layout import Array
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.world import World
 

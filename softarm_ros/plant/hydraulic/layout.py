@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.plant.layout import Array, IntArray
+from softarm_ros.geometry.arrays import Array, IntArray
 
 
 class Chambers(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.hydraulic.config import PressureSensorConfig
 from softarm_ros.plant.hydraulic.drive_kernels import read_gauge
 from softarm_ros.plant.hydraulic.layout import Gauges
-from softarm_ros.plant.layout import Array
 
 
 class PressureSensors:

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.pressure_loop import PressureLoop
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.hydraulic.config import ServoDriveConfig
 from softarm_ros.plant.hydraulic.drive_kernels import advance_motors, aim
 from softarm_ros.plant.hydraulic.layout import Motors
-from softarm_ros.plant.layout import Array
 
 
 class ServoDrives:

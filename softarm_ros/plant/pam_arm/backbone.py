@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.failures import require_ok
 from softarm_ros.plant.layout import (
     ArmState,
-    Array,
     BodyParameters,
     Links,
     Loads,

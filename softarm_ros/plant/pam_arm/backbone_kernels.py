@@ -9,17 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
-from softarm_ros.plant.layout import (
-    ArmState,
-    Array,
-    BodyParameters,
-    Links,
-    Loads,
-    Medium,
-    Scratch,
-)
+from softarm_ros.plant.layout import ArmState, BodyParameters, Links, Loads, Medium, Scratch
 from softarm_ros.plant.link_kernels import couple_links, measure_links
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.step_kernels import NOT_FINITE, OK, UNSETTLED, calmed, move_joints

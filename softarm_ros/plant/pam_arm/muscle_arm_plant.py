@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.plant.actuator_state import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscles import Muscles

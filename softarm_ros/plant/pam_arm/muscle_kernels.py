@@ -15,9 +15,7 @@ pushes against the full supply lengthen.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import (
     ArmState,
@@ -29,8 +27,6 @@ from softarm_ros.plant.layout import (
 )
 from softarm_ros.plant.pam_arm.backbone_kernels import step_backbone
 from softarm_ros.plant.step_kernels import OK
-
-Array = NDArray[np.float64]
 
 
 @kernel(allocates=False)

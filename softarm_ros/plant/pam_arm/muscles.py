@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig

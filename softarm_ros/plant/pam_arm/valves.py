@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.drivers.muscle_lengths import TICK_S, MuscleLengths
 from softarm_ros.drivers.valve_config import ValveDriveConfig
-from softarm_ros.plant.actuator_state import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.pam_arm.relays import NEVER, Relays
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.joint_kernels import conjugate_moment
-from softarm_ros.plant.layout import Array
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.pneumatic.chamber_kernels import advance_chambers, free_strain_into
 from softarm_ros.plant.pneumatic.layout import Arm, Chambers, Valves

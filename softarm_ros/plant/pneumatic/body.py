@@ -6,19 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, lengths_at_nodes
 from softarm_ros.plant.failures import require_ok
 from softarm_ros.plant.fluid import Fluid
-from softarm_ros.plant.layout import (
-    Array,
-    BodyParameters,
-    IntArray,
-    Loads,
-    Medium,
-    new_scratch,
-    rest_state,
-)
+from softarm_ros.plant.layout import BodyParameters, Loads, Medium, new_scratch, rest_state
 from softarm_ros.plant.lumps import Lump, lumps_along
 from softarm_ros.plant.pneumatic.arm_kernels import drive_arm, drive_into, prepare_arm, settle_arm
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.layout import Array
 from softarm_ros.plant.pneumatic.layout import Chambers
 
 _MAX_STEPS = 400

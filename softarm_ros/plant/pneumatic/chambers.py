@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
-from softarm_ros.plant.layout import Array
 from softarm_ros.plant.pneumatic.chamber_kernels import (
     advance_chambers,
     follow_pressures,

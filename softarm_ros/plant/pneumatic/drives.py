@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
-from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.pneumatic.config import PlantGripperConfig
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from softarm_ros.plant.layout import (
-    ArmState,
-    Array,
-    BodyParameters,
-    IntArray,
-    Loads,
-    Medium,
-    Scratch,
-)
+from softarm_ros.geometry.arrays import Array, IntArray
+from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Medium, Scratch
 from softarm_ros.plant.point_kernels import Points
 from softarm_ros.plant.water_kernels import Water
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
-from softarm_ros.plant.actuator_state import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.pneumatic.body import PneumaticBody

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.plant.layout import Array
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.pneumatic.config import RegulatorConfig
 from softarm_ros.plant.pneumatic.layout import Valves
 from softarm_ros.plant.pneumatic.valve_kernels import advance_valves, sensed

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softarm_ros.plant.layout import Array, BodyParameters
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.layout import BodyParameters
 from softarm_ros.plant.lumps import Lump, Span, lumps_along, rises
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig, PneumaticPlantSectionConfig
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 _SIGNAL_V = 10.0  # ITV0030: 0 to 10 V are no pressure to full span
 _MONITOR_V = (1.0, 5.0)  # its monitor: the same with live zero

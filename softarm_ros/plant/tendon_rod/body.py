@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import rotation_z
-from softarm_ros.plant.layout import Array, BodyParameters, Loads, new_scratch, rest_state
+from softarm_ros.plant.layout import BodyParameters, Loads, new_scratch, rest_state
 from softarm_ros.plant.lumps import Lump, Span, lumps_along, rises
 from softarm_ros.plant.tendon_rod.config import (
     PlantRodSegmentConfig,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from softarm_ros.plant.layout import ArmState, Array, BodyParameters, Loads, Scratch
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Scratch
 
 
 class Rod(NamedTuple):

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import rotation_z
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.failures import require_ok
-from softarm_ros.plant.layout import Array, Loads, new_scratch, rest_state
+from softarm_ros.plant.layout import Loads, new_scratch, rest_state
 from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
 from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.step_damping import split_damping

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.joint_kernels import conjugate_moment
-from softarm_ros.plant.layout import Array
 from softarm_ros.plant.tendon_rod.layout import Rod
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from softarm_ros.geometry.arrays import Array
 
 SPAN_N = 50.0  # of the load cells
 _SIGNAL_V = 10.0  # 0 to 10 V are no tension to the span

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.plant.actuator_state import ActuatorState, Array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.kernels import read_cell
