@@ -58,6 +58,7 @@ ARGUMENTS = (
     ('laps', '', 'laps to drive; empty: as the trajectory says', None),
     ('rate', '1.0', 'simulated seconds per second; other than 1 uses /clock', None),
     ('seed', '0', 'of every random number of the simulation', None),
+    ('machine', '', 'simulated arm: nominal or a number; empty: the seed', None),
     ('home', '', 'drivers: the arm is at rest when they start; empty: emulated ones only', None),
     ('strict', 'false', 'true: end a simulated run when the computer is late', None),
     ('processes', 'one', 'one: the loop in one process; each: a process a node', list(PROCESSES)),
@@ -150,7 +151,10 @@ def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return what starts the arm; a wrong argument ends the launch with its message."""
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
-    rig = load_rig(text['rig'], settings_of([text['set']], text['controller'], text['estimator']))
+    rig = load_rig(
+        text['rig'],
+        settings_of([text['set']], text['controller'], text['estimator'], text['machine']),
+    )
     rate = number('rate', text['rate'])
     with_rviz = switch('rviz', text['rviz'])
     with_state_publisher = installed(STATE_PUBLISHER)

@@ -17,6 +17,7 @@ from softarm_reproduction.cable_arm_study import (
     section_sweep,
 )
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.plant.config import PlantConfig
 from softarm_ros.rigs.arms.cable_driven import CableArm
@@ -38,12 +39,12 @@ MARKERS = ('o', 's', '^')
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(CableArm, 'cable_arm')
+    rig = load_rig_of(CableArm, 'cable_arm', NOMINAL)
     progress('circle and line, open loop')
     result = [_open_loop(rig, seed)]
     progress('open loop against bending amplitude')
     result.append(_amplitude(rig, seed))
-    single = load_rig_of(CableArm, 'cable_arm_single')
+    single = load_rig_of(CableArm, 'cable_arm_single', NOMINAL)
     progress('single section')
     result.append(_single_section(single, seed, 'without slack', 'single_section'))
     stepper = single.plant_of(PlantConfig).stepper.model_copy(update={'slack_m': DEAD_ZONE_M})

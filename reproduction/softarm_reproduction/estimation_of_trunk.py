@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_reproduction.nominal import NOMINAL
 from softarm_reproduction.trunk_study import MOVING, data_folder
 from softarm_ros.cli.identified_rig import known_parameters
 from softarm_ros.cli.recording_file import read_recording, recording_of, split_rows
@@ -63,7 +64,7 @@ class Scores:
 
 def trunk(kind: str = 'filter') -> Rig:
     """Return the arm with an estimator that answers commands as late as it was identified to."""
-    rig = load_rig_of(CableArm, 'trunk')
+    rig = load_rig_of(CableArm, 'trunk', NOMINAL)
     delay_s = recording_of(rig).delay_s
     fields = {'kind': kind, 'response_s': delay_s}
     return rig.model_copy(update={'estimator': EstimatorConfig.model_validate(fields)})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.control.config import EstimatorConfig, TrackerConfig
 from softarm_ros.control.estimator import Estimate, Estimator, Health
 from softarm_ros.control.measurement_frame import MeasurementFrame
@@ -145,7 +146,7 @@ def rig_of(
     fields: Mapping[str, object] | None = None,
 ) -> Rig:
     """Return a rig whose sensor has stated noise and delay (None: its own), at some speed."""
-    rig = load_rig(name)
+    rig = load_rig(name, NOMINAL)
     plant = rig.plant_for('sim')
     changes: dict[str, float] = {} if dropouts else {'dropout_probability': 0.0}
     if noise_m is not None:

@@ -17,6 +17,7 @@ from softarm_reproduction.fishbone_arm_study import (
     unit_under_load,
     variants,
 )
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
 from softarm_ros.rigs.loader import load_rig_of
@@ -31,7 +32,7 @@ BALL_SEEDS = 2
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(TendonRodArm, 'fishbone_arm')
+    rig = load_rig_of(TendonRodArm, 'fishbone_arm', NOMINAL)
     progress('unit under load')
     result = [_unit(rig)]
     progress('bending against tension')

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros import load_rig
 from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
@@ -253,7 +254,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     failed = False
     for name in options.rigs:
-        result = change_targets(load_rig(name), options.changes, options.seed)
+        result = change_targets(load_rig(name, NOMINAL), options.changes, options.seed)
         print(
             f'{name}: {result.reported}/{result.asked} goals {result.states}; reference '
             f'{1e3 * result.speed[0]:.1f}/{1e3 * result.speed[1]:.1f} mm/s, '

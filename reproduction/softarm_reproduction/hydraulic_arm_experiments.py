@@ -22,6 +22,7 @@ from softarm_reproduction.hydraulic_arm_study import (
     sweep_workspace,
 )
 from softarm_reproduction.hydraulic_study import settling, simulate_coupled
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.models.hydraulics.identified_arm import SET_B, build_hydraulic_arm
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.rigs.arms.hydraulic import HydraulicArm
@@ -38,7 +39,7 @@ PAPER_SETTLED_S = {'3.2.1': 1.0, '3.2.2': 1.5}
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(HydraulicArm, 'hydraulic_arm')
+    rig = load_rig_of(HydraulicArm, 'hydraulic_arm', NOMINAL)
     progress('workspace of one section')
     result = [_workspace(), _limits()]
     progress('steps and ramps, simulated')

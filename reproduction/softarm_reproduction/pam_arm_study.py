@@ -19,6 +19,7 @@ from softarm_reproduction.minimum_energy_study import (
     curve_points,
     follow_curve,
 )
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.geometry.arrays import Array
@@ -172,7 +173,7 @@ def pull_share(rig: Rig, curve: str, load_N: float) -> float:
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(MuscleArm, 'pam_arm')
+    rig = load_rig_of(MuscleArm, 'pam_arm', NOMINAL)
     found = [_force(), _valve_table(rig), _stiffness(), _example(rig)]
     progress('curves of the model')
     found.append(_curves(rig))

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
+from softarm_reproduction.nominal import NOMINAL
 from softarm_reproduction.pneumatic_study import (
     MOTIONS,
     POSES_DEG,
@@ -37,7 +38,7 @@ _RED, _BLUE = PALETTE[1], PALETTE[0]
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
-    rig = load_rig_of(PneumaticArm, 'pneumatic_arm')
+    rig = load_rig_of(PneumaticArm, 'pneumatic_arm', NOMINAL)
     result = []
     for text, run in (
         ('cameras', _cameras),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.configs import PartBlock
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
@@ -220,6 +221,13 @@ class Strokes:
         )
 
 
+def under_water(rig: Rig) -> Rig:
+    """Return the arm in water, in truth and as its controller knows it."""
+    water = PartBlock(kind='water')
+    plant = rig.plant_for('sim').model_copy(update={'medium': water})
+    return rig.model_copy(update={'medium': 'water', 'plant': plant})
+
+
 def strokes_in_water(
     rig: Rig,
     frequency_hz: float,
@@ -236,7 +244,7 @@ def strokes_in_water(
     of the last two of three periods at the base, less what hangs on it at rest, as means over
     0.1 s.
     """
-    wet = rig.model_copy(update={'medium': 'water'})
+    wet = under_water(rig)
     rows = []
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
@@ -289,7 +297,7 @@ def pick_and_place(rig: Rig, seed: int, task: str = 'pick_and_place') -> PickAnd
     The shell lies where the model has the fingers in the first attitude; the placing error is
     from where the model has them in the fifth.
     """
-    wet = rig.model_copy(update={'medium': 'water'})
+    wet = under_water(rig)
     model, plant = chamber_arm(wet, CORRECTED), simulated(wet, seed)
     pick, place = (_fingers_of(wet, model, POSES_DEG[k]) for k in (0, 2))
     x, y, z = (float(value) for value in pick)

@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from softarm_reproduction.experiment_page import console_tables, write_page
 from softarm_reproduction.experiments import Experiment, Row
+from softarm_reproduction.nominal import NOMINAL
 from softarm_reproduction.tracking_study import TrackedPath, track, tracking_experiment
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.report import prepare_folder
@@ -134,7 +135,7 @@ def reproduce(
 
 def run_study(arm: str, console: Console, *, seeds: int, seed: int) -> list[Experiment]:
     """Run all experiments of one arm, its tracking first."""
-    study, rig = STUDIES[arm], load_rig(arm)
+    study, rig = STUDIES[arm], load_rig(arm, NOMINAL)
     compile_kernels(rig, console)
     module: Any = importlib.import_module(study.module)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:

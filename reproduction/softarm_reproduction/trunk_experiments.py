@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from softarm_reproduction.experiments import Experiment, Picture, Table
+from softarm_reproduction.nominal import NOMINAL
 from softarm_reproduction.trunk_study import (
     AT_REST,
     BY_FORCE,
@@ -36,7 +37,7 @@ SPLITS = {
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Predict the recordings; there is nothing random in it, `seed` changes nothing."""
-    rig = load_rig_of(CableArm, 'trunk')
+    rig = load_rig_of(CableArm, 'trunk', NOMINAL)
     folder = data_folder()
     if folder is None:
         return [

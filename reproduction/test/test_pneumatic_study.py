@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softarm_reproduction import pneumatic_study as study
+from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.runtime.direct import run_direct
@@ -11,7 +12,7 @@ from softarm_ros.runtime.direct import run_direct
 
 @pytest.fixture(scope='module')
 def rig():
-    return load_rig_of(PneumaticArm, 'pneumatic_arm')
+    return load_rig_of(PneumaticArm, 'pneumatic_arm', NOMINAL)
 
 
 def test_the_cameras_err_as_the_paper_says(rig):

@@ -38,18 +38,22 @@ def number(name: str, text: str) -> float:
 
 
 def settings_of(
-    texts: Iterable[str], controller: str | None = None, estimator: str | None = None
+    texts: Iterable[str],
+    controller: str | None = None,
+    estimator: str | None = None,
+    machine: str | None = None,
 ) -> list[str]:
     """
     Return what a run sets over its rig file, for `load_rig`.
 
     Each text may hold several `field=value`, separated by semicolons. A controller named for the
     run stands in place of `controller.kind`, whatever the settings before it say; an estimator
-    in place of `estimator.kind`.
+    in place of `estimator.kind`. The machine is `nominal` or a number (`machine_setting`).
     """
     settings = [part.strip() for text in texts for part in text.split(';') if part.strip()]
     settings += [f'controller.kind={controller}'] if controller else []
-    return settings + ([f'estimator.kind={estimator}'] if estimator else [])
+    settings += [f'estimator.kind={estimator}'] if estimator else []
+    return settings + ([machine_setting(machine)] if machine else [])
 
 
 def machine_setting(text: str) -> str:

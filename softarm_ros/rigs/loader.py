@@ -49,7 +49,9 @@ def validate_rig(document: YamlDocument) -> Rig:
     return rig
 
 
-def load_rig_of(kind: type[ArmBase], name_or_path: str | Path) -> Rig:
+def load_rig_of(
+    kind: type[ArmBase], name_or_path: str | Path, settings: Sequence[str] = ()
+) -> Rig:
     """
     Load a rig that must be of one kind of arm.
 
@@ -59,7 +61,7 @@ def load_rig_of(kind: type[ArmBase], name_or_path: str | Path) -> Rig:
         As `load_rig`, and for a rig of another kind.
 
     """
-    rig = load_rig(name_or_path)
+    rig = load_rig(name_or_path, settings)
     kind.of(rig)
     return rig
 

@@ -61,19 +61,23 @@ def test_every_argument_reaches_the_plan(tree):
     assert read == set(declared_arguments(tree))
 
 
-def test_controller_and_estimator_of_the_run_reach_every_node(tree):
+def test_controller_estimator_and_machine_of_the_run_reach_every_node(tree):
     (call,) = (
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'load_rig'
     )
     assert ast.unparse(call) == (
-        "load_rig(text['rig'], settings_of([text['set']], text['controller'], text['estimator']))"
+        "load_rig(text['rig'], settings_of([text['set']], text['controller'], "
+        "text['estimator'], text['machine']))"
     )
-    settings = settings_of(['controller.damping=1e-3'], 'damped_inverse', 'filter')
+    settings = settings_of(['controller.damping=1e-3'], 'damped_inverse', 'filter', '3')
     rig = load_rig('cable_arm', settings)
     assert (rig.tracker.kind, rig.estimator.kind) == ('damped_inverse', 'filter')
-    wanted = 'controller.damping=1e-3; controller.kind=damped_inverse; estimator.kind=filter'
+    wanted = (
+        'controller.damping=1e-3; controller.kind=damped_inverse; estimator.kind=filter; '
+        'plant.machine.number=3'
+    )
     assert {spec.parameters['settings'] for spec in graph_plan(rig)} == {wanted}
 
 

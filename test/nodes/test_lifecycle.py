@@ -206,6 +206,7 @@ def test_shut_down_while_it_waits_it_starts_no_more(made):
 def test_emulated_devices_end_with_a_shutdown(made, tmp_path):
     node = made(EmulatorNode)
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
-    assert sorted(path.name for path in tmp_path.iterdir()) == ['daq.port', 'servo.port']
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == ['daq.port', 'servo.port', 'stereo_cameras.sensor.json']
     assert node.trigger_shutdown() is SUCCESS
     assert not list(tmp_path.iterdir())

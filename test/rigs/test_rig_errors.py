@@ -396,8 +396,9 @@ SINGLE = [
         'model: cable_statics\nxyzzy: 1',
         'xyzzy',
         "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
-        "'medium', 'tip_load_kg', 'arm', 'model', 'drives', 'gripper', 'sensors', 'estimator', "
-        "'controller', 'supervisor', 'trajectories', 'default_trajectory', 'recording', 'plant'",
+        "'medium', 'tip_load_kg', 'arm', 'model', 'residual', 'drives', 'gripper', 'sensors', "
+        "'estimator', 'controller', 'supervisor', 'trajectories', 'default_trajectory', "
+        "'recording', 'plant'",
     ),
 ]
 

@@ -30,7 +30,8 @@ SUMMARIES = {
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
-    'identify': 'Identify an arm: with --data its gains, mount and rest shape from a recording.',
+    'identify': 'Identify an arm of any kind from its recordings; intervals, and what the data '
+    'cannot tell.',
     'calibrate': "Calibrate cameras with a board, find the arm's base and the window of a tank.",
     'demo': 'Drive a circle over topics, watched in a browser, then three ways beside the paper.',
 }

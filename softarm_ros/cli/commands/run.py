@@ -93,7 +93,7 @@ def run(
 ) -> None:
     """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.cli import run_command
-    from softarm_ros.rigs.arguments import machine_setting, settings_of
+    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
 
     options = run_command.RunOptions(
@@ -115,6 +115,5 @@ def run(
         report=report,
         json_file=json_file,
     )
-    chosen = settings_of(settings or (), controller, estimator)
-    arm = load_rig(rig, chosen if machine is None else [*chosen, machine_setting(machine)])
+    arm = load_rig(rig, settings_of(settings or (), controller, estimator, machine))
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))
