@@ -10,12 +10,11 @@ import struct
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from softarm_ros.drivers.polling import PollingThread
-from softarm_ros.emulation.tracked_scene import FAULTS, Scene, TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.vrpn.config import VrpnConfig
 from softarm_ros.plant.mocap import PoseMeasurement
 
@@ -36,11 +35,9 @@ class VrpnServer:
     (it closes all connections and hears nobody), `mute` (it keeps them and says nothing).
     """
 
-    def __init__(self, scene: TrackedScene, unit_m: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, scene: TrackedScene, unit_m: float = 1.0) -> None:
         self.scene = scene
         self._unit_m = unit_m
-        self._fault = ''
-        self._random = np.random.default_rng([seed, 2])
         self._asked: socket.socket | None = None
         self._port = 0
         self._lock = threading.Lock()
@@ -59,25 +56,19 @@ class VrpnServer:
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
-        for exposure in measured:
-            self.scene.expose(exposure, now_s)
-        for scene in self.scene.take(now_s):
+        for scene in self.scene.passing(measured, now_s):
             self._stream(scene)
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
-        if fault not in (*OWN_FAULTS, *FAULTS):
-            known = ', '.join((*FAULTS, *OWN_FAULTS))
-            raise ValueError(f'no fault {fault!r} here; known: {known}')
-        self._fault = fault if fault in OWN_FAULTS else ''
-        return fault if fault in OWN_FAULTS else self.scene.inject(fault)
+        return self.scene.inject(fault)
 
     def report(self) -> dict[str, str]:
         """See `EmulatedSensor`."""
         return {
             'vrpn_clients': str(len(self._clients)),
             'vrpn_frames': str(self._sent),
-            'vrpn_fault': self._fault or self.scene.fault or 'none',
+            'vrpn_fault': self.scene.fault or 'none',
         }
 
     def close(self) -> None:
@@ -101,7 +92,7 @@ class VrpnServer:
 
     def _serve(self, thread: PollingThread) -> None:
         while not thread.ending.is_set():
-            if self._fault == 'die':
+            if self.scene.fault == 'die':
                 self._hang_up()
                 thread.ending.wait(WAIT_S)
                 continue
@@ -142,7 +133,7 @@ class VrpnServer:
             sock.close()
             return
         for sender in client.pings(data):
-            if sender in client.announced.values() and self._fault != 'mute':
+            if sender in client.announced.values() and self.scene.fault != 'mute':
                 self._send(sock, _message(self._now_s, sender, PONG, b''))
 
     def _send(self, sock: socket.socket, data: bytes) -> None:
@@ -151,7 +142,7 @@ class VrpnServer:
 
     def _stream(self, scene: Scene) -> None:
         self._now_s = scene.sent_s
-        if self._fault in ('die', 'mute'):
+        if self.scene.fault in ('die', 'mute'):
             return
         with self._lock:
             clients = dict(self._clients)
@@ -159,12 +150,7 @@ class VrpnServer:
             seen = {name: pose for name, pose in scene.bodies.items() if pose is not None}
             data = client.announce(seen)
             data += poses_of(seen, client.announced, scene.sent_s, self._unit_m)
-            if self._fault == 'corrupt' and self._random.random() < 0.5:
-                bits = bytearray(data)
-                for _ in range(self._random.integers(1, 20)):
-                    bits[self._random.integers(len(bits))] ^= 1 << int(self._random.integers(8))
-                data = bytes(bits)
-            self._send(sock, data)
+            self._send(sock, self.scene.garbled(data))
         self._sent += 1
 
 
@@ -242,5 +228,5 @@ def _name(kind: int, number: int, name: str) -> bytes:
 
 def build(config: VrpnConfig, sections: Sequence[str], seed: int) -> VrpnServer:
     """Return the server, not started."""
-    unit_m = {'m': 1.0, 'mm': 1.0e-3}[config.unit]
-    return VrpnServer(TrackedScene(config, sections, seed), unit_m, seed)
+    scene = TrackedScene(config, sections, seed, OWN_FAULTS)
+    return VrpnServer(scene, UNITS_M[config.unit])

@@ -12,6 +12,7 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 from softarm_ros.geometry.sightings import Place
 
 BASE = 'base'
+UNITS_M = {'m': 1.0, 'mm': 1.0e-3}  # of positions, as servers send them
 Seen = Annotated[str, Field(min_length=1, max_length=255)]
 Vector = tuple[Finite, Finite, Finite]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -233,8 +234,17 @@ class FrameIntake:
         with self._lock:
             return self._arrivals[-1] if self._arrivals else -np.inf
 
-    def health(self, problems: tuple[SensorProblem, ...] = ()) -> SensorHealth:
-        """Return the health of the sensor; `problems` of its connection come first."""
+    def health(
+        self,
+        silence: Callable[[], SensorProblem] | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> SensorHealth:
+        """
+        Return the health of the sensor.
+
+        Where no frames come, `silence` says why, before all else; `more` are values beside those
+        of the frames.
+        """
         now = self._clock.now_s()
         with self._lock:
             recent = [t for t in self._arrivals if t >= now - RATE_WINDOW_S]
@@ -250,7 +260,9 @@ class FrameIntake:
             seen, last = (self._seen if connected else ()), self._last_exposure_ns
             first = self._first_s
         rate = len(recent) / RATE_WINDOW_S
-        found = (*problems, *self.problems.now(now))
+        found = self.problems.now(now)
+        if silence is not None and not connected:
+            found = (silence(), *found)
         if connected and rate < 0.8 * self.config.rate_hz and now - first > 2.0 * RATE_WINDOW_S:
             found = (
                 *found,
@@ -262,5 +274,10 @@ class FrameIntake:
                 ),
             )
         return SensorHealth(
-            connected, rate, last, seen, found, {**values, **self.problems.counts()}
+            connected,
+            rate,
+            last,
+            seen,
+            found,
+            {**values, **self.problems.counts(), **(more or {})},
         )

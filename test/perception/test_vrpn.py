@@ -28,8 +28,9 @@ from tracked_arm import (
 )
 
 from softarm_ros.emulation.tracked_scene import TrackedScene
-from softarm_ros.emulation.vrpn_server import VrpnServer
+from softarm_ros.emulation.vrpn_server import OWN_FAULTS, VrpnServer
 from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.vrpn.config import VrpnConfig
 from softarm_ros.perception.vrpn.packets import (
     COOKIE,
@@ -59,8 +60,8 @@ def config(**fields: object) -> VrpnConfig:
 def streaming(**fields: object) -> Iterator[Bench]:
     """Start a server and a sensor that reads it."""
     settings = config(**fields)
-    unit_m = {'m': 1.0, 'mm': 1.0e-3}[settings.unit]
-    server = VrpnServer(TrackedScene(settings, SECTIONS, 0), unit_m)
+    scene = TrackedScene(settings, SECTIONS, 0, OWN_FAULTS)
+    server = VrpnServer(scene, UNITS_M[settings.unit])
     found = server.start()
     sensor = VrpnSensor(settings.model_copy(update=found), FRAME_ID)
     with bench(sensor, server) as running:

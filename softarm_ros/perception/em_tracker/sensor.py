@@ -73,30 +73,20 @@ class EmTrackerSensor:
 
     def health(self) -> SensorHealth:
         """See `PoseSensor`."""
-        health = self._intake.health()
-        problems = health.problems
-        if not health.connected:
-            problems = (
-                SensorProblem(
-                    'no-server',
-                    'device',
-                    f'no NDI tracker answers at {self.config.port}'
-                    + (f' ({self._said})' if self._said else ''),
-                    'switch it on, look at its cable and name (softarm ports), and whether this '
-                    'user may open the port (group dialout)',
-                ),
-                *problems,
-            )
-        values = {**health.values, 'starts': str(self._starts)}
+        more = {'starts': str(self._starts)}
         if self._handles is not None:
-            values['bodies_of_server'] = ', '.join(self._handles)
-        return SensorHealth(
-            health.connected,
-            health.rate_hz,
-            health.last_exposure_ns,
-            health.seen,
-            problems,
-            values,
+            more['bodies_of_server'] = ', '.join(self._handles)
+        return self._intake.health(self._silence, more)
+
+    def _silence(self) -> SensorProblem:
+        """Return why no frames come."""
+        return SensorProblem(
+            'no-server',
+            'device',
+            f'no NDI tracker answers at {self.config.port}'
+            + (f' ({self._said})' if self._said else ''),
+            'switch it on, look at its cable and name (softarm ports), and whether this '
+            'user may open the port (group dialout)',
         )
 
     # -- the process

@@ -5,6 +5,7 @@ from __future__ import annotations
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.frame_intake import FrameIntake
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.packets import (
@@ -22,8 +23,6 @@ from softarm_ros.perception.natnet.packets import (
 )
 from softarm_ros.perception.natnet.receiver import Receiver, Sender
 from softarm_ros.perception.sensor import SensorHealth, SensorProblem
-
-UNITS_M = {'m': 1.0, 'mm': 1.0e-3}
 
 
 class NatNetSensor:
@@ -82,22 +81,13 @@ class NatNetSensor:
 
     def health(self) -> SensorHealth:
         """See `PoseSensor`."""
-        health = self._intake.health()
-        server = self._server
-        problem = None if health.connected else self._silence()
-        values = dict(health.values)
+        server, model = self._server, self._model
+        known = {}
         if server is not None:
-            values['server'] = f'{server.name}, NatNet {server.version}'
-        if self._model is not None:
-            values['bodies_of_server'] = ', '.join(sorted(self._model.bodies.values()))
-        return SensorHealth(
-            health.connected,
-            health.rate_hz,
-            health.last_exposure_ns,
-            health.seen,
-            ((problem,) if problem is not None else ()) + health.problems,
-            values,
-        )
+            known['server'] = f'{server.name}, NatNet {server.version}'
+        if model is not None:
+            known['bodies_of_server'] = ', '.join(sorted(model.bodies.values()))
+        return self._intake.health(self._silence, known)
 
     def bodies(self) -> tuple[str, ...] | None:
         """Return the names of the bodies that the server tracks; None before it has said so."""

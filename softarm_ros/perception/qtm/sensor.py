@@ -87,22 +87,9 @@ class QtmSensor:
 
     def health(self) -> SensorHealth:
         """See `PoseSensor`."""
-        health = self._intake.health()
-        values = dict(health.values)
         names = self._names
-        if names is not None:
-            values['bodies_of_server'] = ', '.join(names.bodies)
-        problems = health.problems
-        if not health.connected:
-            problems = (self._silence(), *problems)
-        return SensorHealth(
-            health.connected,
-            health.rate_hz,
-            health.last_exposure_ns,
-            health.seen,
-            problems,
-            values,
-        )
+        known = {} if names is None else {'bodies_of_server': ', '.join(names.bodies)}
+        return self._intake.health(self._silence, known)
 
     def bodies(self) -> tuple[str, ...] | None:
         """Return the names of the bodies that QTM tracks; None before it has said so."""

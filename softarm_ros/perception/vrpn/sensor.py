@@ -5,6 +5,7 @@ from __future__ import annotations
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.frame_intake import FrameIntake
 from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProblem
 from softarm_ros.perception.vrpn.config import VrpnConfig
@@ -21,7 +22,6 @@ from softarm_ros.perception.vrpn.packets import (
     read_pose,
 )
 
-UNITS_M = {'m': 1.0, 'mm': 1.0e-3}
 ONE_FRAME_S = 5.0e-4  # stamps of the bodies of one exposure differ by less
 COMPLETE_S = 3.0e-3  # a frame that lacks bodies is taken after so long
 
@@ -100,21 +100,8 @@ class VrpnSensor:
 
     def health(self) -> SensorHealth:
         """See `PoseSensor`."""
-        health = self._intake.health()
-        problems = health.problems
-        if not health.connected:
-            problems = (self._silence(), *problems)
-        values = dict(health.values)
-        if self._known:
-            values['bodies_of_server'] = ', '.join(sorted(self._known))
-        return SensorHealth(
-            health.connected,
-            health.rate_hz,
-            health.last_exposure_ns,
-            health.seen,
-            problems,
-            values,
-        )
+        known = {'bodies_of_server': ', '.join(sorted(self._known))} if self._known else {}
+        return self._intake.health(self._silence, known)
 
     # -- messages
 
