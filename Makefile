@@ -1,9 +1,11 @@
-# make demo | test | docs | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
-# each sets up by itself.
+# make demo | test | test-reproduction | docs | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long |
+# fuzz | soak | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 REPORT ?= demo-report
+# Tests build firmware with a make of their own, which is not to ask this one for processors.
+PYTEST := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
 
 # A sourced ROS installation is used as it is; without one, real ROS 2 comes from PyPI.
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
@@ -18,7 +20,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser commands docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser commands docs newcomer pictures demo test test-clock test-computing test-reproduction firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -60,12 +62,24 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# What only computes takes all processors; sensors that wait for packets (nine tenths of their time)
-# share them; whole arms and boards that run on the computer's clock have them to themselves.
-test: $(VENV)/.reproduction
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
-	$(BIN)/python -m pytest --numprocesses 6 --dist load -m packets
-	$(BIN)/python -m pytest -m wall_clock
+# Two at a time: whole arms and boards, which run on the computer's clock and one after another, and
+# what only computes, which takes the time that those leave. A loop must hold beside such work anyway.
+test: $(VENV)/.reproduction kernels
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 \
+	  --output-sync=$(if $(MAKE_TERMOUT),line,target) test-clock test-computing
+
+test-computing: $(VENV)/.reproduction
+	nice -n 10 $(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
+
+# Sensors that wait for packets, nine tenths of their time, share the processors afterwards.
+test-clock: $(VENV)/.reproduction
+	$(PYTEST) -m wall_clock; clock=$$?; \
+	  $(PYTEST) --numprocesses 6 --dist load -m packets && exit $$clock
+
+# The tests of reproduction/, which is a package of its own.
+test-reproduction: $(VENV)/.reproduction
+	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock' reproduction/test
+	$(PYTEST) -m wall_clock reproduction/test
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:
@@ -93,11 +107,11 @@ $(VENV)/.docs: $(VENV)/.ready
 # The viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
-	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+	$(PYTEST) -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
 
 # What README and docs say to type is typed, where no device or file of the reader is needed.
 commands: $(VENV)/.reproduction
-	$(BIN)/python -m pytest test/docs/commands_that_run.py
+	$(PYTEST) test/docs/commands_that_run.py
 
 # A newcomer's way in a fresh clone of the last commit, timed; some minutes.
 newcomer:
