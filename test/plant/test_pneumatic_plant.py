@@ -16,7 +16,7 @@ from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chamber_kernels import follow_pressures
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
-from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.gripper import GrippedObject, SoftFingers
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.plant.pneumatic.regulators import Regulators
 from softarm_ros.rigs.loader import load_rig
@@ -434,4 +434,4 @@ def test_wrong_objects_are_refused():
             GrippedObject((0.0, 0.0, 0.2), **wrong)
     with pytest.raises(ValueError, match='position'):
         GrippedObject((0.0, math.inf, 0.2), 0.1)
-    assert not Gripper(CONFIG.gripper).holds
+    assert not SoftFingers(CONFIG.gripper).holds
