@@ -378,9 +378,8 @@ class Rig(ConfigBlock):
             self._simulated_gripper(config),
         )
         plant: Plant = part.builder(role)(config, drives, world, seed)
-        if config.mocap.kind is not None:
-            sensor = sensor_part(config.mocap.kind)
-            plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
+        sensor = sensor_part(config.mocap.kind)
+        plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
         return plant
 
     def _simulated_gripper(self, config: PlantBase) -> Any:

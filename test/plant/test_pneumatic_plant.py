@@ -12,6 +12,7 @@ from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
 from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
+from softarm_ros.plant.mocap import Mocap
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chamber_kernels import follow_pressures
@@ -28,7 +29,9 @@ TARGET = np.array([5e4, 0.0, 2e4, 0.0, 4e4, 3e4])
 
 
 def plant(seed=0, gravity=DOWN, config=CONFIG, **changes):
-    return PneumaticPlant(config, gravity, seed, **changes)
+    arm = PneumaticPlant(config, gravity, seed, **changes)
+    arm.look_with(Mocap(config.mocap, seed))
+    return arm
 
 
 def regulators(**changes):

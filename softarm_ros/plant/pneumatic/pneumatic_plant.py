@@ -21,7 +21,7 @@ NO_COMPENSATION = PlayCompensationConfig()
 
 class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     """
-    Body in air or water, regulators, gripper, cameras, force-torque sensor under the base.
+    Body in air or water, regulators, gripper, force-torque sensor under the base.
 
     It starts at rest, hanging, without pressure.
 
@@ -62,7 +62,7 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         body = PneumaticBody(config, gravity_m_s2, fluid, tip_load_kg)
         at_tip = gripper or soft_fingers(SoftFingersConfig.model_validate(config.gripper))
         drives = PneumaticDrives(config, compensation, names, body, at_tip, seed)
-        super().__init__(config, body, drives, seed)
+        super().__init__(config, body, drives)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
 
     def chamber_pressures(self) -> Array:
