@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from softarm_ros.geometry.parts import FAMILIES
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / 'outside_parts'
 RIG = 'lab_arm/lab_arm.yaml'
@@ -17,6 +19,9 @@ PARTS = {
     'body.lab_arcs': 'an arc that lags behind its cables',
     'controller.transposed_jacobian': 'along the transposed Jacobian',
     'drives.lab_winches': 'UDP winches',
+    'estimator.every_other': 'every n-th measured pose',
+    'gripper.lab_suction': 'a cup that holds by vacuum',
+    'medium.lab_oil': 'oil, still',
     'model.thick_cables': 'thick cables',
     'sensors.near_sighted': 'poses that scatter with distance',
 }
@@ -321,6 +326,71 @@ for setting in ('plant.pose_sensor.noise_per_distanc=0.02', 'plant.pose_sensor.k
     assert problems[1].startswith(
         "plant.pose_sensor.kind = 'near_sightet': no such simulated sensor (did"
     )
+
+
+def test_there_is_one_of_every_family():
+    assert {name.partition('.')[0] for name in PARTS} == set(FAMILIES)
+
+
+def test_its_gripper_takes_and_puts_down_at_the_tip_of_an_arm_of_ours(lab):
+    text = (ROOT / 'config' / 'rigs' / 'pneumatic_arm.yaml').read_text()
+    fingers = text[text.index('    grips_above_Pa') : text.index('    reach_m: 0.020')]
+    force = next(line for line in text.splitlines() if 'force_per_pressure_N_Pa' in line)
+    edits = [
+        (fingers, ''),
+        (force, '    cup_diameter_m: 0.03'),
+        ('\ngripper:\n', '\ngripper:\n  kind: lab_suction\n'),
+    ]
+    edits += [('../cameras/', f'{ROOT}/config/cameras/')]
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    text = text.replace('open_pressure_Pa: -3.0e+4', 'open_pressure_Pa: 0.0')
+    text = text.replace('close_pressure_Pa: 5.0e+4', 'close_pressure_Pa: -3.0e+4')
+    own = lab[1].with_name('with_cup.yaml')
+    own.write_text(text)
+    code = f"""
+import numpy as np
+from softarm_ros.plant.pneumatic.gripper import GrippedObject
+
+rig = load_rig({str(own)!r})
+print(type(rig.actuator_driver(rig.devices).gripper).__name__)
+plant = rig.simulated_arm(0)
+plant.drives.place_object(GrippedObject(tuple(plant.body.fingers()[:3, 3]), 0.05))
+held = []
+for pressure in (rig.gripper.close_pressure_Pa, rig.gripper.open_pressure_Pa):
+    plant.command_gripper(pressure)
+    plant.step(np.zeros(6), 1.5)
+    held.append(plant.drives.holds_object)
+print(*held)
+"""
+    assert said_by(lab, code).splitlines() == ['CupDriver', 'True False']
+    wrong = (
+        ('kind: lab_suction', 'kind: lab_sucktion', "gripper.kind = 'lab_sucktion'"),
+        (
+            'cup_diameter_m: 0.03',
+            'cup_diameter_m: 0',
+            'plant.gripper.cup_diameter_m = 0: expected',
+        ),
+        ('cup_diameter_m', 'cup_diametre_m', "did you mean 'cup_diameter_m'"),
+        ('kind: lab_suction', 'kind: soft_fingers', 'open_pressure_Pa = 0: expected less than'),
+    )
+    assert_refused(lab, [(text.replace(old, new), message) for old, new, message in wrong])
+
+
+def test_its_medium_and_estimator_serve_an_arm_of_ours(lab):
+    code = """
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_estimator
+
+oil = load_rig('pneumatic_arm', ['plant.medium=lab_oil']).simulated_arm(0)
+print(oil.body.density)
+rig = load_rig('cable_arm_single', ['estimator.kind=every_other'])
+print(type(build_estimator(rig, rig.model())).__name__)
+"""
+    assert said_by(lab, code).splitlines() == ['870.0', 'EveryOther']
+    done = softarm(lab, 'run', lab[1], '--direct', '--estimator', 'every_other')
+    assert done.returncode == 0, done.stderr
 
 
 def test_its_rig_travels_between_processes(lab):

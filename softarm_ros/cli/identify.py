@@ -19,6 +19,7 @@ from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.machine import NOMINAL
+from softarm_ros.plant.mocap import Mocap
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.schema import Rig
 
@@ -127,7 +128,9 @@ def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
     angles = [CableArm.of(rig).actuators[i].angle_deg for i in mine]
     # The base frame is turned so that the first cable lies on the x axis, as in the paper.
     cables = [PlantCable(0, float(np.deg2rad(a - angles[0]))) for a in angles]
-    return ArmPlant(config, cables, rig.gravity_m_s2, seed)
+    arm = ArmPlant(config, cables, rig.gravity_m_s2)
+    arm.look_with(Mocap(config.mocap, seed))
+    return arm
 
 
 def _mean_axis(plant: ArmPlant) -> Array:

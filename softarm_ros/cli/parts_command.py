@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from softarm_ros.control.gripper import GRIPPER
 from softarm_ros.geometry.parts import FAMILIES, Part
 from softarm_ros.rigs.part_fields import FieldRow, fields_of
 from softarm_ros.rigs.part_registry import find_part, parts_and_problems, registrations
+from softarm_ros.rigs.rig_parts import gripper_fields
 
 
 def list_parts(family: str | None) -> tuple[list[str], list[str]]:
@@ -45,7 +49,16 @@ def show_part(name: str) -> list[str]:
         f'{part.name}: {part.summary}{_from(part)}',
         f'roles: {", ".join(part.builders) or "none"}',
         *(_field_lines(fields_of(part.config)) or ['no fields']),
+        *_elsewhere(part),
     ]
+
+
+def _elsewhere(part: Part) -> Iterator[str]:
+    """Yield the fields of a gripper in other blocks of a rig."""
+    if part.family == GRIPPER:
+        for block in part.takes:
+            yield f'and under {block}.gripper:'
+            yield from _field_lines(fields_of(gripper_fields(part, block)))
 
 
 def _from(part: Part) -> str:

@@ -13,19 +13,6 @@ GripperAction = Literal['open', 'close', 'hold']
 _KINDS = ('position_m', 'attitude_deg', 'dwell_s', 'gripper')
 
 
-class GripperConfig(ConfigBlock):
-    """A soft gripper at the tip: vacuum opens it, pressure closes it."""
-
-    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
-    close_pressure_Pa: Finite = Field(description='gauge')
-    action_s: Positive = Field(default=0.5, description='what opening or closing takes')
-    mass_kg: NonNegative = Field(default=0.0, description='a weight that the controller knows')
-    volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
-    centre_m: NonNegative = Field(
-        default=0.0, description='distance of its centre of mass beyond the tip'
-    )
-
-
 class TaskStep(ConfigBlock):
     """One step; exactly one of `position_m`, `attitude_deg`, `dwell_s` and `gripper`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softarm_ros.drivers.daq_config import DaqConfig
@@ -10,8 +11,9 @@ from softarm_ros.geometry.parts import Part
 if TYPE_CHECKING:
     from softarm_ros.drivers.attachments import PulledTendons, RegulatedChambers
     from softarm_ros.drivers.connections import Connections
+    from softarm_ros.drivers.daq import DaqDriver
     from softarm_ros.drivers.daq_actuators import DaqActuators
-    from softarm_ros.drivers.gripper_logic import GripperDriveConfig
+    from softarm_ros.drivers.gripper import GripperDriver
 
 PART = Part(
     'drives',
@@ -35,14 +37,13 @@ PART = Part(
 def build(
     drives: RegulatedChambers,
     daq: DaqConfig,
-    gripper: GripperDriveConfig | None = None,
+    gripper: Callable[[DaqDriver], GripperDriver] | None = None,
     connections: Connections | None = None,
 ) -> DaqActuators:
     """Return the driver of chambers and gripper behind one DAQ."""
     from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.daq import DaqDriver
     from softarm_ros.drivers.daq_actuators import DaqActuators
-    from softarm_ros.drivers.gripper import GripperDriver
 
     by = connections or OF_THIS_COMPUTER
     device = DaqDriver(daq, by.clock, by.open_channel)
@@ -51,7 +52,7 @@ def build(
         drives.names,
         drives.max_rate_Pa_s,
         drives.compensation,
-        GripperDriver(gripper, device) if gripper is not None else None,
+        None if gripper is None else gripper(device),
     )
 
 

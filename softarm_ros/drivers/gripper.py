@@ -202,6 +202,11 @@ class GripperDriver:
         return daq.set_output(config.vacuum_output, levels.vacuum_Pa)
 
 
+def build(config: GripperDriveConfig, daq: DaqDriver) -> GripperDriver:
+    """Return the driver of a gripper at a DAQ that is not started."""
+    return GripperDriver(config, daq)
+
+
 def require_channels(config: GripperDriveConfig, daq: DaqConfig) -> None:
     """Raise ValueError naming the field that the DAQ cannot meet."""
     outputs = {output.name: output for output in daq.outputs}

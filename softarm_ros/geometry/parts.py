@@ -49,6 +49,7 @@ class Part:
     needs, takes : mapping
         Of drives: the devices beside theirs that they cannot be without, and those that they may
         have; name in the block `drives` -> 'module:Config'. The driver's builder takes them all.
+        Of a gripper, `takes`: block of a rig (`drives`, `plant`) -> fields of `gripper` in it.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from softarm_ros.plant.soft_arm import SoftArm
 
 class ArmPlant(Plant[SoftArm, CableDrives]):
     """
-    Body with cables, steppers, cameras.
+    Body with cables, steppers.
 
     It starts at rest, hanging, with all contractions zero.
 
@@ -28,8 +28,6 @@ class ArmPlant(Plant[SoftArm, CableDrives]):
         each naming its motor.
     gravity_m_s2 : (3,)
         In the base frame.
-    seed
-        Of every random number.
     tip_load_kg
         Payload: its weight on the tip, without inertia.
     names
@@ -44,10 +42,9 @@ class ArmPlant(Plant[SoftArm, CableDrives]):
         config: PlantConfig,
         cables: Sequence[PlantCable],
         gravity_m_s2: ArrayLike,
-        seed: int,
         tip_load_kg: float = 0.0,
         names: Sequence[str] = (),
     ) -> None:
         body = SoftArm(config, cables, gravity_m_s2)
         weight = tip_load_kg * np.asarray(gravity_m_s2, dtype=float)
-        super().__init__(config, body, CableDrives(config, cables, body, weight, names), seed)
+        super().__init__(config, body, CableDrives(config, cables, body, weight, names))

@@ -26,6 +26,4 @@ def build(config: PlantConfig, drives: WoundCables, world: World, seed: int) -> 
     from softarm_ros.plant.arm_plant import ArmPlant
 
     cables = [PlantCable(c.section_index, c.angle_rad, c.motor, c.sign) for c in drives.cables]
-    return ArmPlant(
-        config, cables, world.gravity_m_s2, seed, world.tip_load_kg, names=drives.names
-    )
+    return ArmPlant(config, cables, world.gravity_m_s2, world.tip_load_kg, names=drives.names)

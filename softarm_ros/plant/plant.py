@@ -1,4 +1,4 @@
-"""The simulated arm, whatever its mechanics: a body, drives that move it, a sensor of poses."""
+"""The simulated arm, whatever its mechanics: a body, drives that move it, sensors of poses."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Plant(Generic[BodyT, DrivesT]):
     Stands in for drivers, arm and sensors in simulation. It never sleeps.
 
     It starts at rest under its own weight, with every actuator where the model's
-    `rest_configuration` has it.
+    `rest_configuration` has it. Nothing sees it until `look_with`.
 
     Parameters
     ----------
@@ -91,8 +91,6 @@ class Plant(Generic[BodyT, DrivesT]):
         Everything that the controller does not know.
     body, drives
         At rest.
-    seed
-        Of the pose sensor's random numbers.
 
     Attributes
     ----------
@@ -103,28 +101,28 @@ class Plant(Generic[BodyT, DrivesT]):
 
     """
 
-    def __init__(self, config: PlantBase, body: BodyT, drives: DrivesT, seed: int) -> None:
+    def __init__(self, config: PlantBase, body: BodyT, drives: DrivesT) -> None:
         self.time_s = 0.0
         self.config = config
         self.body, self.drives = body, drives
-        self._mocap = Mocap(config.mocap, seed)
+        self._mocap: Mocap | None = None
         self._true_tips: deque[tuple[float, Array]] = deque(maxlen=_KEPT_TIPS)
-        self._look()
 
     def look_with(self, sensor: Mocap) -> None:
-        """Take another sensor of poses in place of the usual one; it sees the arm at once."""
+        """Let a sensor of poses see the arm, from now on, in place of the one it has."""
         self._mocap = sensor
         self._true_tips.clear()
-        self._look()
+        self._look(sensor)
 
     @property
     def mocap_enabled(self) -> bool:
         """Whether the pose sensor sees the arm."""
-        return self._mocap.enabled
+        return self._mocap is not None and self._mocap.enabled
 
     @mocap_enabled.setter
     def mocap_enabled(self, enabled: bool) -> None:
-        self._mocap.enabled = bool(enabled)
+        if self._mocap is not None:
+            self._mocap.enabled = bool(enabled)
 
     def step(self, command: ArrayLike | None, duration_s: float) -> None:
         """
@@ -165,19 +163,20 @@ class Plant(Generic[BodyT, DrivesT]):
         start, done = self.time_s, 0
         while done < steps:
             # Up to the first step at or after the next frame.
-            until_frame = math.ceil((self._mocap.next_frame_s - start) / h - 1e-6) - done
+            next_s = math.inf if self._mocap is None else self._mocap.next_frame_s
+            until_frame = math.ceil(min((next_s - start) / h - 1e-6, steps)) - done
             count = min(max(until_frame, 1), steps - done)
             self.drives.advance(self.time_s, h, count)
             done += count
             self.time_s = start + (duration_s if done == steps else done * h)
-            if self._mocap.due(self.time_s):
-                self._look()
+            if self._mocap is not None and self._mocap.due(self.time_s):
+                self._look(self._mocap)
 
-    def _look(self) -> None:
+    def _look(self, sensor: Mocap) -> None:
         """Take a frame, and note where the tip truly is, seen or not."""
         tips = self.body.section_tips()
         self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
-        self._mocap.capture(self.time_s, tips)
+        sensor.capture(self.time_s, tips)
 
     def hold(self) -> None:
         """Let the actuators stop as fast as they can and stay where they are."""
@@ -189,7 +188,8 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def faults(self) -> Faults:
         """Return what can break: the cameras, and what the drives have of their own."""
-        return {**self._mocap.faults(), **self.drives.faults()}
+        seen = {} if self._mocap is None else self._mocap.faults()
+        return {**seen, **self.drives.faults()}
 
     def inject(self, fault: str) -> str:
         """
@@ -205,7 +205,7 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
-        return self._mocap.poll(self.time_s)
+        return [] if self._mocap is None else self._mocap.poll(self.time_s)
 
     def poll_true_tips(self) -> list[tuple[float, Array]]:
         """
@@ -219,8 +219,8 @@ class Plant(Generic[BodyT, DrivesT]):
 
     @property
     def next_poses_s(self) -> float:
-        """Simulated time at which the next measured poses can arrive [s]."""
-        return self._mocap.next_arrival_s
+        """Simulated time at which the next measured poses can arrive [s]; never: infinite."""
+        return math.inf if self._mocap is None else self._mocap.next_arrival_s
 
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""

@@ -56,6 +56,7 @@ BUILT_IN: Mapping[str, str] = {
     'sensors.stereo_cameras': 'softarm_ros.perception.stereo.part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),
     **_files_of('estimator', 'softarm_ros.control.estimators'),
+    **_files_of('gripper', 'softarm_ros.control.grippers'),
     **_files_of('medium', 'softarm_ros.plant.media'),
 }
 _OURS = 'softarm_ros'

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from softarm_ros.control.gripper import GRIPPER, USUAL_GRIPPER, GripperConfig
 from softarm_ros.control.pose_topic import KIND, PoseTopicConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
@@ -99,8 +100,36 @@ def sensor_part(kind: Any) -> Part:
     raise wrong_part(('kind',), kind, f'no such simulated sensor{hint}; known: {listed(known)}')
 
 
+def gripper_part(kind: Any) -> Part:
+    """Return the gripper that `gripper.kind` names, the usual one for None; as `arm_part`."""
+    kind = USUAL_GRIPPER if kind is None else kind
+    if not isinstance(kind, str):
+        raise wrong_part(('kind',), kind, 'expected text')
+    part = _found('gripper', kind, ('kind',))
+    if not issubclass(part.config, GripperConfig):
+        raise wrong_part(('kind',), kind, f'config of part {part.name} is no GripperConfig')
+    return part
+
+
+def named_gripper(data: Mapping[str, Any]) -> Part:
+    """Return the gripper that the data of a rig file name; the usual one if there is no such."""
+    block = data.get(GRIPPER)
+    try:
+        return gripper_part(block.get('kind') if isinstance(block, Mapping) else None)
+    except ValidationError:
+        return gripper_part(None)
+
+
+def gripper_fields(gripper: Part, block: str) -> type[ConfigBlock]:
+    """Return the fields of `gripper` in a block of a rig, `drives` or `plant`."""
+    if block not in gripper.takes:
+        raise wrong_part((), gripper.kind, f'part {gripper.name} has no fields in {block}')
+    return cast('type[ConfigBlock]', _at(gripper.takes[block]))
+
+
 def plant_of(
     arm: Part,
+    gripper: Part,
     value: Mapping[str, Any],
     poses: PoseTopicConfig,
     medium: str,
@@ -109,7 +138,8 @@ def plant_of(
     """
     Return the plant of a block `plant`; ValidationError with all that is wrong.
 
-    Its sensor is as `poses` states, and it is in this medium, where it does not say otherwise.
+    Its sensor is as `poses` states, and it is in this medium, where it does not say otherwise. At
+    its tip is this gripper, if it has one.
     """
     part = body_part(arm, value.get('kind'))
     config = cast('type[PlantBase]', part.config)
@@ -120,10 +150,17 @@ def plant_of(
             return block
         return validated(sensor_part(block.get('kind')).config, {**stated, **block}, strict)
 
+    def read_gripper(block: Any) -> Any:
+        return validated(gripper_fields(gripper, 'plant'), block, strict)
+
     return config.model_validate(
         {'medium': medium, **value, 'kind': part.kind},
         strict=strict,
-        context={'strict': strict, 'read_pose_sensor': read_pose_sensor},
+        context={
+            'strict': strict,
+            'read_pose_sensor': read_pose_sensor,
+            'read_gripper': read_gripper,
+        },
     )
 
 
@@ -165,7 +202,7 @@ class DeviceParts:
         return {self.driving.kind: self.driving.config, **self.needed, **self.optional}
 
 
-def device_parts(arm: Part, value: Mapping[str, Any]) -> DeviceParts:
+def device_parts(arm: Part, gripper: Part, value: Mapping[str, Any]) -> DeviceParts:
     """
     Return which devices a block `drives` has: one that drives, and what goes with it.
 
@@ -180,7 +217,10 @@ def device_parts(arm: Part, value: Mapping[str, Any]) -> DeviceParts:
     beside = {name for part in found for name in (*part.needs, *part.takes)}
     driving = [part for part in found if part.kind not in beside and _fits(part, arm)]
     if driving:
-        return DeviceParts(driving[0], _classes(driving[0].needs), _classes(driving[0].takes))
+        takes = dict(driving[0].takes)
+        if GRIPPER in takes and GRIPPER in value:
+            takes[GRIPPER] = gripper.takes.get('drives', takes[GRIPPER])
+        return DeviceParts(driving[0], _classes(driving[0].needs), _classes(takes))
     known = list(drives_of(arm))
     for name in value:
         if name not in registered and name not in beside:
@@ -197,9 +237,9 @@ def drives_of(arm: Part) -> dict[str, type[ConfigBlock]]:
     return {part.kind: part.config for part in parts('drives') if _fits(part, arm)}
 
 
-def devices_of(arm: Part, value: Mapping[str, Any], strict: bool | None) -> Devices:
+def devices_of(arm: Part, gripper: Part, value: Mapping[str, Any], strict: bool | None) -> Devices:
     """Return the devices of a block `drives`; ValidationError with all that is wrong."""
-    which = device_parts(arm, value)
+    which = device_parts(arm, gripper, value)
     return Devices.of(
         which.driving.kind, _blocks(which.classes, frozenset(which.optional), value, strict)
     )
@@ -265,6 +305,7 @@ def checks_of(
     plant: PlantBase | None,
     devices: Devices | None,
     sensors: Sensors | None,
+    gripper: GripperConfig | None,
 ) -> tuple[Check, ...]:
     """
     Return what must hold between the fields of a rig.
@@ -276,6 +317,8 @@ def checks_of(
         found += _checks_of_part(find_part('drives', devices.DRIVING))
     for kind in sensors.devices() if sensors is not None else ():
         found += _checks_of_part(find_part('sensors', kind))
+    if gripper is not None:
+        found += _checks_of_part(find_part('gripper', gripper.kind))
     if plant is not None and plant.kind not in (None, _config(arm).BODY):
         found = [check for check in found if 'plant' not in check.needs]
         found += _checks_of_part(find_part('body', plant.kind))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.json_schema import models_json_schema
 
+from softarm_ros.control.gripper import GRIPPER
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
 from softarm_ros.rigs.checks import find_inconsistencies
@@ -22,7 +23,9 @@ from softarm_ros.rigs.rig_parts import (
     device_parts,
     devices_of,
     drives_of,
+    gripper_fields,
     named_arm,
+    named_gripper,
     plant_of,
     sensor_classes,
     sensor_part,
@@ -42,7 +45,10 @@ class RigSchema:
         if arm is None:
             return SchemaTree(Rig.model_json_schema())
         body, sensor = _body(arm, document), _sensor(document)
-        return _tree(arm.config, body, sensor, tuple(_devices(arm, document).items()))
+        gripper, devices = named_gripper(document.data), _devices(arm, document)
+        grips = body is not None and GRIPPER in body.model_fields
+        simulated = gripper_fields(gripper, 'plant') if grips else None
+        return _tree(arm.config, body, sensor, gripper.config, simulated, tuple(devices.items()))
 
     def between(self, document: YamlDocument, wrong: set[FieldPath]) -> list[Problem]:
         """Return the problems between the fields that are valid by themselves."""
@@ -50,7 +56,7 @@ class RigSchema:
         if arm is None:
             return []
         data, blocks = document.data, {path[0] for path in wrong}
-        apart = {'arm', 'sensors', 'plant', 'drives'}
+        apart, gripper = {'arm', 'gripper', 'sensors', 'plant', 'drives'}, named_gripper(data)
         fields = _valid(Rig, data, blocks | apart)
         if 'chosen_model' in fields:
             fields['default_model'] = fields['chosen_model'].kind
@@ -59,17 +65,18 @@ class RigSchema:
             fields |= _valid(arm.config, data['arm'], of_arm)
             if not of_arm:
                 fields['arm'] = validated(arm.config, data['arm'], True)
+        if 'gripper' not in blocks and data.get('gripper') is not None:
+            fields['gripper'] = validated(gripper.config, data['gripper'], True)
         if 'drives' not in blocks and data.get('drives') is not None:
-            fields['devices'] = devices_of(arm, data['drives'], True)
+            fields['devices'] = devices_of(arm, gripper, data['drives'], True)
         if 'sensors' not in blocks and data.get('sensors') is not None:
             fields['sensors'] = sensors_of(data['sensors'], True)
             fields['feedback'] = fields['sensors'].poses
             if 'plant' not in blocks and data.get('plant') is not None:
-                fields['plant'] = plant_of(
-                    arm, data['plant'], fields['feedback'], fields.get('medium', 'air'), True
-                )
+                poses, medium = fields['feedback'], fields.get('medium', 'air')
+                fields['plant'] = plant_of(arm, gripper, data['plant'], poses, medium, True)
         plant, devices = fields.get('plant'), fields.get('devices')
-        checks = checks_of(arm, plant, devices, fields.get('sensors'))
+        checks = checks_of(arm, plant, devices, fields.get('sensors'), fields.get('gripper'))
         found = find_inconsistencies(SimpleNamespace(**fields), checks, fields)
         return [*found, *combination_problems(arm, plant, devices)]
 
@@ -111,7 +118,7 @@ def _devices(arm: Part, document: YamlDocument) -> dict[str, type[ConfigBlock]]:
     devices = document.value_at(('drives',))
     try:
         if isinstance(devices, dict):
-            return device_parts(arm, devices).classes
+            return device_parts(arm, named_gripper(document.data), devices).classes
     except ValidationError:
         pass
     return drives_of(arm)
@@ -122,11 +129,14 @@ def _tree(
     arm: type[ConfigBlock],
     body: type[ConfigBlock] | None,
     sensor: type[ConfigBlock] | None,
+    gripper: type[ConfigBlock],
+    simulated: type[ConfigBlock] | None,
     devices: tuple[tuple[str, type[ConfigBlock]], ...],
 ) -> SchemaTree:
     configs: list[type[ConfigBlock]] = [Rig, arm, *(config for _, config in devices)]
     configs += sensor_classes().values()
-    configs += [config for config in (body, sensor) if config is not None]
+    beside = (body, sensor, gripper, simulated)
+    configs += [config for config in beside if config is not None]
     asked: list[tuple[type[BaseModel], Literal['validation']]]
     asked = [(config, 'validation') for config in dict.fromkeys(configs)]
     found, whole = models_json_schema(asked)
@@ -140,6 +150,9 @@ def _tree(
     fields = {**rig['properties'], 'arm': of(arm)}
     if body is not None and sensor is not None:
         tree.resolve(of(body))['properties']['pose_sensor'] = of(sensor)
+    if body is not None and simulated is not None:
+        tree.resolve(of(body))['properties']['gripper'] = of(simulated)
+    fields['gripper'] = {**fields['gripper'], 'anyOf': [of(gripper), {'type': 'null'}]}
     if body is not None:
         fields['plant'] = {**fields['plant'], 'anyOf': [of(body), {'type': 'null'}]}
     blocks = {'type': 'object', 'properties': {name: of(c) for name, c in devices}}

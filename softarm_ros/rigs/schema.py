@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,8 +18,8 @@ from pydantic import (
 )
 
 from softarm_ros.control.config import EstimatorConfig, SupervisorConfig, TrackerConfig
+from softarm_ros.control.gripper import GRIPPER, GripperConfig
 from softarm_ros.control.pose_topic import PoseTopicConfig
-from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock
 from softarm_ros.plant.config import PlantBase
@@ -34,13 +35,16 @@ from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.residual_file import ResidualConfig, read_residual
 from softarm_ros.rigs.rig_parts import (
+    DRIVER,
     SIMULATED,
     arm_part,
     body_part,
     checks_of,
     combination_problems,
     devices_of,
+    gripper_part,
     named_arm,
+    named_gripper,
     plant_of,
     role_of,
     sensor_part,
@@ -92,12 +96,14 @@ class Rig(ConfigBlock):
     residual: ResidualConfig | None = Field(
         default=None, description='learned errors of the model; none without it'
     )
+    gripper: SerializeAsAny[GripperConfig] | None = Field(
+        default=None, description='none without it'
+    )
     devices: SerializeAsAny[Devices] | None = Field(
         alias='drives',
         default=None,
         description='for the backends hardware and emulated; none without it',
     )
-    gripper: GripperConfig | None = Field(default=None, description='none without it')
     sensors: SerializeAsAny[Sensors] = Field(description='where measured poses come from')
     estimator: EstimatorConfig = EstimatorConfig()
     tracker: TrackerConfig = Field(
@@ -125,6 +131,13 @@ class Rig(ConfigBlock):
             return value
         return validated(arm_part(value.get('kind')).config, value, _strict(info))
 
+    @field_validator('gripper', mode='before')
+    @classmethod
+    def _gripper(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return validated(gripper_part(value.get('kind')).config, value, _strict(info))
+
     @field_validator('plant', mode='before')
     @classmethod
     def _plant(cls, value: Any, info: ValidationInfo) -> Any:
@@ -136,7 +149,8 @@ class Rig(ConfigBlock):
         sensors = info.data.get('sensors')
         # Where sensors are wrong, the plant is read all the same.
         poses = PoseTopicConfig(rate_hz=100.0) if sensors is None else sensors.poses
-        return plant_of(arm, value, poses, info.data.get('medium', 'air'), _strict(info))
+        medium = info.data.get('medium', 'air')
+        return plant_of(arm, _gripper_of(info), value, poses, medium, _strict(info))
 
     @field_validator('devices', mode='before')
     @classmethod
@@ -144,7 +158,9 @@ class Rig(ConfigBlock):
         if not isinstance(value, Mapping):
             return value
         arm = _arm_of(info)
-        return None if arm is None else devices_of(arm, value, _strict(info))
+        if arm is None:
+            return None
+        return devices_of(arm, _gripper_of(info), value, _strict(info))
 
     @field_validator('sensors', mode='before')
     @classmethod
@@ -172,7 +188,8 @@ class Rig(ConfigBlock):
     @property
     def checks(self) -> tuple[Check, ...]:
         """What must hold between the fields, of this rig's parts too."""
-        return checks_of(arm_part(self.kind), self.plant, self.devices, self.sensors)
+        arm = arm_part(self.kind)
+        return checks_of(arm, self.plant, self.devices, self.sensors, self.gripper)
 
     def view(self) -> SimpleNamespace:
         """Return all fields side by side, those of the arm too, as checks look at them."""
@@ -358,12 +375,20 @@ class Rig(ConfigBlock):
             medium.builder('fluid')(fields),
             self.tip_load_kg,
             self.arm.payload_density_kg_m3,
+            self._simulated_gripper(config),
         )
         plant: Plant = part.builder(role)(config, drives, world, seed)
-        if config.mocap.kind is not None:
-            sensor = sensor_part(config.mocap.kind)
-            plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
+        sensor = sensor_part(config.mocap.kind)
+        plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
         return plant
+
+    def _simulated_gripper(self, config: PlantBase) -> Any:
+        """Return the gripper that the plant describes, if it does."""
+        fields = getattr(config, GRIPPER, None)
+        return None if fields is None else self._gripper_part().builder(SIMULATED)(fields)
+
+    def _gripper_part(self) -> Part:
+        return gripper_part(None if self.gripper is None else self.gripper.kind)
 
     def plant_for(self, backend: str) -> PlantBase:
         """Return what describes the simulated arm; RigError that says what to add without it."""
@@ -397,7 +422,10 @@ class Rig(ConfigBlock):
         """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
         part = find_part('drives', devices.DRIVING)
         role, drives = self.drives(part)
-        driver: ActuatorDriver = part.builder(role)(drives, **devices.blocks())
+        blocks = devices.blocks()
+        if GRIPPER in blocks:
+            blocks[GRIPPER] = partial(self._gripper_part().builder(DRIVER), blocks[GRIPPER])
+        driver: ActuatorDriver = part.builder(role)(drives, **blocks)
         return driver
 
     def emulated_arm(self, seed: int) -> EmulatedArm:
@@ -427,6 +455,14 @@ def _arm_of(info: ValidationInfo) -> Part | None:
         return arm_part(arm.kind)
     # Its fields are wrong, which is no reason to leave the other blocks unread.
     return named_arm((info.context or {}).get('data', {}))
+
+
+def _gripper_of(info: ValidationInfo) -> Part:
+    """Return the part that the gripper names; the usual one if it names none, or is none."""
+    gripper = info.data.get(GRIPPER)
+    if isinstance(gripper, GripperConfig):
+        return gripper_part(gripper.kind)
+    return named_gripper((info.context or {}).get('data', {}))
 
 
 def _strict(info: ValidationInfo) -> bool | None:

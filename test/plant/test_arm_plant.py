@@ -6,13 +6,16 @@ from plant_cases import ENDCAP, GRAVITY, LENGTH, STEPPER, bend_angle, plant_conf
 
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.errors import PlantError
+from softarm_ros.plant.mocap import Mocap
 
 REST_LENGTH = LENGTH + 2 * ENDCAP
 SWING = np.array([0.015, -0.02, -0.005, -0.02, 0.012, 0.004])
 
 
 def plant(sections=2, seed=0, gravity=GRAVITY, **fields):
-    return ArmPlant(plant_config(sections, **fields), ring(sections), gravity, seed)
+    arm = ArmPlant(plant_config(sections, **fields), ring(sections), gravity)
+    arm.look_with(Mocap(arm.config.mocap, seed))
+    return arm
 
 
 def test_starts_at_rest_hanging_with_zero_contraction():
@@ -224,7 +227,7 @@ def test_a_little_co_contraction_compresses_the_arm():
 def test_a_payload_hangs_on_the_tip_from_the_start():
     sideways = (9.81, 0.0, 0.0)
     light = plant(gravity=sideways)
-    heavy = ArmPlant(plant_config(2), ring(2), sideways, 0, tip_load_kg=0.005)
+    heavy = ArmPlant(plant_config(2), ring(2), sideways, tip_load_kg=0.005)
     sag = heavy.true_section_tips()[-1, 0, 3] - light.true_section_tips()[-1, 0, 3]
     asked = light.drives.static_equilibrium(tip_force=(0.005 * 9.81, 0.0, 0.0)).section_tips[
         -1, 0, 3

@@ -30,6 +30,7 @@ from softarm_ros.plant.hydraulic.fabric_kernels import follow_bends
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant, plant_axes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
+from softarm_ros.plant.mocap import Mocap
 from softarm_ros.plant.world import World
 
 GRAVITY = (0.0, 0.0, 9.81)
@@ -92,7 +93,7 @@ def world_of(around):
 
 
 def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, world=None, **changes):
-    return HydraulicPlant(
+    arm = HydraulicPlant(
         config(**changes),
         CHAMBERS,
         np.full(6, RATIO),
@@ -101,6 +102,8 @@ def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, world=None, *
         world or world_of(surroundings or Surroundings(GRAVITY)),
         seed,
     )
+    arm.look_with(Mocap(arm.config.mocap, seed))
+    return arm
 
 
 def statics(surroundings=None, segments=3):

@@ -51,9 +51,9 @@ def run(plant, command, seconds=1.5):
 
 def test_a_pair_is_two_cables_moved_against_each_other():
     config = plant_config(1, stepper={'backlash_m': 0.0})
-    paired = run(ArmPlant(config, pairs(), GRAVITY, 0), [0.004, -0.002])
+    paired = run(ArmPlant(config, pairs(), GRAVITY), [0.004, -0.002])
     single = [PlantCable(c.section_index, c.angle_rad) for c in pairs()]
-    apart = run(ArmPlant(config, single, GRAVITY, 0), [0.004, -0.004, -0.002, 0.002])
+    apart = run(ArmPlant(config, single, GRAVITY), [0.004, -0.004, -0.002, 0.002])
     np.testing.assert_array_equal(paired.true_section_tips(), apart.true_section_tips())
     pull = apart.actuator_state().effort
     np.testing.assert_allclose(
@@ -68,18 +68,18 @@ def test_offsets_and_pretension_are_wound_up_before_the_start():
     config = plant_config(1, pair_pretension_m=0.001, zero_offset_m=(0.003, -0.002))
     wiring = pack_wiring(config, pairs())
     np.testing.assert_allclose(wiring.offset, [0.004, -0.002, -0.001, 0.003])
-    at_zero = run(ArmPlant(config, pairs(), GRAVITY, 0), np.zeros(2))
+    at_zero = run(ArmPlant(config, pairs(), GRAVITY), np.zeros(2))
     np.testing.assert_array_equal(at_zero.actuator_state().position, 0.0)
     steps = {'backlash_m': 0.0, 'step_m': 1e-6}
     plain = plant_config(1, pair_pretension_m=0.001, stepper=steps)
-    driven = run(ArmPlant(plain, pairs(), GRAVITY, 0), [0.003, -0.002], 4.0)
+    driven = run(ArmPlant(plain, pairs(), GRAVITY), [0.003, -0.002], 4.0)
     np.testing.assert_allclose(at_zero.true_section_tips(), driven.true_section_tips(), atol=2e-5)
 
 
 def test_pretension_keeps_both_cables_taut():
     for pretension, taut in ((0.0, False), (0.002, True)):
         config = stiff_config(pair_pretension_m=pretension)
-        plant = run(ArmPlant(config, pairs(2), GRAVITY, 0), [0.002, 0.0, 0.0, 0.001])
+        plant = run(ArmPlant(config, pairs(2), GRAVITY), [0.002, 0.0, 0.0, 0.001])
         tension = plant.drives.static_equilibrium().tension
         assert bool(np.all(tension > 0.0)) == taut, tension
 
@@ -100,11 +100,11 @@ def test_single_cables_have_motors_and_no_offset():
 )
 def test_wrong_wiring_is_refused(cables, fields, message):
     with pytest.raises(ValueError, match=message):
-        ArmPlant(plant_config(1, **fields), cables, GRAVITY, 0)
+        ArmPlant(plant_config(1, **fields), cables, GRAVITY)
 
 
 def test_a_command_of_the_wrong_size_moves_nothing():
-    plant = ArmPlant(plant_config(1), pairs(), GRAVITY, 0)
+    plant = ArmPlant(plant_config(1), pairs(), GRAVITY)
     before = plant.true_section_tips()
     with pytest.raises(ValueError, match=r'shape \(4,\), expected \(2,\)'):
         plant.step(np.zeros(4), 0.05)
@@ -166,7 +166,7 @@ def test_what_the_tip_does_when_the_base_is_bent(passing):
     The tip's cables stand still; passing off-centre they turn the tip back by r_p / r.
     """
     config = stiff_config(passing, pair_pretension_m=0.001, stepper={'backlash_m': 0.0})
-    plant = ArmPlant(config, pairs(2), WEIGHTLESS, 0)
+    plant = ArmPlant(config, pairs(2), WEIGHTLESS)
     contraction = np.array([0.005, 0.002, 0.0, 0.0])
     wound = np.repeat(contraction, 2) * np.tile([1.0, -1.0], 4) + 0.001
     bends = configuration_of_tips(plant.drives.static_equilibrium(contraction=wound).section_tips)
@@ -192,7 +192,7 @@ def test_an_arm_without_passing_cables_is_as_before():
 
 def test_motors_start_after_the_delay():
     config = plant_config(1, stepper={'delay_s': 0.2, 'backlash_m': 0.0})
-    plant = ArmPlant(config, pairs(), GRAVITY, 0)
+    plant = ArmPlant(config, pairs(), GRAVITY)
     moved = []
     for _ in range(40):
         plant.step([0.004, 0.0], 0.01)
@@ -206,7 +206,7 @@ def test_late_motion_is_the_same_motion():
 
     def positions(delay):
         config = plant_config(1, stepper={'delay_s': delay})
-        plant = ArmPlant(config, pairs(), GRAVITY, 0)
+        plant = ArmPlant(config, pairs(), GRAVITY)
         found = []
         for k in range(80):
             plant.step([commands[min(k, 59)], 0.0], 0.01)
@@ -218,7 +218,7 @@ def test_late_motion_is_the_same_motion():
 
 def test_hold_forgets_what_is_under_way():
     config = plant_config(1, stepper={'delay_s': 0.2})
-    plant = ArmPlant(config, pairs(), GRAVITY, 0)
+    plant = ArmPlant(config, pairs(), GRAVITY)
     plant.step([0.004, 0.0], 0.05)
     plant.hold()
     for _ in range(20):

@@ -12,11 +12,12 @@ from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
 from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
+from softarm_ros.plant.mocap import Mocap
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chamber_kernels import follow_pressures
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
-from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
+from softarm_ros.plant.pneumatic.gripper import GrippedObject, SoftFingers
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.plant.pneumatic.regulators import Regulators
 from softarm_ros.rigs.loader import load_rig
@@ -28,7 +29,9 @@ TARGET = np.array([5e4, 0.0, 2e4, 0.0, 4e4, 3e4])
 
 
 def plant(seed=0, gravity=DOWN, config=CONFIG, **changes):
-    return PneumaticPlant(config, gravity, seed, **changes)
+    arm = PneumaticPlant(config, gravity, seed, **changes)
+    arm.look_with(Mocap(config.mocap, seed))
+    return arm
 
 
 def regulators(**changes):
@@ -434,4 +437,4 @@ def test_wrong_objects_are_refused():
             GrippedObject((0.0, 0.0, 0.2), **wrong)
     with pytest.raises(ValueError, match='position'):
         GrippedObject((0.0, math.inf, 0.2), 0.1)
-    assert not Gripper(CONFIG.gripper).holds
+    assert not SoftFingers(CONFIG.gripper).holds

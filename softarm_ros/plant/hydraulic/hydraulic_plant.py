@@ -20,7 +20,7 @@ from softarm_ros.plant.world import World
 
 class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
     """
-    Body with water chambers, servo cylinders, pressure sensors, cameras.
+    Body with water chambers, servo cylinders, pressure sensors.
 
     It starts at rest with the torques of `preload_Pa`.
 
@@ -63,7 +63,7 @@ class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
         hydraulics = WaterHydraulics(plant_axes(config, chambers))
         body = HydraulicBody(config, chambers, world, hydraulics)
         drives = HydraulicDrives(config, torque_per_pressure, loop, preload_Pa, body, seed)
-        super().__init__(config, body, drives, seed)
+        super().__init__(config, body, drives)
 
     def chamber_pressures(self) -> Array:
         """Return the measured gauge pressures (m,) [Pa]."""

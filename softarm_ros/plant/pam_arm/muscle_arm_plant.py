@@ -59,4 +59,4 @@ class MuscleArmPlant(Plant[MovingBackbone, Muscles]):
         gravity = np.asarray(gravity_m_s2, dtype=np.float64)
         body = MovingBackbone(config, np.size(home_length_m) // 3, gravity, tip_load_kg)
         muscles = Muscles(config, drive, home_length_m, names, load_of, body, seed)
-        super().__init__(config, body, muscles, seed)
+        super().__init__(config, body, muscles)

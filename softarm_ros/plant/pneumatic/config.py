@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
@@ -66,7 +67,7 @@ class RegulatorConfig(ConfigBlock):
 
 
 class PlantGripperConfig(ConfigBlock):
-    """Soft gripper at the tip: vacuum opens it, pressure closes it around an object."""
+    """A gripper at the tip, whatever makes it hold an object."""
 
     mass_kg: NonNegative
     length_m: Positive
@@ -75,9 +76,14 @@ class PlantGripperConfig(ConfigBlock):
     vacuum_Pa: Annotated[float, Field(lt=0.0, allow_inf_nan=False)] = Field(
         default=-3.0e4, description='gauge, what the vacuum valve supplies'
     )
+    reach_m: Positive = Field(description='distance of an object from the middle of the fingers')
+
+
+class SoftFingersConfig(PlantGripperConfig):
+    """Soft fingers: vacuum opens them, pressure closes them around an object."""
+
     grips_above_Pa: Positive = Field(description='an object within reach is held from here')
     releases_below_Pa: Finite = Field(description='a held object is let go from here')
-    reach_m: Positive = Field(description='distance of an object from the middle of the fingers')
     force_per_pressure_N_Pa: Positive = Field(
         description='what it holds against weight: force per pressure above releases_below_Pa'
     )
@@ -105,5 +111,14 @@ class PneumaticPlantConfig(PlantBase):
     tip_part_mass_kg: NonNegative
     hysteresis: ChamberHysteresisConfig
     regulators: RegulatorConfig
-    gripper: PlantGripperConfig
+    gripper: SerializeAsAny[PlantGripperConfig] = Field(
+        description="at the tip, as it really is; its fields are those of the rig's `gripper`"
+    )
     wrench_sensor: WrenchSensorConfig
+
+    @field_validator('gripper', mode='before')
+    @classmethod
+    def _of_its_gripper(cls, value: Any, info: ValidationInfo) -> Any:
+        """Read the block with the fields of its kind, where whoever reads the file knows them."""
+        read = (info.context or {}).get('read_gripper', SoftFingersConfig.model_validate)
+        return read(value) if isinstance(value, Mapping) else value

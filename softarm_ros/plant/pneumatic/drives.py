@@ -30,6 +30,8 @@ class PneumaticDrives:
         As of `PneumaticPlant`.
     body
         What they move.
+    gripper
+        At its tip.
 
     """
 
@@ -39,6 +41,7 @@ class PneumaticDrives:
         compensation: PlayCompensationConfig,
         names: Sequence[str],
         body: PneumaticBody,
+        gripper: Gripper,
         seed: int,
     ) -> None:
         count = len(config.regulators.gain)
@@ -48,7 +51,7 @@ class PneumaticDrives:
         self._regulators = Regulators(config.regulators, seed)
         self._compensation = PlayCompensation(compensation, count)
         self._chambers = PlantChambers(config.sections, config.hysteresis)
-        self._gripper = Gripper(config.gripper)
+        self._gripper = gripper
         body.settle(np.zeros((len(config.sections), 4)))
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:

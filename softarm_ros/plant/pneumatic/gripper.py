@@ -1,14 +1,15 @@
-"""Simulated soft gripper: pressure with a lag, an object held or not."""
+"""Simulated gripper: pressure with a lag, an object held or not."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.plant.pneumatic.config import PlantGripperConfig
+from softarm_ros.plant.pneumatic.config import PlantGripperConfig, SoftFingersConfig
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class GrippedObject:
                 raise ValueError(f'{name} = {value}: expected a finite number of at least 0')
 
 
-class Gripper:
+class Gripper(ABC):
     """
-    Fingers that open under vacuum and close under pressure.
+    What takes hold of an object under a pressure.
 
-    When they close around the object, it is held: it moves with the tip and weighs on it. It is
-    let go when they open, or when its weight is more than they hold; then it stays where it was
+    When it closes on the object, that is held: it moves with the tip and weighs on it. It is let
+    go when the gripper opens, or when its weight is more than the grip; then it stays where it was
     let go, as if put down there.
     """
 
@@ -62,18 +63,15 @@ class Gripper:
         """
         if self.object is None:
             return False
-        c = self.config
         if self.holds:
-            grip = c.force_per_pressure_N_Pa * (self.pressure_Pa - c.releases_below_Pa)
-            if weight_N > grip or self.pressure_Pa <= c.releases_below_Pa:
+            if weight_N > self.grip_N() or self.is_open():
                 self._put_down(middle)
                 return True
             return False
-        if not self._before_Pa < c.grips_above_Pa <= self.pressure_Pa:
+        if not self.closes():
             return False
         offset = middle[:3, :3].T @ (np.array(self.object.position) - middle[:3, 3])
-        grip = c.force_per_pressure_N_Pa * (self.pressure_Pa - c.releases_below_Pa)
-        if float(np.linalg.norm(offset)) > c.reach_m or weight_N > grip:
+        if float(np.linalg.norm(offset)) > self.config.reach_m or weight_N > self.grip_N():
             return False
         self._in_grip, self.holds = offset, True
         return True
@@ -90,6 +88,18 @@ class Gripper:
             return np.array(self.object.position)
         return np.asarray(middle[:3, 3] + middle[:3, :3] @ self._in_grip)
 
+    @abstractmethod
+    def closes(self) -> bool:
+        """Return whether the last filling, from `_before_Pa` to `pressure_Pa`, has closed it."""
+
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Return whether it lets go of what it holds."""
+
+    @abstractmethod
+    def grip_N(self) -> float:
+        """Return what it holds against weight [N]."""
+
     def _put_down(self, middle: Array) -> None:
         item = self.object
         place = self.object_position(middle)
@@ -98,3 +108,27 @@ class Gripper:
         x, y, z = (float(value) for value in place)
         self.object = GrippedObject((x, y, z), item.mass_kg, item.volume_m3)
         self.holds = False
+
+
+class SoftFingers(Gripper):
+    """Fingers that open under vacuum and close under pressure."""
+
+    config: SoftFingersConfig
+
+    def closes(self) -> bool:
+        """Return whether the last filling has closed the fingers."""
+        return self._before_Pa < self.config.grips_above_Pa <= self.pressure_Pa
+
+    def is_open(self) -> bool:
+        """Return whether the fingers are open."""
+        return self.pressure_Pa <= self.config.releases_below_Pa
+
+    def grip_N(self) -> float:
+        """Return what the fingers hold against weight [N]."""
+        beyond_Pa = self.pressure_Pa - self.config.releases_below_Pa
+        return self.config.force_per_pressure_N_Pa * beyond_Pa
+
+
+def build(config: SoftFingersConfig) -> Gripper:
+    """Return the fingers, without pressure or object."""
+    return SoftFingers(config)

@@ -39,4 +39,5 @@ def build(
         world.tip_load_kg,
         drives.compensation,
         drives.names,
+        world.gripper,
     )

@@ -11,15 +11,17 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.plant import Plant
 from softarm_ros.plant.pneumatic.body import PneumaticBody
-from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
+from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig, SoftFingersConfig
 from softarm_ros.plant.pneumatic.drives import PneumaticDrives
+from softarm_ros.plant.pneumatic.gripper import Gripper
+from softarm_ros.plant.pneumatic.gripper import build as soft_fingers
 
 NO_COMPENSATION = PlayCompensationConfig()
 
 
 class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     """
-    Body in air or water, regulators, gripper, cameras, force-torque sensor under the base.
+    Body in air or water, regulators, gripper, force-torque sensor under the base.
 
     It starts at rest, hanging, without pressure.
 
@@ -39,6 +41,8 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         What the driver in front of the regulators makes up for.
     names
         Of the chambers, for faults; their numbers without.
+    gripper
+        At the tip; None: soft fingers.
 
     """
 
@@ -53,10 +57,12 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         tip_load_kg: float = 0.0,
         compensation: PlayCompensationConfig = NO_COMPENSATION,
         names: Sequence[str] = (),
+        gripper: Gripper | None = None,
     ) -> None:
         body = PneumaticBody(config, gravity_m_s2, fluid, tip_load_kg)
-        drives = PneumaticDrives(config, compensation, names, body, seed)
-        super().__init__(config, body, drives, seed)
+        at_tip = gripper or soft_fingers(SoftFingersConfig.model_validate(config.gripper))
+        drives = PneumaticDrives(config, compensation, names, body, at_tip, seed)
+        super().__init__(config, body, drives)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
 
     def chamber_pressures(self) -> Array:

@@ -14,7 +14,7 @@ from softarm_ros.plant.tendon_rod.winches import Winches
 
 class TendonRodPlant(Plant[RodBody, Winches]):
     """
-    Rod with cables on winches, cameras.
+    Rod with cables on winches.
 
     It starts at rest under its own weight with the given tension in every cable, its friction
     undecided (as after shaking the arm).
@@ -49,4 +49,4 @@ class TendonRodPlant(Plant[RodBody, Winches]):
     ) -> None:
         body = RodBody(config, tendons, gravity_m_s2, tip_load_kg)
         names = [tendon.name for tendon in tendons]
-        super().__init__(config, body, Winches(config, names, tension_N, body, seed), seed)
+        super().__init__(config, body, Winches(config, names, tension_N, body, seed))

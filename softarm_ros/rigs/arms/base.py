@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from softarm_ros.control.task_config import GripperConfig
+from softarm_ros.control.gripper import GripperConfig
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.world import STEEL_KG_M3

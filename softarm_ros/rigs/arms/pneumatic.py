@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.gripper import GripperConfig
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.task_config import GripperConfig
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part

@@ -61,17 +61,6 @@ def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, {'bending_length_m': 2.0, 'chamber_radius_m': 2.0})
 
 
-@check('gripper')
-def _gripper(rig: Any) -> Iterator[Problem]:
-    if rig.gripper.open_pressure_Pa >= rig.gripper.close_pressure_Pa:
-        yield Problem(
-            ('gripper', 'open_pressure_Pa'),
-            f'expected less than close_pressure_Pa = {rig.gripper.close_pressure_Pa:g}: vacuum '
-            'opens, pressure closes',
-            f'{rig.gripper.open_pressure_Pa:g}',
-        )
-
-
 @check('gripper', 'medium', 'tip_load_kg')
 def _floating(rig: Any) -> Iterator[Problem]:
     heavy = rig.gripper.mass_kg + rig.tip_load_kg - _WATER_KG_M3 * rig.gripper.volume_m3

@@ -1,0 +1,29 @@
+"""What a gripper at the tip is to its controller."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+
+# The block of a rig, of its drives and of its plant, that says what the gripper is there.
+GRIPPER = 'gripper'
+USUAL_GRIPPER = 'soft_fingers'
+
+
+class GripperConfig(ConfigBlock):
+    """
+    A gripper at the tip that one pressure opens and another closes.
+
+    The config of a part of the family `gripper` is this, or a class derived from it.
+    """
+
+    kind: str = Field(default=USUAL_GRIPPER, description='of gripper (`softarm parts gripper`)')
+    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
+    close_pressure_Pa: Finite = Field(description='gauge')
+    action_s: Positive = Field(default=0.5, description='what opening or closing takes')
+    mass_kg: NonNegative = Field(default=0.0, description='a weight that the controller knows')
+    volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
+    centre_m: NonNegative = Field(
+        default=0.0, description='distance of its centre of mass beyond the tip'
+    )

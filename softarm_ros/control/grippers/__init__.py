@@ -1,0 +1,1 @@
+"""Grippers: a file each, found by its name."""
