@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pty
 import select
@@ -22,6 +23,7 @@ VERSION = (
     'Freeze Tag: AURORA Rev 007\nFreeze Date: 00/00/00\n'
 )
 _PORT_STATUS = 0x31  # occupied, initialised, enabled
+_EARLY = 1e-3  # of a period: rounding of the clock must not shift a frame
 
 
 def crc16(data: bytes) -> int:
@@ -46,12 +48,15 @@ class NdiDevice:
         self._config = config
         self.scene = scene
         self._master = self._slave = -1
-        self._newest: Scene | None = None
+        self._newest: tuple[int, Scene] | None = None  # with its number
         self._initialised: set[str] = set()
         self._enabled: set[str] = set()
         self._tracking = False
         self._replies = 0
-        self._thread = PollingThread('ndi device', self._answer, lambda error: None)
+        # A device has a processor of its own: it does not wait for the simulated arm.
+        self._thread = PollingThread(
+            'ndi device', self._answer, lambda error: None, goes_first=True
+        )
 
     # -- as an emulated sensor
 
@@ -66,7 +71,11 @@ class NdiDevice:
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
         for scene in self.scene.passing(measured, now_s):
-            self._newest = scene
+            # The arm may be measured more often than this device looks: the first exposure of
+            # each of its periods is its frame, with the number that tells when that was.
+            number = math.floor(scene.exposed_s * self._config.rate_hz + _EARLY)
+            if self._newest is None or number != self._newest[0]:
+                self._newest = (number, scene)
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
@@ -155,10 +164,9 @@ class NdiDevice:
         return f'{len(found):02X}' + ''.join(f'{name}001' for name in found)
 
     def _frame(self) -> str:
-        scene = self._newest
+        number, scene = self._newest or (0, None)
         enabled = sorted(self._enabled)
         lines = f'{len(enabled):02X}'
-        number = 0 if scene is None else round(scene.exposed_s * self._config.rate_hz)
         for handle in enabled:
             seen = None if scene is None else scene.bodies.get(handle)
             lines += handle

@@ -17,13 +17,14 @@ pytest.importorskip(
 
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.ndi_device import OWN_FAULTS, NdiDevice, crc16
-from softarm_ros.emulation.tracked_scene import X_RB, TrackedScene
+from softarm_ros.emulation.tracked_scene import EPOCH_S, X_RB, TrackedScene
 from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.perception.base_calibration_file import write_base
 from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
+from softarm_ros.plant.mocap import PoseMeasurement
 
 pytestmark = pytest.mark.packets
 
@@ -106,6 +107,27 @@ def test_the_process_of_the_library_may_die() -> None:
         running.wait_for(lambda: running.sensor.health().values['starts'] == '2', 10.0)
         seen = len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
+
+
+def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frames() -> None:
+    """Each frame has the time of its number, however often the arm is measured meanwhile."""
+    config = EmTrackerConfig.model_validate(
+        {'port': '/dev/none', 'rate_hz': 40.0, 'base_from': 'sensor', 'bodies': COILS[1:]}
+    )
+    device = NdiDevice(config, TrackedScene(config, SECTIONS, 0))
+    for command in (b'PINIT:0B', b'PENA:0BD', b'TSTART:'):
+        assert device._text(command + b'%04X' % crc16(command)) == 'OKAY'
+    query = b'TX:0001' + b'%04X' % crc16(b'TX:0001')
+    numbers = []
+    for exposure in range(80):
+        tips = np.tile(np.eye(4), (2, 1, 1))
+        tips[0, 0, 3] = 1e-3 * exposure / 2  # a millimetre a period of the device
+        device.deliver([PoseMeasurement(exposure / 80.0, tips)], exposure / 80.0 + 0.01)
+        reply = device._text(query)
+        x_mm = int(reply[4 + 4 * 6 : 4 + 4 * 6 + 7]) / 100.0
+        numbers.append(int(reply[-13:-5], 16) - round(40.0 * EPOCH_S))
+        assert x_mm == numbers[-1]
+    assert sorted(set(numbers)) == list(range(40))
 
 
 def test_the_check_sum_is_that_of_the_manual() -> None:
