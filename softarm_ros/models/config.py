@@ -31,6 +31,10 @@ class SectionConfig(ConfigBlock):
     bending_stiffness_N_m2: Positive = Field(description='K_b: moment = K_b * curvature')
     cutting_in_stiffness_N_m2: Positive = Field(description='K_t: force per length = K_t * depth')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=130.0)
+    body_mass_kg: NonNegative = Field(
+        default=0.0, description='between the endcaps; only models that know weight use it'
+    )
+    endcap_mass_kg: NonNegative = Field(default=0.0, description='each of the two; likewise')
     passing_radius_m: NonNegative = Field(
         default=0.0,
         description='distance from the backbone at which cables of later sections pass through',

@@ -17,6 +17,16 @@ class NoSettings(ConfigBlock):
     """Of a model that the mechanics of the arm say everything about."""
 
 
+class HeavyCableSettings(ConfigBlock):
+    """How finely the sections of a heavy arm are resolved."""
+
+    curvature_terms: int = Field(
+        default=3, ge=1, le=6, description='of the curvature along a section; 1: an arc'
+    )
+    twist_terms: int = Field(default=2, ge=0, le=6, description='of its twist; 0: none')
+    pieces: int = Field(default=8, ge=2, le=40, description='a section is made of')
+
+
 class HydraulicStaticsSettings(ConfigBlock):
     """How finely the statics of water chambers is resolved."""
 
@@ -59,6 +69,13 @@ CABLE_STATICS = Part(
     NoSettings,
     {'cables': f'{_HERE}.cable_driven.mechanics:cable_statics'},
     'cables that cut into a soft body (Qi et al. 2024)',
+)
+HEAVY_CABLE_STATICS = Part(
+    'model',
+    'heavy_cable_statics',
+    HeavyCableSettings,
+    {'cables': f'{_HERE}.cable_driven.mechanics:heavy_cable_statics'},
+    'cables that cut into sections that sag under weight and load',
 )
 HYDRAULIC_STATICS = Part(
     'model',

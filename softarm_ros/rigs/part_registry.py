@@ -45,6 +45,7 @@ BUILT_IN: Mapping[str, str] = {
     'model.cable_statics': 'softarm_ros.models.parts:CABLE_STATICS',
     'model.constant_curvature': 'softarm_ros.models.parts:CONSTANT_CURVATURE',
     'model.cosserat': 'softarm_ros.models.parts:COSSERAT',
+    'model.heavy_cable_statics': 'softarm_ros.models.parts:HEAVY_CABLE_STATICS',
     'model.hydraulic_statics': 'softarm_ros.models.parts:HYDRAULIC_STATICS',
     'model.minimum_energy': 'softarm_ros.models.parts:MINIMUM_ENERGY',
     'sensors.pose_topic': 'softarm_ros.control.pose_topic:PART',

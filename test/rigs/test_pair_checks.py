@@ -124,4 +124,8 @@ def test_models_are_those_of_the_arm():
     assert trunk.model_names == ('constant_curvature',)
     with pytest.raises(RigError, match="model 'cable_statics': expected 'constant_curvature': "):
         trunk.model('cable_statics')
-    assert load_rig('cable_arm').model_names == ('cable_statics', 'constant_curvature')
+    assert load_rig('cable_arm').model_names == (
+        'cable_statics',
+        'constant_curvature',
+        'heavy_cable_statics',
+    )

@@ -163,7 +163,7 @@ class CableSection:
             bx, by, self._section, self._cables, contraction, moments, alphas
         )
         if status != OK:
-            raise self._error(status, bx, by, contraction, 0.0)
+            raise self.error(status, bx, by, contraction)
         return contraction, moments, alphas
 
     def _equilibrium(
@@ -179,7 +179,7 @@ class CableSection:
             contraction, self._section, self._cables, start, moments, alphas
         )
         if status != OK:
-            raise self._error(status, bx, by, contraction, overpull)
+            raise self.error(status, bx, by, contraction, overpull)
         return np.array([bx, by]), moments, alphas
 
     def _forward(self, contraction: Array, guess: Array | None = None) -> SectionStatics:
@@ -221,8 +221,8 @@ class CableSection:
             cut_in_depth=depth,
         )
 
-    def _error(
-        self, status: int, bx: float, by: float, contraction: Array, overpull: float
+    def error(
+        self, status: int, bx: float, by: float, contraction: Array, overpull: float = 0.0
     ) -> ModelError:
         """Return the error that explains a kernel's status."""
         name = self.config.name

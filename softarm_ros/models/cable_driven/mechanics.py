@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softarm_ros.models.config import CableConfig, SectionConfig
-from softarm_ros.models.parts import NoSettings
+from softarm_ros.models.parts import HeavyCableSettings, NoSettings
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -17,12 +17,13 @@ class CableMechanics:
     """
     Sections in series from base to tip, and a cable (or a pair of cables) per actuator.
 
-    `tip_weight_N`: of what the arm carries, base frame.
+    `tip_weight_N`: of what the arm carries, base frame, as gravity.
     """
 
     sections: tuple[SectionConfig, ...]
     cables: tuple[CableConfig, ...]
     tip_weight_N: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    gravity_m_s2: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
@@ -44,3 +45,18 @@ def cable_statics(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
     from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 
     return CableStaticsArm(mechanics.sections, mechanics.cables)
+
+
+def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics) -> ArmModel:
+    """Return the same under weight and load."""
+    from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm
+
+    return HeavyCableStaticsArm(
+        mechanics.sections,
+        mechanics.cables,
+        mechanics.gravity_m_s2,
+        mechanics.tip_weight_N,
+        bends=settings.curvature_terms,
+        twists=settings.twist_terms,
+        pieces=settings.pieces,
+    )

@@ -66,7 +66,7 @@ class CableArm(ArmBase):
     def mechanics(self, around: Surrounded) -> CableMechanics:
         """Return sections, cables, and what the tip carries."""
         x, y, z = (around.tip_load_kg * g for g in around.gravity_m_s2)
-        return CableMechanics(self.sections, self.cables(), (x, y, z))
+        return CableMechanics(self.sections, self.cables(), (x, y, z), around.gravity_m_s2)
 
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""

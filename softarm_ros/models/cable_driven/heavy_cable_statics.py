@@ -1,0 +1,454 @@
+"""Cables that cut in, on an arm that has weight and may carry a load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    InverseSolution,
+    ModelError,
+    Posture,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.cable_driven.bending_arm import BendingArm
+from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
+    balance,
+    equilibrium_jacobian_into,
+)
+from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.cable_statics_kernels import OK
+from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.cable_driven.loaded_cable_kernels import loaded_contractions_into
+from softarm_ros.models.cable_driven.weighted_sections import HeldSections, Load, WeightedSections
+from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.inverse import find_pose, pose_target
+
+_STRAIGHT_RAD = 1e-6  # cables of a section that is straight guide it exactly
+_MAX_ROUNDS, _MAX_HALVINGS = 60, 30
+_FOUND = 1e-10  # rad, of the last correction
+_MAX_STEP_RAD = 0.5
+_FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # of the load, on the way to all of it
+
+
+@dataclass(frozen=True)
+class CablePull:
+    """Contractions (m,) [m], tensions (m,) [N] and d contraction / d bend (m, dof) [m/rad]."""
+
+    contraction: Array
+    tension: Array
+    by_bend: Array
+
+
+@dataclass(frozen=True)
+class CableMoments:
+    """Of a section's cables (2,) [N m], and d / d bend (2, dof), d / d contraction (2, m)."""
+
+    moments: Array
+    by_bend: Array
+    by_contraction: Array
+
+
+class HeavyPosture:
+    """A `Posture` that keeps how the arm rests, for what is asked and for its neighbours."""
+
+    def __init__(self, arm: HeavyCableStaticsArm, held: HeldSections) -> None:
+        self._arm, self.held = arm, held
+
+    @property
+    def configuration(self) -> Array:
+        """See `Posture`."""
+        return self.held.bend
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.section_tips(self.held)
+
+    @property
+    def tip(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self.section_tips[-1, :3, 3])
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.tip_twist(self.held)[:3]
+
+    @cached_property
+    def _pull(self) -> CablePull:
+        return self._arm.pull_of(self.held)
+
+    @property
+    def actuation(self) -> Array:
+        """See `Posture`."""
+        return self._pull.contraction
+
+    @property
+    def actuation_jacobian(self) -> Array:
+        """See `Posture`."""
+        return self._pull.by_bend
+
+    @cached_property
+    def preferred(self) -> Array:
+        """See `Posture`."""
+        return self._arm.preferred_configuration(self.held.bend)
+
+
+class HeavyCableStaticsArm(BendingArm):
+    """
+    `cable_statics` on sections that sag: without weight and load the two are the same.
+
+    Configuration: per section the integral of its curvature, in the axes of its cross-section
+    [rad]. For an arc this is the bending vector; a section under weight is no arc, and its tip
+    turns by nearly as much. What the cables leave free, the change of curvature along a section
+    and twist, settles by weight and elasticity (`weight_kernels`); the moment that remains at the
+    bends is what the cables hold. How a cable cuts in follows from the mean curvature, as in
+    eq. 18. Taut cables resist twist; those that only just touch or are wound further than the
+    model says are left out there.
+
+    Parameters
+    ----------
+    sections, cables
+        As of `BendingArm`; with masses.
+    gravity_m_s2 : (3,)
+        Base frame.
+    tip_weight_N : (3,)
+        What the tip always carries.
+    bends, twists, pieces
+        How finely a section is resolved: see `WeightedSections`.
+
+    """
+
+    name = 'heavy_cable_statics'
+
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        gravity_m_s2: Vector3 = ZERO3,
+        tip_weight_N: Vector3 = ZERO3,
+        *,
+        bends: int = 3,
+        twists: int = 2,
+        pieces: int = 8,
+    ) -> None:
+        super().__init__(sections, cables)
+        gravity = finite_array(gravity_m_s2, (3,), 'gravity_m_s2')
+        self.rod = WeightedSections(sections, gravity, self._paths, bends, twists, pieces)
+        self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
+        self._weightless = CableStaticsArm(sections, cables)
+        self._own_load = self.rod.load(self._tip_weight, np.zeros(3))
+        self._stiffnesses = [
+            np.array(
+                [s.length_m, s.endcap_length_m, s.bending_stiffness_N_m2,
+                 s.cutting_in_stiffness_N_m2]
+            )
+            for s in self.sections
+        ]  # fmt: skip
+
+    # Configuration -> shape.
+
+    def _held(self, configuration: Array, load: Load | None = None) -> HeldSections:
+        bend = self._checked_configuration(configuration)
+        return self.rod.settled(bend, self._own_load if load is None else load)
+
+    def _shape(self, held: HeldSections) -> Shape:
+        tips = self.rod.section_tips(held)
+        return Shape(tips[-1].copy(), tips, held.bend, lambda n: self.rod.centerline(held, n))
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """
+        Return the shape of a configuration (dof,) [rad] under the arm's own weight.
+
+        Raises
+        ------
+        ModelError
+            If it is not stable, however the cables hold it; so do all that take a configuration.
+
+        """
+        return self._shape(self._held(configuration))
+
+    def tips_of(self, configurations: Array) -> Array:
+        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
+        bends = np.asarray(configurations, dtype=float)
+        dof = len(self.configuration_names)
+        if bends.ndim != 2 or bends.shape[1] != dof:
+            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        tips = np.full((len(bends), 3), math.nan)
+        for row, bend in enumerate(bends):
+            if not np.isfinite(bend).all():
+                raise ValueError(f'configurations[{row}] = {bend.tolist()}: expected finite rad')
+            try:
+                tips[row] = self.rod.section_tips(self._held(bend))[-1, :3, 3]
+            except ModelError:
+                continue
+        return tips
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""
+        posture = self.posture_of(configuration)
+        return posture.tip.copy(), posture.tip_jacobian
+
+    def twist_jacobian(self, configuration: Array) -> Array:
+        """Return the tip twist per configuration rate (6, dof), base frame, linear first."""
+        return self.rod.tip_twist(self._held(configuration))
+
+    def damped_step(self, configuration: Array, target: Vector3, damping: float) -> Array:
+        """Return J^T (J J^T + damping I)^-1 (target - tip) (dof,) [rad] (eq. 34-35)."""
+        if not damping > 0.0:
+            raise ValueError(f'damping = {damping}: must be positive')
+        tip, J = self.tip_and_jacobian(configuration)
+        miss = finite_array(target, (3,), 'target') - tip
+        return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping * np.eye(3), miss))
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> HeavyPosture:
+        """See `ArmModel`."""
+        bend = self._checked_configuration(configuration)
+        start = near.held if isinstance(near, HeavyPosture) else None
+        return HeavyPosture(self, self.rod.settled(bend, self._own_load, start))
+
+    # Actuation <-> configuration.
+
+    def pull_of(self, held: HeldSections) -> CablePull:
+        """Return what the cables do that hold sections at rest; the others are just not slack."""
+        m, dof = len(self.cables), len(held.bend)
+        longer, longer_by = self.rod.lengthening(held)
+        pull = CablePull(np.empty(m), np.empty(m), np.zeros((m, dof)))
+        for k, columns in enumerate(self._columns):
+            two = slice(2 * k, 2 * k + 2)
+            count = len(columns)
+            contraction, tension = np.empty(count), np.empty(count)
+            by_bend, by_held = np.empty((count, 2)), np.empty((count, 2))
+            status = loaded_contractions_into(
+                held.bend[two], held.moments[two], self._stiffnesses[k], self._paths[k],
+                contraction, tension, by_bend, by_held,
+            )  # fmt: skip
+            if status != OK:
+                section = self._weightless.section(k)
+                bx, by = held.bend[two]
+                raise section.error(status, float(bx), float(by), contraction)
+            pull.contraction[columns], pull.tension[columns] = contraction - longer[k], tension
+            rows = by_held @ held.stiffness[two] - longer_by[k]
+            rows[:, two] += by_bend
+            pull.by_bend[columns] = rows
+        return pull
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
+        return self.pull_of(self._held(configuration)).contraction
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return d actuation / d configuration (m, dof) [m/rad]."""
+        return self.pull_of(self._held(configuration)).by_bend
+
+    def tensions_of(self, configuration: Array) -> Array:
+        """Return the tensions (m,) [N] that hold a configuration (dof,) [rad]."""
+        return self.pull_of(self._held(configuration)).tension
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the configuration (dof,) [rad] under contractions; see `forward`."""
+        return self._rest_under(actuation, ZERO3, ZERO3).bend
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under contractions (m,) [m], weight, and a load at the tip [N, N m].
+
+        Raises
+        ------
+        ValueError
+            If the actuation has a wrong shape or is not finite (names the actuator).
+        ModelError
+            If cables are pulled in against each other further than they can cut in, bend a
+            section beyond the model, or no stable rest is found.
+
+        """
+        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
+        contraction = self._checked_actuation(actuation)
+        held = self._rest_under(contraction, ZERO3, ZERO3)
+        slope = held.stiffness.copy()
+        by_contraction = np.zeros((len(held.bend), len(contraction)))
+        for k, columns in enumerate(self._columns):
+            two = slice(2 * k, 2 * k + 2)
+            found = self._balance(k, held, contraction[columns])
+            if found is None:
+                return self._straight_jacobian(contraction)
+            slope[two] -= found.by_bend
+            by_contraction[two, columns] = found.by_contraction
+        return np.asarray(self.rod.tip_twist(held) @ np.linalg.solve(slope, by_contraction))
+
+    def _straight_jacobian(self, contraction: Array) -> Array:
+        """Return the jacobian of an arm with a straight section: as if it had no weight."""
+        return self._weightless.jacobian(contraction)
+
+    def _balance(self, k: int, held: HeldSections, contraction: Array) -> CableMoments | None:
+        """Return what the cables of section k do at contractions (m,) [m]; None if they cannot."""
+        two = slice(2 * k, 2 * k + 2)
+        (bx, by), count = held.bend[two], len(contraction)
+        longer, longer_by = self.rod.lengthening(held)
+        wound = contraction + longer[k]
+        section, path = self._stiffnesses[k], self._paths[k]
+        possible, rx, ry, jxx, jxy, jyx, jyy = balance(
+            bx, by, wound, section, path, np.empty(count), np.empty(count)
+        )
+        own = np.empty((2, count))
+        if not possible or not equilibrium_jacobian_into(bx, by, wound, section, path, own):
+            return None
+        # The kernels divide moments by K_b / L and take the section's own K_b / L b off.
+        gain = section[2] / section[0]
+        slope = np.array([[jxx, jxy], [jyx, jyy]])
+        by_contraction = -gain * slope @ own
+        by_bend = np.outer(by_contraction.sum(axis=1), longer_by[k])
+        by_bend[:, two] += gain * (slope + np.eye(2))
+        return CableMoments(gain * (np.array([rx, ry]) + held.bend[two]), by_bend, by_contraction)
+
+    def _rest_under(
+        self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
+    ) -> HeldSections:
+        """Return the arm at rest: the load is put on step by step where need be."""
+        contraction = self._checked_actuation(actuation)
+        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
+        whole = self.rod.load(force, finite_array(tip_moment, (3,), 'tip_moment'))
+        bend = self._weightless.configuration_of(contraction)
+        held = self._found_under(contraction, whole, bend)
+        done, pace = 0.0, _FIRST_SHARE
+        while held is None:
+            share = min(done + pace, 1.0)
+            part = Load(share * whole.forces, share * whole.moment)
+            found = self._found_under(contraction, part, bend)
+            if found is None:
+                pace *= 0.5
+                if pace < _LEAST_SHARE:
+                    pulled = ', '.join(
+                        f'{n} {1e3 * c:.3f} mm' for n, c in zip(self.actuator_names, contraction)
+                    )
+                    raise ModelError(
+                        f'no stable rest beyond {100.0 * done:.0f} % of weight and load, '
+                        f'with contractions {pulled}'
+                    )
+            elif share == 1.0:
+                held = found
+            else:
+                done, bend = share, found.bend
+        return held
+
+    def _found_under(self, contraction: Array, load: Load, start: Array) -> HeldSections | None:
+        """Return the stable rest near a start (dof,); None if there is none."""
+        bend, guided = start.copy(), []
+        for k in self._straight(start):
+            bend[2 * k] += _STRAIGHT_RAD  # off the point where cables have no lever to cut in
+        try:
+            held = self.rod.settled(bend, load)
+        except ModelError:
+            return None
+        for k in self._straight(start):
+            if self._balance(k, held, contraction[self._columns[k]]) is None:
+                guided.append(k)
+                bend[2 * k : 2 * k + 2] = start[2 * k : 2 * k + 2]
+        state = self._residual(contraction, load, bend, None, guided)
+        if state is None:
+            return None
+        for _ in range(_MAX_ROUNDS):
+            held, missing, slope = state
+            try:
+                step = np.linalg.solve(slope, missing)
+            except np.linalg.LinAlgError:
+                return None
+            size = float(np.linalg.norm(step))
+            if size <= _FOUND:
+                symmetric = 0.5 * (slope + slope.T)
+                return held if np.linalg.eigvalsh(symmetric)[0] > 0.0 else None
+            share, accepted = min(1.0, _MAX_STEP_RAD / size), None
+            for _ in range(_MAX_HALVINGS):
+                trial = self._residual(contraction, load, held.bend + share * step, held, guided)
+                if trial is not None:
+                    following = np.linalg.solve(slope, trial[1])
+                    if float(np.linalg.norm(following)) <= (1.0 - 0.25 * share) * size:
+                        accepted = trial
+                        break
+                share *= 0.5
+            if accepted is None:
+                if size > 1e2 * _FOUND:
+                    return None
+                return held
+            state = accepted
+        return None
+
+    def _straight(self, bend: Array) -> list[int]:
+        """Return the sections that bends (dof,) leave straight; taut cables guide these."""
+        return [
+            k
+            for k in range(len(self.sections))
+            if math.hypot(*bend[2 * k : 2 * k + 2]) < _STRAIGHT_RAD
+        ]
+
+    def _residual(
+        self,
+        contraction: Array,
+        load: Load,
+        bend: Array,
+        near: HeldSections | None,
+        guided: list[int],
+    ) -> tuple[HeldSections, Array, Array] | None:
+        """
+        Return the sections, the moments (dof,) that cables have too much, and the slope.
+
+        Sections in `guided` keep their bends.
+        """
+        try:
+            held = self.rod.settled(bend, load, near)
+        except ModelError:
+            return None
+        missing, slope = -held.moments, held.stiffness.copy()
+        for k, columns in enumerate(self._columns):
+            two = slice(2 * k, 2 * k + 2)
+            if k in guided:
+                missing[two], slope[two] = 0.0, 0.0
+                continue
+            found = self._balance(k, held, contraction[columns])
+            if found is None:
+                return None
+            missing[two] += found.moments
+            slope[two] -= found.by_bend
+        for k in guided:
+            slope[:, 2 * k : 2 * k + 2] = 0.0
+            slope[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.eye(2)
+        return held, missing, slope
+
+    # Inverse.
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the actuation that brings the tip to a position, and to an orientation if given.
+
+        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
+        """
+        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
+        target = pose_target(position, orientation, self.rest_length_m)
+        problem = HeldBends(self, self._bend_problem, self.rod.load(force, np.zeros(3)))
+        start = None
+        if guess is not None:
+            checked = self._checked_actuation(guess, 'guess')
+            try:
+                start = self._rest_under(checked, tip_force, ZERO3).bend
+            except ModelError:
+                start = None
+        return find_pose(problem, target, start)

@@ -1,0 +1,97 @@
+"""Inverse of sections under weight: the least bends for a pose of the tip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError, Shape
+from softarm_ros.models.bounded_least_squares import Rows
+from softarm_ros.models.cable_driven.inverse import BendProblem
+from softarm_ros.models.cable_driven.weighted_sections import HeldSections, Load
+from softarm_ros.models.inverse import End, Outcome, PoseTarget
+from softarm_ros.models.stepped_search import Place, SteppedProblem
+
+if TYPE_CHECKING:
+    from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm
+
+_MAX_STEP_RAD = 0.4
+_STRAIGHT_RAD = 1e-6
+
+
+class HeldBends(SteppedProblem):
+    """
+    Bends (dof,) [rad] of least norm, within their limits and where the arm rests stably.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    arcs
+        The search among arcs, for starts.
+    load
+        Weight and load.
+
+    """
+
+    def __init__(self, arm: HeavyCableStaticsArm, arcs: BendProblem, load: Load) -> None:
+        self._arm, self._arcs, self._load = arm, arcs, load
+        self._limits = np.radians([s.max_bending_angle_deg for s in arm.sections])
+        dof = 2 * len(self._limits)
+        self.scale = np.ones(dof)
+        self.max_step = np.full(dof, _MAX_STEP_RAD)
+        most = np.repeat(self._limits, 2)
+        self.ranges = ((-most, most),)
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return the resting arm, and arcs that reach the pose or come near."""
+        yield np.zeros(len(self.scale))
+        ends = [self._arcs.descend(start, target, False) for start in self._arcs.starts(target)]
+        reached = [end for end in ends if end.residual_m <= target.tolerance_m]
+        if reached:
+            yield min(reached, key=self._arcs.effort).unknowns
+        else:
+            yield min(ends, key=lambda end: end.residual_m).unknowns
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place of bends (dof,) [rad]."""
+        rod = self._arm.rod
+        held = rod.settled(np.array(unknowns), self._load, None if near is None else near.state)
+        tip = rod.section_tips(held)[-1]
+        wish = np.zeros(len(unknowns))
+        return Place(unknowns, tip, lambda: rod.tip_twist(held), wish, self._rows(unknowns), held)
+
+    def effort(self, end: End) -> float:
+        """Return the sum of the squared bends."""
+        return float(end.unknowns @ end.unknowns)
+
+    def outcome(self, end: End) -> Outcome:
+        """Return contractions and shape."""
+        rod = self._arm.rod
+        held: HeldSections = rod.settled(np.array(end.unknowns), self._load)
+        tips = rod.section_tips(held)
+        shape = Shape(tips[-1].copy(), tips, held.bend, lambda n: rod.centerline(held, n))
+        refusal = ''
+        try:
+            actuation = self._arm.pull_of(held).contraction
+        except ModelError as error:
+            actuation, refusal = np.zeros(len(self._arm.cables)), str(error)
+        return Outcome(actuation, shape, refusal)
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return the sections at their bending limits."""
+        return self._arcs.limits_met(end)
+
+    def _rows(self, bend: Array) -> Rows:
+        """Return the bends against their limits, in shares of them."""
+        sides, room = np.zeros((len(self._limits), len(bend))), np.ones(len(self._limits))
+        for k, most in enumerate(self._limits):
+            two = slice(2 * k, 2 * k + 2)
+            size = float(np.linalg.norm(bend[two]))
+            if size > _STRAIGHT_RAD:
+                sides[k, two] = bend[two] / (size * most)
+                room[k] = 1.0 - size / most
+        return Rows(sides, np.full(len(room), -np.inf), room)

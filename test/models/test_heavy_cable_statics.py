@@ -1,0 +1,228 @@
+"""Cables on sections that sag: limits, a Cosserat rod as oracle, derivatives, round trips."""
+
+import math
+
+import numpy as np
+import pytest
+from model_cases import BENDING, ENDCAP, LENGTH, RADIUS, arm_parts, central_differences
+
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm
+from softarm_ros.models.cosserat.arm import CosseratArm
+from softarm_ros.models.cosserat.config import (
+    CableRoute,
+    CosseratConfig,
+    MatrixProfile,
+    RigidConnector,
+    RodCableConfig,
+    RodSegmentConfig,
+)
+
+HANGING = (0.0, 0.0, 9.81)
+BODY_KG, CAP_KG = 0.058, 0.004
+GUIDED = 1e9  # N/m^2: cables that do not cut in
+BENT = [
+    np.array([0.7, 0.3, -0.5, 0.9]),
+    np.array([0.1, 0.0, 0.0, 0.1]),
+    np.array([0.9, -0.6, 0.8, 0.2]),
+    np.array([-0.4, 0.8, 0.2, 1.3]),
+]
+
+
+def heavy_arm(sections=2, gravity=HANGING, tip_weight=(0.0, 0.0, 0.0), finely=None, **changes):
+    masses = {'body_mass_kg': BODY_KG, 'endcap_mass_kg': CAP_KG}
+    parts = arm_parts(sections, **{**masses, **changes})
+    return HeavyCableStaticsArm(*parts, gravity, tip_weight, **(finely or {}))
+
+
+def rod_of(arm):
+    """Return the arm as a Cosserat rod on cables that are guided; its base is one endcap up."""
+    count = len(arm.sections)
+    stiffness = np.diag([BENDING, BENDING, 2.0 / 3.0 * BENDING, 1.0, 1.0, 1.0])
+    profile = MatrixProfile(
+        stiffness_matrix=tuple(map(tuple, stiffness)), mass_per_length_kg_m=BODY_KG / LENGTH
+    )
+    segments = []
+    for k, section in enumerate(arm.sections):
+        caps = 2 if k < count - 1 else 1
+        connector = RigidConnector(length_m=caps * ENDCAP, mass_kg=caps * CAP_KG)
+        segments.append(
+            RodSegmentConfig(
+                name=section.name, length_m=LENGTH, profile=profile, connector=connector
+            )
+        )
+    cables = []
+    for cable in arm.cables:
+        own = [s.name for s in arm.sections].index(cable.section)
+        before = [
+            CableRoute(segment=s.name, radius_m=0.0, angle_deg=0.0) for s in arm.sections[:own]
+        ]
+        route = CableRoute(segment=cable.section, radius_m=RADIUS, angle_deg=cable.angle_deg)
+        cables.append(RodCableConfig(name=cable.name, routes=(*before, route)))
+    return CosseratArm(
+        CosseratConfig(
+            segments=tuple(segments), cables=tuple(cables), gravity_m_s2=HANGING,
+            extensible=False, steps=20,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize('bend', BENT)
+def test_without_weight_it_is_cable_statics(bend):
+    heavy = heavy_arm(body_mass_kg=0.0, endcap_mass_kg=0.0)
+    plain = CableStaticsArm(*arm_parts())
+    np.testing.assert_allclose(heavy.actuation_of(bend), plain.actuation_of(bend), atol=1e-14)
+    np.testing.assert_allclose(
+        heavy.actuation_jacobian(bend), plain.actuation_jacobian(bend), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        heavy.shape_of(bend).section_tips, plain.shape_of(bend).section_tips, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        heavy.shape_of(bend).centerline(21), plain.shape_of(bend).centerline(21), atol=1e-12
+    )
+    # As much against each other as cables can cut in.
+    contraction = plain.actuation_of(bend) + (1e-3 if np.linalg.norm(bend) > 0.5 else 0.0)
+    np.testing.assert_allclose(
+        heavy.configuration_of(contraction), plain.configuration_of(contraction), atol=1e-9
+    )
+    np.testing.assert_allclose(heavy.jacobian(contraction), plain.jacobian(contraction), atol=1e-6)
+
+
+def test_an_arm_that_hangs_straight_stays_straight():
+    arm = heavy_arm()
+    shape = arm.forward(np.zeros(6))
+    np.testing.assert_allclose(shape.tip[:3, 3], [0.0, 0.0, arm.rest_length_m], atol=1e-7)
+    assert np.all(arm.tensions_of(np.zeros(4)) == 0.0)
+
+
+def miss_of_rod(model, bend):
+    """Return by how much the tip differs from that of the rod on cables of the same lengths."""
+    slack = model.tensions_of(bend) == 0.0  # just not taut; rounding must not make them pull
+    rod = rod_of(model).forward_lengths(model.actuation_of(bend) - 3e-3 * slack)
+    assert rod.converged
+    exact = rod.shape.tip[:3, 3] + [0.0, 0.0, ENDCAP]
+    return float(np.linalg.norm(model.shape_of(bend).tip[:3, 3] - exact)), exact
+
+
+@pytest.mark.parametrize('bend', BENT)
+def test_cables_of_the_same_lengths_hold_a_cosserat_rod_in_the_same_shape(bend):
+    """Rod and cables by other equations, other unknowns, without polynomials."""
+    arm = heavy_arm(cutting_in_stiffness_N_m2=GUIDED)
+    fine = heavy_arm(
+        cutting_in_stiffness_N_m2=GUIDED, finely={'bends': 6, 'twists': 6, 'pieces': 40}
+    )
+    plain = CableStaticsArm(*arm_parts(cutting_in_stiffness_N_m2=GUIDED))
+    for model in (arm, fine):
+        miss, exact = miss_of_rod(model, bend)
+        weightless = plain.forward(model.actuation_of(bend)).tip[:3, 3]
+        # The rest: how taut cables act on a section that is bent and twisted, to first order.
+        assert miss < 0.1 * np.linalg.norm(weightless - exact)
+
+
+@pytest.mark.parametrize('share', [0.3, 1.0])
+def test_in_a_plane_it_converges_to_the_cosserat_rod(share):
+    bend = share * np.array([1.0, 0.0, 0.8, 0.0])
+    misses = []
+    for bends, pieces in ((1, 80), (2, 80), (4, 80), (6, 80)):
+        arm = heavy_arm(
+            cutting_in_stiffness_N_m2=GUIDED,
+            finely={'bends': bends, 'twists': 2, 'pieces': pieces},
+        )
+        misses.append(miss_of_rod(arm, bend)[0])
+    assert misses[2] < 0.2 * misses[0]
+    assert misses[3] < 1e-5
+
+
+@pytest.mark.parametrize('bend', BENT)
+def test_derivatives_are_those_of_differences(bend):
+    arm = heavy_arm(tip_weight=(0.0, 0.0, 0.1))
+    posture = arm.posture_of(bend)
+    tip = central_differences(lambda q: arm.posture_of(q).tip, bend, 1e-4)
+    np.testing.assert_allclose(posture.tip_jacobian, tip, atol=1e-8)
+    np.testing.assert_allclose(arm.twist_jacobian(bend)[:3], tip, atol=1e-8)
+    turned = posture.section_tips[-1, :3, :3]
+    spin = central_differences(lambda q: arm.shape_of(q).tip[:3, :3].ravel(), bend, 1e-4)
+    for column in range(4):
+        rate = spin[:, column].reshape(3, 3) @ turned.T
+        np.testing.assert_allclose(
+            arm.twist_jacobian(bend)[3:, column], [rate[2, 1], rate[0, 2], rate[1, 0]], atol=1e-7
+        )
+    np.testing.assert_allclose(
+        posture.actuation_jacobian, central_differences(arm.actuation_of, bend, 1e-5), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize('bend', [BENT[0], *BENT[2:]])
+def test_the_jacobian_of_contractions_is_that_of_differences(bend):
+    arm = heavy_arm()
+    contraction = arm.actuation_of(bend) + 1e-3  # all cables taut
+    differences = central_differences(lambda c: arm.forward(c).tip[:3, 3], contraction, 1e-6)
+    np.testing.assert_allclose(arm.jacobian(contraction)[:3], differences, atol=1e-4)
+
+
+@pytest.mark.parametrize('bend', BENT)
+def test_forward_undoes_the_inverse(bend):
+    arm = heavy_arm()
+    np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-8)
+    target = arm.shape_of(bend).tip[:3, 3]
+    solution = arm.inverse(target)
+    assert solution.converged
+    assert np.linalg.norm(arm.forward(solution.actuation).tip[:3, 3] - target) < 1e-5
+    assert np.linalg.norm(solution.shape.configuration) < np.linalg.norm(bend) + 1e-6
+
+
+def test_the_inverse_counts_a_force_on_the_tip():
+    arm, force = heavy_arm(), (0.05, -0.03, 0.1)
+    target = arm.shape_of(BENT[0]).tip[:3, 3]
+    solution = arm.inverse(target, tip_force=force)
+    assert solution.converged
+    assert np.linalg.norm(arm.forward(solution.actuation, force).tip[:3, 3] - target) < 1e-5
+    assert np.linalg.norm(arm.forward(solution.actuation).tip[:3, 3] - target) > 3e-3
+
+
+def test_work_of_a_tip_force_is_symmetric():
+    """Maxwell-Betti: the compliance of a tip held by cables is symmetric."""
+    arm = heavy_arm()
+    contraction = arm.actuation_of(BENT[0]) + 1e-3
+    step = 1e-4  # N
+    columns = [
+        arm.forward(contraction, step * axis).tip[:3, 3]
+        - arm.forward(contraction, -step * axis).tip[:3, 3]
+        for axis in np.eye(3)
+    ]
+    compliance = np.array(columns) / (2.0 * step)
+    assert np.linalg.eigvalsh(0.5 * (compliance + compliance.T))[0] > 0.0
+    # Twist makes cables take up more than they know of: see `HeavyCableStaticsArm`.
+    assert np.abs(compliance - compliance.T).max() < 0.05 * np.abs(compliance).max()
+
+
+def test_a_neighbour_changes_nothing_but_the_time():
+    arm = heavy_arm()
+    near = arm.posture_of(BENT[0])
+    for step in (1e-3, 0.05, 0.5):
+        bend = BENT[0] + step
+        alone, beside = arm.posture_of(bend), arm.posture_of(bend, near)
+        np.testing.assert_allclose(beside.tip, alone.tip, atol=1e-10)
+        np.testing.assert_allclose(beside.actuation, alone.actuation, atol=1e-10)
+        np.testing.assert_allclose(beside.tip_jacobian, alone.tip_jacobian, atol=1e-7)
+
+
+def test_a_pose_in_which_it_falls_aside_is_refused_with_the_weight():
+    """Bent over the horizontal a light arm stands, a heavy one falls."""
+    over = np.radians([104.0, 0.0, 90.0, 0.0])
+    heavy_arm(body_mass_kg=0.01).shape_of(over)
+    with pytest.raises(ModelError, match=r'falls aside under 1\.29 N of weight'):
+        heavy_arm().shape_of(over)
+    assert np.isnan(heavy_arm().tips_of(over[None])).all()
+
+
+def test_bad_input_is_named():
+    arm = heavy_arm()
+    with pytest.raises(ValueError, match='tip_force'):
+        arm.forward(np.zeros(6), (math.nan, 0.0, 0.0))
+    with pytest.raises(ValueError, match='configuration'):
+        arm.shape_of(np.zeros(3))
+    with pytest.raises(ValueError, match='damping'):
+        arm.damped_step(np.zeros(4), (0.0, 0.0, 0.2), 0.0)
