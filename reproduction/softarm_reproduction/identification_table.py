@@ -66,7 +66,7 @@ _ROD = ('stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'mount', 
 _LEVERS = ('stiffness', 'levers', 'mount')
 _AIR = ('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6')
 _LOCAL = ('local', 'linear')
-# Delay and constants of the valves are those by which commands predict the measured pressures best:
+# Delay and constants of the valves: by these, commands predict the measured pressures best,
 # of jan10's first half, and of all of jan10.
 _HALF = (*_LOCAL, 'valve 0.37 0.98', 'stiffened 0.1')
 _WHOLE = (*_LOCAL, 'valve 0.29 1.02', 'stiffened 0.1')

@@ -107,7 +107,7 @@ def _columns(
         if name == 'local':
             continue
         if name == 'valve':
-            u = through_valve(u, time_s, *numbers, rest)
+            u = through_valve(u, time_s, numbers[0], numbers[1], rest)
         elif name == 'linear':
             yield u, own
         elif name == 'cube':

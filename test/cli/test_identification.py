@@ -126,6 +126,13 @@ def test_what_poses_at_rest_cannot_tell_is_said(trunk, changed, tmp_path):
     assert len(told) < 3
 
 
+def test_a_combination_in_which_nobody_has_much_is_named_all_the_same(trunk, changed):
+    _, parameters, _, path = changed
+    found = fit(trunk, read_recordings(trunk, [path], 'nothing'), parameters, 60)
+    every = untold(found, least=0.0, named=1.1)
+    assert [len(one.shares) for one in every] == [1] * len(parameters)
+
+
 def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
     gives = {f'arm.sections[{k}].bend_per_moment_rad_N_m': 0.15 for k in range(3)}
     heavy = load_rig('trunk', ['tip_load_kg=0.2'])

@@ -180,7 +180,7 @@ def _parts(rig: Rig, features: Sequence[str], groups: Sequence[int], left: Array
 
 def _carried(sections: int) -> Array:
     """Return how turns of sections of their own (row) turn those behind (column), small ones."""
-    return np.kron(np.triu(np.ones((sections, sections))), np.eye(6))
+    return np.asarray(np.kron(np.triu(np.ones((sections, sections))), np.eye(6)), dtype=float)
 
 
 def left_by_model(rig: Rig, run: MeasuredRun) -> Array:
