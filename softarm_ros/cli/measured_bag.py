@@ -81,4 +81,5 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         (f'pretension taken off the commands: {np.max(pretension):g}',)
         if np.any(pretension)
         else (),
+        in_base=True,
     )

@@ -61,6 +61,9 @@ class MeasuredRun:
         Measured [N], in the frame of the tip.
     remembered : (n, f), optional
         Features of the commands so far, of a rig with a residual.
+    in_base : bool
+        Whether it is in the base frame whatever the rig's `recording` says: a bag, or a file of
+        `softarm excite`.
 
     """
 
@@ -74,6 +77,7 @@ class MeasuredRun:
     notes: tuple[str, ...] = ()
     tip_force: Array | None = None
     remembered: Array | None = None
+    in_base: bool = False
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -106,6 +110,10 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
         from softarm_ros.cli.measured_bag import read_bag_run
 
         return with_memory(rig, read_bag_run(rig, path))
+    from softarm_ros.cli.measured_excitation import is_excitation, read_excitation
+
+    if is_excitation(rig, path):
+        return with_memory(rig, read_excitation(rig, path))
     return read_csv_run(rig, path)
 
 

@@ -9,51 +9,64 @@ What a residual is a function of: commands, their products, and what an arm reme
 | `play W` | what u is beyond a play of half width W: one operator of Prandtl and Ishlinskii |
 | `highest T` | the highest that u, lagging by T s, has been |
 | `worked T` | the highest mean of a section's actuators, lagging by T s, and its products with u |
+| `stiffened W` | r, r times each inflation, r times the highest mean inflation so far |
 
-Several plays and lags make the sums that hysteresis and creep are described by. Where nothing is
-known of the time (time None), an arm has been at each command for long.
+Several plays and lags make the sums that hysteresis and creep are described by. With the mean
+inflation c of a section, from 0 to 1, r = 1 / (1 + c / W): what is common to its chambers makes a
+section stiffer, so that bends at rest and bends by differences fade alike. Where nothing is known
+of the time (time None), an arm has been at each command for long.
+
+Two words are no features. `valve UP DOWN`: for the features behind it, commands fill with UP s and
+vent with DOWN s. `local`: a section's turn against the one before follows from its own actuators.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 
-TIMED = ('lag', 'play', 'highest', 'worked')
-PLAIN = ('linear', 'square', 'cube')
+# How many numbers stand behind a name.
+NUMBERS = {
+    'linear': 0, 'square': 0, 'cube': 0, 'local': 0, 'lag': 1, 'play': 1, 'highest': 1,
+    'worked': 1, 'stiffened': 1, 'valve': 2,
+}  # fmt: skip
 
 
-def parsed(features: Sequence[str]) -> list[tuple[str, float]]:
+def parsed(features: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
     """
     Return names and numbers of features.
 
     Raises
     ------
     ValueError
-        If there is no such feature, or its number is missing or not positive.
+        If there is no such feature, its numbers are missing or not positive, or there are words
+        but no feature.
 
     """
     found = []
     for text in features:
-        name, _, number = text.strip().partition(' ')
-        if name in PLAIN and not number:
-            found.append((name, 0.0))
-            continue
+        name, *rest = text.split()
         try:
-            value = float(number)
+            values = tuple(float(number) for number in rest)
         except ValueError:
-            value = math.nan
-        if name not in TIMED or not (value > 0.0 and math.isfinite(value)):
-            raise ValueError(
-                f'feature {text!r}: expected one of {", ".join(PLAIN)}, or '
-                f'{", ".join(f"{n} NUMBER" for n in TIMED)} with a number above 0'
-            )
-        found.append((name, value))
+            values = (math.nan,)
+        if len(values) != NUMBERS.get(name, -1) or not all(0.0 < v < math.inf for v in values):
+            known = ', '.join(n + ' NUMBER' * count for n, count in NUMBERS.items())
+            raise ValueError(f'feature {text!r}: expected one of {known}, numbers above 0')
+        found.append((name, values))
+    if all(name in ('local', 'valve') for name, _ in found):
+        raise ValueError(f'{", ".join(features)}: expected a feature beside')
     return found
+
+
+def is_local(features: Sequence[str]) -> bool:
+    """Return whether sections follow from their own actuators alone."""
+    return any(name == 'local' for name, _ in parsed(features))
 
 
 def command_features(
@@ -68,33 +81,80 @@ def command_features(
 
     `rest` (m,) is the command before the first row, `groups` (m,) the section of each actuator.
     """
+    return np.concatenate(
+        [c for c, _ in _columns(features, commands, time_s, rest, groups)], axis=1
+    )
+
+
+def groups_of_features(features: Sequence[str], groups: Sequence[int]) -> NDArray[np.int64]:
+    """Return the section (f,) of each feature, -1 where it is of several."""
+    one = np.zeros((1, len(groups)))
+    owners = [o for _, o in _columns(features, one, None, one[0], groups)]
+    return np.concatenate(owners)
+
+
+def _columns(
+    features: Sequence[str],
+    commands: Array,
+    time_s: Array | None,
+    rest: Array,
+    groups: Sequence[int],
+) -> Iterator[tuple[Array, NDArray[np.int64]]]:
+    """Yield columns (n, c) of each feature, and the section (c,) that they are of."""
     u = np.asarray(commands, dtype=float)
-    columns = []
-    for name, value in parsed(features):
-        if name == 'linear':
-            columns.append(u)
+    own, names = np.asarray(groups), np.array(sorted(set(groups)))
+    for name, numbers in parsed(features):
+        if name == 'local':
+            continue
+        if name == 'valve':
+            u = through_valve(u, time_s, numbers[0], numbers[1], rest)
+        elif name == 'linear':
+            yield u, own
         elif name == 'cube':
-            columns.append(u**3)
+            yield u**3, own
         elif name == 'square':
             i, j = np.triu_indices(u.shape[1])
-            columns.append(u[:, i] * u[:, j])
+            yield u[:, i] * u[:, j], np.where(own[i] == own[j], own[i], -1)
         elif name == 'lag':
-            columns.append(lagging(u, time_s, value, rest) - u)
+            yield lagging(u, time_s, numbers[0], rest) - u, own
         elif name == 'play':
-            columns.append(u - with_play(u, value, rest) if time_s is not None else 0.0 * u)
+            yield (u - with_play(u, numbers[0], rest) if time_s is not None else 0.0 * u), own
+        elif name == 'highest':
+            yield _highest(lagging(u, time_s, numbers[0], rest), time_s), own
+        elif name == 'worked':
+            highest = _highest(_means(lagging(u, time_s, numbers[0], rest), own), time_s)
+            yield highest, names
+            yield highest[:, np.searchsorted(names, own)] * u, own
         else:
-            late = lagging(u, time_s, value, rest)
-            if name == 'worked':
-                late = np.stack(
-                    [late[:, np.equal(groups, g)].mean(axis=1) for g in sorted(set(groups))],
-                    axis=1,
-                )
-            highest = late if time_s is None else np.maximum.accumulate(late, axis=0)
-            columns.append(highest)
-            if name == 'worked':
-                order = [sorted(set(groups)).index(g) for g in groups]
-                columns.append(highest[:, order] * u)
-    return np.concatenate(columns, axis=1)
+            inflation = 0.5 * (u + 1.0)
+            common = _means(inflation, own)
+            ease = 1.0 / (1.0 + common / numbers[0])
+            yield ease, names
+            yield ease[:, np.searchsorted(names, own)] * inflation, own
+            yield ease * _highest(common, time_s), names
+
+
+def _means(u: Array, own: NDArray[np.int64]) -> Array:
+    """Return the mean of each section's actuators (n, sections)."""
+    return np.stack([u[:, own == g].mean(axis=1) for g in sorted(set(own.tolist()))], axis=1)
+
+
+def _highest(u: Array, time_s: Array | None) -> Array:
+    return u if time_s is None else np.asarray(np.maximum.accumulate(u, axis=0))
+
+
+def through_valve(
+    u: Array, time_s: Array | None, up_s: float, down_s: float, rest: Array
+) -> Array:
+    """Return u (n, m) behind a lag of its own for rising and for falling, from `rest`."""
+    if time_s is None:
+        return u
+    out, state = np.empty_like(u), np.array(rest, dtype=float)
+    for i, elapsed in enumerate(np.diff(time_s, prepend=time_s[0])):
+        constant = np.where(u[i] > state, up_s, down_s)
+        state = state - np.expm1(-elapsed / constant) * (u[i] - state)
+        out[i] = state
+    return out
 
 
 def lagging(u: Array, time_s: Array | None, constant_s: float, rest: Array) -> Array:

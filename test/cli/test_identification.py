@@ -15,8 +15,8 @@ from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import updated_text
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import mount_of, read_run
-from softarm_ros.cli.score import predict, predictions, score
-from softarm_ros.models.command_features import with_play
+from softarm_ros.cli.score import corrected_by, predict, predictions, score
+from softarm_ros.models.command_features import through_valve, with_play
 from softarm_ros.models.identifiable import moved_by, parameters_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of, with_values
@@ -126,6 +126,13 @@ def test_what_poses_at_rest_cannot_tell_is_said(trunk, changed, tmp_path):
     assert len(told) < 3
 
 
+def test_a_combination_in_which_nobody_has_much_is_named_all_the_same(trunk, changed):
+    _, parameters, _, path = changed
+    found = fit(trunk, read_recordings(trunk, [path], 'nothing'), parameters, 60)
+    every = untold(found, least=0.0, named=1.1)
+    assert [len(one.shares) for one in every] == [1] * len(parameters)
+
+
 def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
     gives = {f'arm.sections[{k}].bend_per_moment_rad_N_m': 0.15 for k in range(3)}
     heavy = load_rig('trunk', ['tip_load_kg=0.2'])
@@ -188,6 +195,52 @@ def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     output.with_suffix('.residual.json').write_text('{"features": []}', encoding='utf-8')
     with pytest.raises(RigError, match=r'learned\.residual\.json'):
         new.model()
+
+
+def planar_run(path, base_psi, tip_psi):
+    """Write turns in which each segment straightens by its own pressure, slowly when it vents."""
+    time = 0.1 * np.arange(len(base_psi))
+    psi = np.column_stack([base_psi, base_psi, 0 * time, tip_psi, tip_psi, 0 * time])
+    filled = through_valve(psi, time, 0.3, 1.0, np.zeros(6)) / 20.3
+    ease = [1.0 / (1.0 + filled[:, k : k + 3].mean(axis=1) / 0.1) for k in (0, 3)]
+    bends = np.cumsum([0.10 * ease[0], 0.08 * ease[1]], axis=0)
+    heading = ['time_s', *(f'pd{i}_psi' for i in (4, 5, 6, 1, 2, 3))]
+    columns = [time, *psi.T]
+    for body, bend in zip(('rb2', 'rb3'), bends):
+        heading += [f'{body}_q{axis}' for axis in 'xyzw']
+        columns += [0 * time, np.sin(bend / 2.0), 0 * time, np.cos(bend / 2.0)]
+    with path.open('w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(heading)
+        writer.writerows(np.column_stack(columns).tolist())
+    return path
+
+
+def test_a_section_is_learned_from_its_own_actuators(tmp_path):
+    """Both segments are always driven alike; then they are not."""
+    rig = load_rig(SOURCES / 'asu_pneumatic.yaml', ['recording.delay_s=0.0'])
+    step = np.where(np.arange(400) % 200 < 100, 8.0, 0.0) * np.where(
+        np.arange(400) < 200, 1.0, 0.7
+    )
+    alike = planar_run(tmp_path / 'alike.csv', step, step / 2.0)
+    apart = planar_run(tmp_path / 'apart.csv', step, 8.0 - step)
+    held = read_recordings(rig, [apart], 'nothing')[0].whole
+    left = {}
+    for words in ((), ('local',)):
+        features = (*words, 'linear', 'valve 0.3 1.0', 'stiffened 0.1')
+        learned = learn(rig, read_recordings(rig, [alike], 'nothing'), features, 'x')
+        residual = learned.file.residual()
+        physics = predict(rig, rig.physics(), held)
+        remembered = residual.remembered(held.commands, held.time_s)
+        found = corrected_by(rig, residual, remembered, physics, held)
+        left[words] = max(e.rms for e in score(found, held).errors)
+    assert left['local',] < 0.5 * left[()], left
+
+
+def test_sections_of_which_positions_are_measured_are_not_learned_apart(trunk, changed):
+    recorded = read_recordings(trunk, [changed[3]], 'nothing')
+    with pytest.raises(UsageError, match='--residual local: expected sections with actuators'):
+        learn(trunk, recorded, ['local', 'cube'], 'x')
 
 
 def test_what_is_only_noise_is_not_learned(trunk, tmp_path):

@@ -5,7 +5,14 @@ import pytest
 from pair_cases import cables, sections, some_bends
 
 from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
-from softarm_ros.models.command_features import command_features, lagging, parsed, with_play
+from softarm_ros.models.command_features import (
+    command_features,
+    groups_of_features,
+    lagging,
+    parsed,
+    through_valve,
+    with_play,
+)
 from softarm_ros.models.corrected import CorrectedModel
 from softarm_ros.models.residual import Residual, corrected, groups_of
 
@@ -50,7 +57,40 @@ def test_what_an_arm_has_worked_at_stays():
     np.testing.assert_array_equal(found[:, 1], 0.0)
 
 
-@pytest.mark.parametrize('text', ['linear 3', 'lag', 'lag -1', 'lag nan', 'creep 2', 'play x'])
+def test_a_valve_fills_and_vents_each_with_its_own_lag():
+    time = 0.01 * np.arange(600)
+    u = np.where(time < 2.995, 1.0, 0.0)[:, None]
+    out = through_valve(u, time, 0.3, 1.0, np.zeros(1))[:, 0]
+    np.testing.assert_allclose(out[:300], 1.0 - np.exp(-time[:300] / 0.3), atol=1e-12)
+    falling = out[299] * np.exp(-(time[300:] - time[299]) / 1.0)
+    np.testing.assert_allclose(out[300:], falling, atol=1e-12)
+    behind = command_features(['linear', 'valve 0.3 1.0', 'linear'], u, time, np.zeros(1), (0,))
+    np.testing.assert_array_equal(behind, np.stack([u[:, 0], out], axis=1))
+
+
+def test_what_is_common_to_a_section_stiffens_that_section():
+    u = np.array([[-1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [0.0, -1.0, -1.0, -1.0]])
+    groups, time = (0, 0, 1, 1), np.arange(3.0)
+    found = command_features(['stiffened 0.25'], u, time, u[0], groups)
+    section = groups_of_features(['stiffened 0.25'], groups)
+    ease = np.array([1.0, 0.2, 0.5])  # 1 / (1 + c / 0.25), c = 0, 1, 0.25
+    inflation = 0.5 * (u[:, :2] + 1.0)
+    highest = np.array([0.0, 1.0, 1.0])
+    expected = np.column_stack([ease, ease[:, None] * inflation, ease * highest])
+    np.testing.assert_allclose(found[:, section == 0], expected)
+    assert np.all(found[:, section == 1] == found[0, section == 1])
+
+
+def test_words_that_are_no_features_do_not_stand_alone():
+    with pytest.raises(ValueError, match='local, valve 1 2: expected a feature beside'):
+        parsed(['local', 'valve 1 2'])
+    assert groups_of_features(['square'], (0, 1)).tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['linear 3', 'valve 0.3', 'stiffened 0', 'lag', 'lag -1', 'lag nan', 'creep 2', 'play x'],
+)
 def test_features_that_there_are_not_are_refused(text):
     with pytest.raises(ValueError, match=f"feature '{text}': expected one of linear"):
         parsed(['linear', text])

@@ -280,8 +280,8 @@ def untold(found: Fit, least: float = 0.8, named: float = 0.3) -> list[Untold]:
             break
         order = np.argsort(-np.abs(row))
         sign = np.sign(row[order[0]])
-        shares = tuple(
-            (found.parameters[k].name, float(sign * row[k])) for k in order if abs(row[k]) >= named
-        )
+        # Of many alike, none has much: the largest is named all the same.
+        large = [order[0], *(k for k in order[1:] if abs(row[k]) >= named)]
+        shares = tuple((found.parameters[k].name, float(sign * row[k])) for k in large)
         out.append(Untold(shares, left))
     return out

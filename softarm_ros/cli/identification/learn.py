@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.fit import CORRELATION_S
@@ -13,7 +14,12 @@ from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.command_features import command_features, parsed
+from softarm_ros.models.command_features import (
+    command_features,
+    groups_of_features,
+    is_local,
+    parsed,
+)
 from softarm_ros.models.residual import groups_of
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
@@ -93,22 +99,40 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     z = (x - mean) / scale
     spread = np.sqrt(np.mean(y * y, axis=0))
     unit = np.where(spread > 0.0, spread, 1.0)
+    parts = _parts(rig, features, groups, y)
+    behind = _carried(len(rig.section_names)) if len(parts) > 1 else np.eye(y.shape[1])
+    own = np.linalg.solve(behind.T, y.T).T / unit
+
+    def ridged(rows: NDArray[np.int64] | slice, penalty: float) -> Array:
+        """Return weights (f + 1, outputs) of what each part of the outputs does of its own."""
+        weights = np.zeros((z.shape[1] + 1, y.shape[1]))
+        for inputs_of, outputs_of in parts:
+            chosen = np.ix_(np.arange(len(z))[rows], inputs_of)
+            ridge = Ridge(alpha=penalty * len(chosen[0]))
+            ridge.fit(z[chosen], own[rows][:, outputs_of])
+            weights[0, outputs_of] = ridge.intercept_
+            weights[np.ix_(inputs_of + 1, outputs_of)] = np.atleast_2d(ridge.coef_).T
+        return np.asarray((weights * unit) @ behind)
+
     splits = list(GroupKFold(n_splits=count).split(z, groups=fold))
+    ones = np.hstack([np.ones((len(z), 1)), z])
     predicted = []
     for penalty in PENALTIES:
         out = np.zeros_like(y)
         for train, test in splits:
-            ridge = Ridge(alpha=penalty * len(train)).fit(z[train], y[train] / unit)
-            out[test] = ridge.predict(z[test]).reshape(len(test), -1) * unit
+            out[test] = ones[test] @ ridged(train, float(penalty))
         predicted.append(out)
     errors = [float(np.mean(((out - y) / unit)[:, spread > 0.0] ** 2)) for out in predicted]
     best = int(np.argmin(errors))
     penalty = float(PENALTIES[best])
-    ridge = Ridge(alpha=penalty * len(z)).fit(z, y / unit)
-    weights = np.vstack([ridge.intercept_, ridge.coef_.T]) * unit
-    ones = np.hstack([np.ones((len(z), 1)), z])
-    ridged = penalty * len(z) * np.diag(np.r_[0.0, np.ones(z.shape[1])])
-    covariance = np.linalg.inv(ones.T @ ones + ridged) / min(1.0, share)
+    weights = ridged(slice(None), penalty)
+    covariance = np.zeros((z.shape[1] + 1, z.shape[1] + 1))
+    covariance[0, 0] = 1.0 / len(z)
+    for inputs_of, _ in parts:
+        information = z[:, inputs_of].T @ z[:, inputs_of]
+        information += penalty * len(z) * np.eye(len(inputs_of))
+        covariance[np.ix_(inputs_of + 1, inputs_of + 1)] = np.linalg.inv(information)
+    covariance /= min(1.0, share)
     reach = float(np.einsum('ni,ij,nj->n', ones, covariance, ones).max())
     file = ResidualFile(
         learned_from=source,
@@ -128,6 +152,35 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     )
     none = float(np.mean(((y - 0.0) / unit)[:, spread > 0.0] ** 2))
     return Learned(file, penalty, float(np.sqrt(errors[best] / none)))
+
+
+Part = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _parts(rig: Rig, features: Sequence[str], groups: Sequence[int], left: Array) -> list[Part]:
+    """Return which features make which outputs: all, or those of one section its own turn."""
+    if not is_local(features):
+        return [(np.arange(len(groups_of_features(features, groups))), np.arange(left.shape[1]))]
+    names = list(rig.section_names)
+    owners = [getattr(actuator, 'section', None) for actuator in rig.actuators]
+    by_section = left.reshape(len(left), len(names), 6)
+    if None in owners or np.any(by_section[:, :, :3]):
+        raise UsageError(
+            '--residual local: expected sections with actuators of their own, and recordings of '
+            'their turns alone (recording.section_turns)'
+        )
+    feature = groups_of_features(features, groups)
+    index = list(dict.fromkeys(owners))
+    return [
+        (np.flatnonzero(feature == index.index(name)), 6 * k + np.arange(6))
+        for k, name in enumerate(names)
+        if name in index
+    ]
+
+
+def _carried(sections: int) -> Array:
+    """Return how turns of sections of their own (row) turn those behind (column), small ones."""
+    return np.asarray(np.kron(np.triu(np.ones((sections, sections))), np.eye(6)), dtype=float)
 
 
 def left_by_model(rig: Rig, run: MeasuredRun) -> Array:

@@ -32,7 +32,7 @@ class Recorded:
     def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
         """Return rows as a rig's `recording` sees them: its delay, mount and markers."""
         config = rig.recording
-        if config is None:  # a bag, in the frame of the base
+        if config is None or self.whole.in_base:
             return self.whole.rows(rows)
         run = in_effect(self.whole, config.delay_s).rows(rows)
         places = {

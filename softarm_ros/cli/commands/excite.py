@@ -1,0 +1,64 @@
+"""The command `softarm excite`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
+
+app = command_app()
+
+
+@app.command(
+    epilog='Examples:  softarm excite cable_arm --csv still.csv   |   '
+    'softarm excite trunk --kind sweep --csv sweep.csv   |   '
+    'softarm excite trunk --kind random --load-kg 0.1 --csv heavy.csv, then '
+    'softarm identify trunk heavy.csv --set tip_load_kg=0.1 --parameters compliance'
+)
+def excite(
+    rig: RigArgument,
+    csv: Annotated[
+        Path, typer.Option('--csv', metavar='FILE.csv', help='As `softarm identify` reads it.')
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(help='quasi-static (one coordinate after the other), random, steps, sweep.'),
+    ] = 'quasi-static',
+    count: Annotated[int, typer.Option(min=1, max=1000, help='Of random places.')] = 30,
+    amplitude: Annotated[float, typer.Option(help='Share of the range, above 0 to 1.')] = 0.6,
+    dwell_s: Annotated[float, typer.Option(help='How long the arm stands at each place.')] = 2.5,
+    load_kg: Annotated[
+        float | None, typer.Option(min=0.0, help='Weight that hangs on the tip.')
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number, and the machine.')] = 0,
+    settings: SetOption = None,
+) -> None:
+    """
+    Move a simulated arm so that it can be identified, and record it as CSV.
+
+    In one process with the plant; places, speeds and accelerations stay within the rig's limits.
+    """
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.measured_excitation import write_excitation
+    from softarm_ros.rigs.arguments import settings_of
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.excite import ExcitationError, plan_excitation
+    from softarm_ros.runtime.excite import excite as run_excitation
+
+    chosen = list(settings_of(settings or ()))
+    if load_kg is not None:
+        chosen.append(f'tip_load_kg={load_kg!r}')
+    arm = load_rig(rig, chosen)
+    try:
+        plan = plan_excitation(
+            arm, kind, count=count, amplitude=amplitude, dwell_s=dwell_s, seed=seed
+        )
+        rows = run_excitation(arm, plan, seed=seed)
+    except ExcitationError as error:
+        raise UsageError(str(error)) from None
+    write_excitation(arm, rows, csv)
+    read = 'poses at rest' if plan.at_rest else 'rows'
+    typer.echo(f'{arm.name}: {len(plan.places)} places, {len(rows.commands)} {read}: {csv}')

@@ -1,0 +1,80 @@
+"""Files of `softarm excite`: commands and section tips in the base frame."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.rigs.recording import MarkerConfig
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.excite import ExcitedRows
+
+_POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
+
+
+def heading_of(rig: Rig) -> list[str]:
+    """Return the columns of a rig's files; the time is empty of poses at rest."""
+    unit = rig.actuator_limits().unit
+    return [
+        'time_s',
+        *(f'{name} command_{unit}' for name in rig.actuator_names),
+        *(f'{name} {part}' for name in rig.section_names for part in _POSE),
+    ]
+
+
+def is_excitation(rig: Rig, path: Path) -> bool:
+    """Return whether a CSV file is one of this rig, by its heading."""
+    try:
+        with path.open(newline='', encoding='utf-8') as file:
+            return next(csv.reader(file), []) == heading_of(rig)
+    except (OSError, UnicodeDecodeError):
+        return False  # the reader of other files says what is wrong
+
+
+def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
+    """Write rows; MeasurementError if the file cannot be written."""
+    try:
+        with path.open('w', newline='', encoding='utf-8') as file:
+            writer = csv.writer(file)
+            writer.writerow(heading_of(rig))
+            for time, command, tips in zip(rows.time_s, rows.commands, rows.section_tips):
+                row = ['' if np.isnan(time) else f'{time:.6f}', *(f'{c:.9g}' for c in command)]
+                for tip in tips:
+                    numbers = (*tip[:3, 3], *quaternion_from_matrix(tip[:3, :3]))
+                    row += [f'{value:.8f}' for value in numbers]
+                writer.writerow(row)
+    except OSError as error:
+        raise MeasurementError(f'{path}: cannot be written ({error.strerror})') from None
+
+
+def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
+    """Return the rows of a file; MeasurementError that names the row where a number is missing."""
+    with path.open(newline='', encoding='utf-8') as file:
+        rows = list(csv.reader(file))[1:]
+    width = len(heading_of(rig))
+    values = np.empty((len(rows), width))
+    for i, row in enumerate(rows):
+        try:
+            values[i] = [float(cell) if cell else np.nan for cell in row]
+        except ValueError:
+            raise MeasurementError(f'{path}:{i + 2}: expected {width} numbers') from None
+    if not len(rows) or not np.all(np.isfinite(values[:, 1:])):
+        raise MeasurementError(f'{path}: expected rows in which only the time may be empty')
+    count = len(rig.actuator_names)
+    time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
+    poses = values[:, 1 + count :].reshape(len(rows), -1, len(_POSE))
+    names = rig.section_names
+    return MeasuredRun(
+        path.name,
+        time,
+        values[:, 1 : 1 + count],
+        {name: poses[:, k, :3] for k, name in enumerate(names)},
+        {name: MarkerConfig(columns=('', '', ''), section=name) for name in names},
+        {name: z_axes(poses[:, k, 3:]) for k, name in enumerate(names)},
+        Mount(np.zeros(3), np.eye(3)),
+        in_base=True,
+    )

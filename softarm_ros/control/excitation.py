@@ -1,0 +1,118 @@
+"""
+What an arm is moved through to be identified: places in its configuration space.
+
+| kind | places | read |
+|---|---|---|
+| `quasi-static` | one coordinate after the other, up and down in steps | at rest |
+| `random` | drawn evenly within the limits | at rest |
+| `steps` | the same places, one after the other as fast as the limits allow | all along |
+| `sweep` | one coordinate after the other to its ends and back, ever faster | all along |
+
+Coordinates and not actuators are moved one at a time: antagonists must yield together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.geometry.arrays import Array
+
+KINDS = ('quasi-static', 'random', 'steps', 'sweep')
+SWEEP_S = (8.0, 4.0, 2.0, 1.0)  # of half a swing, if the limits allow it
+_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0, 0.7, 0.3, 0.0)  # up, and down again for the hysteresis
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """
+    Places, the least time of the way to each, and how long the arm stands there.
+
+    Attributes
+    ----------
+    places : (n, dof)
+        Configurations, one after the other.
+    least_s : (n,)
+        Of the motion to each [s]; the actuators' limits may ask for more.
+    dwell_s : float
+        At each [s].
+    at_rest : bool
+        Whether poses are read at the end of each dwell alone, or all along.
+
+    """
+
+    places: Array
+    least_s: Array
+    dwell_s: float
+    at_rest: bool
+
+
+def excitation(
+    kind: str,
+    limits: ConfigurationLimits,
+    rest: Array,
+    drawn: Array,
+    *,
+    amplitude: float,
+    dwell_s: float,
+) -> Excitation:
+    """
+    Return the excitation of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    limits : ConfigurationLimits
+        What the configuration may be.
+    rest : (dof,)
+        Where the arm begins.
+    drawn : (n, dof)
+        Random configurations within the limits, for the kinds that need them.
+    amplitude : float
+        Share of the way from rest to each place, above 0 to 1.
+    dwell_s : float
+        How long the arm stands at each place before it is read [s].
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, or a number cannot be.
+
+    """
+    if kind not in KINDS:
+        raise ValueError(f'kind {kind!r}: expected {", ".join(KINDS)}')
+    if not 0.0 < amplitude <= 1.0:
+        raise ValueError(f'amplitude {amplitude:g}: expected above 0, at most 1')
+    if not 0.0 < dwell_s <= 60.0:
+        raise ValueError(f'dwell {dwell_s:g} s: expected above 0, at most 60')
+    if kind in ('random', 'steps'):
+        places = rest + amplitude * (drawn - rest)
+        return Excitation(places, np.zeros(len(places)), dwell_s, kind == 'random')
+    ends = [_end(limits, rest, axis, sign) for axis in range(len(rest)) for sign in (1.0, -1.0)]
+    ways = [amplitude * (end - rest) for end in ends if np.any(np.abs(end - rest) > 1e-9)]
+    if kind == 'quasi-static':
+        places = np.array([rest + level * way for way in ways for level in _LEVELS])
+        return Excitation(places, np.full(len(places), 1.0), dwell_s, True)
+    swings = [
+        (rest + share * way, half) for way in ways for half in SWEEP_S for share in (1.0, 0.0)
+    ]
+    places = np.array([place for place, _ in swings])
+    return Excitation(places, np.array([half for _, half in swings]), 0.0, False)
+
+
+def _end(limits: ConfigurationLimits, rest: Array, axis: int, sign: float) -> Array:
+    """Return the configuration (dof,) at which one coordinate from rest meets its limit."""
+    way = np.zeros(len(rest))
+    way[axis] = sign
+    low, high = 0.0, 1e6
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        moved = rest + middle * way
+        inside = np.allclose(limits.clipped(moved.copy()), moved, rtol=0.0, atol=1e-12)
+        low, high = (middle, high) if inside else (low, middle)
+    if high >= 1e6:
+        raise ValueError(f'coordinate {axis}: has no limits to move it between')
+    return np.asarray(rest + low * way)

@@ -1,0 +1,115 @@
+"""`softarm excite` and back through `softarm identify`: what the plant is like is found."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.recordings import read_recordings
+from softarm_ros.cli.main import app
+from softarm_ros.cli.measured_excitation import heading_of
+from softarm_ros.cli.measured_run import MeasurementError, read_run
+from softarm_ros.cli.score import predict, score
+from softarm_ros.rigs.field_values import values_of
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.excite import plan_excitation
+
+LENGTH = 'arm.sections[0].length_m'
+
+
+def excited(path: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(app, ['excite', *arguments, '--csv', str(path)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize(
+    ('name', 'kind', 'wrong_m', 'hold_out'),
+    [
+        ('cable_arm_single', 'quasi-static', 0.084, 'blocks'),
+        ('trunk', 'random', 0.092, 'blocks'),
+        ('trunk', 'steps', 0.092, 'later'),
+    ],
+)
+def test_a_length_that_was_wrong_is_found_on_the_plant(tmp_path, name, kind, wrong_m, hold_out):
+    path, setting = tmp_path / 'excited.csv', f'{LENGTH}={wrong_m}'
+    output = excited(
+        path, name, '--kind', kind, '--count', '10', '--dwell-s', '1.5', '--set', setting
+    )
+    assert 'poses at rest' in output or kind == 'steps'
+    rig = load_rig(name, [setting])
+    truth = values_of(load_rig(name), ['plant.sections[0].length_m'])['plant.sections[0].length_m']
+    recorded = read_recordings(rig, [path], hold_out)
+    found = fit(rig, recorded, chosen(all_parameters(rig), ['lengths']), 60)
+    assert abs(found.values[LENGTH] - truth) < 0.35 * abs(wrong_m - truth)
+    run = recorded[0].seen_by(rig, recorded[0].test)
+    before, after = (
+        score(predict(r, r.physics(), run), run).errors[0].rms for r in (rig, found.rig(rig))
+    )
+    assert after < 0.6 * before
+
+
+def test_a_weight_on_the_tip_bends_the_arm_and_is_written(tmp_path):
+    light, heavy = tmp_path / 'light.csv', tmp_path / 'heavy.csv'
+    arguments = ('trunk', '--kind', 'random', '--count', '3', '--dwell-s', '1.5')
+    excited(light, *arguments)
+    excited(heavy, *arguments, '--load-kg', '0.2')
+    rig = load_rig('trunk')
+    first, second = read_run(rig, light), read_run(rig, heavy)
+    np.testing.assert_array_equal(first.commands, second.commands)
+    assert np.linalg.norm(first.points['tip'] - second.points['tip'], axis=1).max() > 2e-3
+    assert first.time_s is None
+    assert first.in_base
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path):
+    texts = []
+    for i in range(2):
+        path = tmp_path / f'{i}.csv'
+        excited(path, 'cable_arm_single', '--kind', 'steps', '--count', '3', '--dwell-s', '0.5')
+        texts.append(path.read_text(encoding='utf-8'))
+    assert texts[0] == texts[1]
+    rig = load_rig('cable_arm_single')
+    run = read_run(rig, path)
+    assert np.all(np.diff(run.time_s) > 0.09)
+    speed = np.abs(np.diff(run.commands, axis=0)) / np.diff(run.time_s)[:, None]
+    assert np.all(speed < rig.actuator_limits().max_speed)
+    assert speed.max() > 0.2 * rig.actuator_limits().max_speed.max()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('--kind', 'jump'), 'expected quasi-static'),
+        (('--amplitude', '2'), 'at most 1'),
+        (('--dwell-s', '0'), 'above 0'),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said(tmp_path, arguments, message):
+    result = CliRunner().invoke(
+        app, ['excite', 'cable_arm_single', '--csv', str(tmp_path / 'x.csv'), *arguments]
+    )
+    assert result.exit_code != 0
+    assert message in f'{result.output} {result.exception}'
+
+
+def test_places_beyond_the_actuators_are_left_out():
+    rig = load_rig('hydraulic_arm')
+    plan = plan_excitation(rig, 'random', count=8, amplitude=0.6, dwell_s=1.0, seed=0)
+    model, limits = rig.physics(), rig.actuator_limits()
+    assert 1 <= len(plan.places) <= 8
+    assert all(limits.hold(model.actuation_of(place)) for place in plan.places)
+
+
+@pytest.mark.parametrize('cell', ['', 'x', 'nan'])
+def test_a_damaged_file_is_refused(tmp_path, cell):
+    rig = load_rig('cable_arm_single')
+    heading = heading_of(rig)
+    path = tmp_path / 'damaged.csv'
+    row = ['', *['0.0'] * (len(heading) - 2), cell]
+    path.write_text('\n'.join([','.join(heading), ','.join(row)]), encoding='utf-8')
+    with pytest.raises(MeasurementError, match=r'damaged\.csv'):
+        read_run(rig, path)
