@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.signal import savgol_filter
 
 from softarm_reproduction.nominal import NOMINAL
 from softarm_ros import load_rig
@@ -36,6 +37,9 @@ _SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # until the next target comes
 _STILL_M = 1e-9
 # The tracker bounds speed and acceleration of actuators to first order of their mechanics.
 _FIRST_ORDER = 0.01
+# What the plant did is differentiated by cubics over so long: a step of 0.01 N of a load cell
+# within 10 ms is already more than the acceleration that fishbone_arm may have.
+_WINDOW_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,21 @@ class Changes:
         How many goals ended in each state.
     speed, acceleration, jerk : (float, float)
         Largest of the reference [m/s, m/s^2, m/s^3] and the limit.
-    command_speed, command_acceleration, plant_speed : float
-        Largest share of any actuator's limit: commands from cycle to cycle, the plant as reported.
-    tip_m_s : float
-        Largest speed of the plant's true tip [m/s].
+    command_speed, command_acceleration : float
+        Largest share of any actuator's limit, of the commands from cycle to cycle.
+    plant_speed, plant_acceleration : float
+        Likewise of the plant's actuators as their drivers report them, over 0.1 s.
+    tip_m_s, tip_m_s2, tip_m_s3 : float
+        Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s.
+    tip_step_m : float
+        Furthest that tip went in one look of the supervisor, 10 ms.
     error_m : float
         Largest tracking error.
     fault : str
         Why the supervisor stopped the arm; empty if it did not.
     held_s, stands_s : float
-        After the last target of a stream: when it was held, and when the reference stood still.
+        After the last target of a stream: when it was held, and when the reference stood still;
+        of a fresh arm, where the first was stopped.
     pressures : bool
         Whether the actuators are chambers. Their pressures also move with a body that swings (on
         the circle of hydraulic_arm by 1.5 of the limit of the commands), so no limit is theirs.
@@ -76,7 +85,11 @@ class Changes:
     command_speed: float
     command_acceleration: float
     plant_speed: float
+    plant_acceleration: float
     tip_m_s: float
+    tip_m_s2: float
+    tip_m_s3: float
+    tip_step_m: float
     error_m: float
     fault: str
     held_s: float
@@ -100,6 +113,7 @@ class Changes:
             ('command speed', self.command_speed),
             ('command acceleration', self.command_acceleration),
             ('plant speed', 0.0 if self.pressures else self.plant_speed),
+            ('plant acceleration', 0.0 if self.pressures else self.plant_acceleration),
         ):
             if share > 1.0 + _FIRST_ORDER:
                 found.append(f'{name} {share:.3f} of its limit')
@@ -119,8 +133,8 @@ class _Run:
     led: list[bool] = field(default_factory=list)
     reference: list[Array] = field(default_factory=list)
     command: list[Array] = field(default_factory=list)
-    velocity: list[Array] = field(default_factory=list)
-    tip: list[Array] = field(default_factory=list)
+    position: list[Array] = field(default_factory=list)  # of the actuators, at every look
+    tip: list[Array] = field(default_factory=list)  # of the plant, at every look
     ended: dict[int, list[GoalState]] = field(default_factory=dict)
     fault: str = ''
     worst_m: float = 0.0
@@ -141,10 +155,10 @@ class _Run:
         self.led.append(led)
         self.reference.append(output.reference_position.copy())
         self.command.append(output.actuation.copy())
-        self.velocity.append(arm.plant.actuator_state().velocity.copy())
-        self.tip.append(arm.plant.true_section_tips()[-1, :3, 3].copy())
         for _ in range(arm.looks):
             arm.advance()
+            self.position.append(arm.plant.actuator_state().position.copy())
+            self.tip.append(arm.plant.true_section_tips()[-1, :3, 3].copy())
         if not self.fault and arm.status.state is SafetyState.FAULT:
             self.fault = f'after {arm.now_s:.2f} s: {arm.status.reason}'
 
@@ -159,13 +173,9 @@ class _Run:
 def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     """Give an arm random targets within reach, mostly in mid-motion, then a stream that is cut."""
     rng = np.random.default_rng(seed)
-    loop = build_goal_loop(rig)
-    run = _Run(SupervisedArm(rig, seed=seed, loop=loop), loop)
+    run = _started(rig, seed)
+    loop = run.loop
     targets = loop.model.tips_of(rig.sample_configurations(rng, changes))
-    while run.arm.status.state is not SafetyState.RUNNING:
-        run.cycle()
-        if run.arm.now_s > _START_S:
-            run.arm.start()
     for number, target in enumerate(targets, 1):
         loop.submit(point_goal(number, target))
         longest = _LONG_S if rng.random() < _LONG_SHARE else _SHORT_S
@@ -175,9 +185,17 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     ends = [run.ended.get(number, []) for number in range(1, changes + 1)]
     states = Counter(state.value for end in ends for state in end)
     held, stands = (np.nan, np.nan) if run.fault else _cut_stream(run, changes + 1, rng)
+    if not np.isfinite(stands):  # the arm was stopped: the stream once more, from one goal
+        fresh = _started(rig, seed)
+        fresh.loop.submit(point_goal(1, targets[0]))
+        fresh.until(fresh.arm.now_s + _LATE_S, while_busy=True)
+        held, stands = _cut_stream(fresh, 2, rng)
     speed, acceleration, jerk = _derivatives(run, rig)
-    command_speed, command_acceleration, plant_speed = _shares(run, rig)
-    travelled = np.linalg.norm(np.diff(np.array(run.tip), axis=0), axis=1)
+    command_speed, command_acceleration = _shares(run, rig)
+    plant_speed, plant_acceleration = _plant_shares(run, rig)
+    tip_m_s, tip_m_s2, tip_m_s3 = (
+        float(np.max(np.linalg.norm(_smooth(run, run.tip, order), axis=1))) for order in (1, 2, 3)
+    )
     return Changes(
         asked=changes,
         reported=sum(len(end) == 1 for end in ends),
@@ -188,7 +206,11 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
         command_speed=command_speed,
         command_acceleration=command_acceleration,
         plant_speed=plant_speed,
-        tip_m_s=float(np.max(travelled)) / loop.period_s,
+        plant_acceleration=plant_acceleration,
+        tip_m_s=tip_m_s,
+        tip_m_s2=tip_m_s2,
+        tip_m_s3=tip_m_s3,
+        tip_step_m=float(np.max(np.linalg.norm(np.diff(np.array(run.tip), axis=0), axis=1))),
         error_m=run.worst_m,
         fault=run.fault,
         held_s=held,
@@ -197,13 +219,24 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     )
 
 
+def _started(rig: Rig, seed: int) -> _Run:
+    """Return a run whose supervisor lets the arm move."""
+    loop = build_goal_loop(rig)
+    run = _Run(SupervisedArm(rig, seed=seed, loop=loop), loop)
+    while run.arm.status.state is not SafetyState.RUNNING:
+        run.cycle()
+        if run.arm.now_s > _START_S:
+            run.arm.start()
+    return run
+
+
 def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float, float]:
     """Lead the tip by 30 targets a second, stop sending; return when it is held and stands [s]."""
     arm, loop = run.arm, run.loop
     at, way = run.reference[-1], rng.normal(size=3)
     way *= loop.speed_m_s / np.linalg.norm(way)
     began = sent = arm.now_s
-    while arm.now_s < began + _STREAM_S:
+    while arm.now_s < began + _STREAM_S and not run.fault:
         if arm.now_s >= sent + 1.0 / 30.0 - 1e-9:
             sent = arm.now_s
             target = at + (0.5 + sent - began) * way
@@ -211,7 +244,8 @@ def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float
             number += 1
         run.cycle()
     held = stands = np.nan
-    while arm.now_s < sent + _LATE_S and not np.isfinite(stands):
+    # A held arm lets no time pass here, so a fault has to end it.
+    while arm.now_s < sent + _LATE_S and not np.isfinite(stands) and not run.fault:
         run.cycle()
         if not loop.goal_state and not np.isfinite(held):
             held = arm.now_s - sent
@@ -234,14 +268,31 @@ def _derivatives(run: _Run, rig: Rig) -> list[tuple[float, float]]:
     return found
 
 
-def _shares(run: _Run, rig: Rig) -> tuple[float, float, float]:
+def _shares(run: _Run, rig: Rig) -> tuple[float, float]:
     limits, period = rig.actuator_limits(), run.loop.period_s
     rate = np.diff(np.array(run.command), axis=0) / period
     change = np.diff(rate, axis=0) / period
     return (
         float(np.max(np.abs(rate) / limits.max_speed)),
         float(np.max(np.abs(change) / limits.max_acceleration)),
-        float(np.max(np.abs(np.array(run.velocity)) / limits.max_speed)),
+    )
+
+
+def _plant_shares(run: _Run, rig: Rig) -> tuple[float, float]:
+    limits = rig.actuator_limits()
+    rate, change = (_smooth(run, run.position, order) for order in (1, 2))
+    return (
+        float(np.max(np.abs(rate) / limits.max_speed)),
+        float(np.max(np.abs(change) / limits.max_acceleration)),
+    )
+
+
+def _smooth(run: _Run, rows: list[Array], order: int) -> Array:
+    """Return a derivative of what was noted at every look, of cubics over `_WINDOW_S`."""
+    step = run.loop.period_s / run.arm.looks
+    points = max(round(_WINDOW_S / step) // 2 * 2 + 1, 5)
+    return np.asarray(
+        savgol_filter(np.array(rows), points, 3, deriv=order, delta=step, axis=0, mode='interp')
     )
 
 
@@ -261,7 +312,9 @@ def main(arguments: list[str] | None = None) -> int:
             f'{result.acceleration[0]:.3f}/{result.acceleration[1]:.3f} m/s^2, '
             f'{result.jerk[0]:.3f}/{result.jerk[1]:.3f} m/s^3; of their limits: command speed '
             f'{result.command_speed:.2f}, acceleration {result.command_acceleration:.2f}, plant '
-            f'speed {result.plant_speed:.2f}; tip {1e3 * result.tip_m_s:.1f} mm/s; error '
+            f'speed {result.plant_speed:.2f}, acceleration {result.plant_acceleration:.2f}; true '
+            f'tip {1e3 * result.tip_m_s:.1f} mm/s, {result.tip_m_s2:.3f} m/s^2, '
+            f'{result.tip_m_s3:.2f} m/s^3, {1e3 * result.tip_step_m:.2f} mm in a look; error '
             f'{1e3 * result.error_m:.1f} mm; stream held {1e3 * result.held_s:.0f} ms after '
             f'the last target, at rest {1e3 * result.stands_s:.0f} ms',
             flush=True,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
 from sensor_msgs.msg import Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -41,6 +42,7 @@ class GoalSender:
         node = listener.node
         self._pose = node.create_publisher(PoseStamped, 'goal/pose', GOALS)
         self._stream = node.create_publisher(PoseStamped, 'goal/stream', MEASUREMENT)
+        self._path = node.create_publisher(Path, 'goal/path', GOALS)
         self._trajectory = node.create_publisher(
             JointTrajectory, 'configuration/trajectory', GOALS
         )
@@ -48,7 +50,7 @@ class GoalSender:
     @property
     def heard(self) -> bool:
         """Whether somebody takes goals."""
-        publishers = (self._pose, self._stream, self._trajectory)
+        publishers = (self._pose, self._stream, self._path, self._trajectory)
         return all(publisher.get_subscription_count() > 0 for publisher in publishers)
 
     def pose(self, position: Sequence[float] | Array) -> int:
@@ -58,6 +60,11 @@ class GoalSender:
     def stream(self, position: Sequence[float] | Array) -> int:
         """Send one target (3,) [m] of a stream; return its stamp [ns]."""
         return self._send(self._stream, position)
+
+    def path(self, points: Array) -> None:
+        """Send points (n, 3) [m] in the base frame, to be driven from rest to rest."""
+        stamp = self._listener.node.get_clock().now().to_msg()
+        self._path.publish(conversions.path_message(points, stamp, self._frame))
 
     def configuration(self, values: Sequence[float] | Array) -> None:
         """Send a configuration (dof,) to be reached as soon as the limits allow."""

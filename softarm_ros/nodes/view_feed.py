@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped
 from nav_msgs.msg import Path
 from sensor_msgs.msg import JointState
 
@@ -23,6 +23,7 @@ from softarm_ros.nodes.wire import (
     listen,
     read_joints,
     read_pose,
+    read_poses,
     read_status,
 )
 from softarm_ros.rigs.schema import Rig
@@ -54,6 +55,7 @@ class ViewFeed(GraphListener):
         self._position: Array | None = None
         self._effort: Array | None = None
         self._latency_ms: float | None = None
+        self._sections: Array | None = None
         self.path: Array | None = None
         queue = listening(depth=_DEPTH)
         joints: tuple[tuple[str, Callable[[Any, int], None]], ...] = (
@@ -65,6 +67,7 @@ class ViewFeed(GraphListener):
         for topic, callback in joints:
             self.tap(JointState, read_joints, topic, queue, callback)
         self.tap(PoseStamped, read_pose, 'reference/pose', queue, self._on_reference)
+        self.tap(PoseArray, read_poses, 'sections/poses', queue, self._on_sections)
         self.tap(PoseStamped, read_pose, rig.feedback.pose_topic, queue, self._on_tip)
         self.node.create_subscription(Path, 'reference/path', self._on_path, LATCHED)
         self._reports: list[str] = []
@@ -85,6 +88,7 @@ class ViewFeed(GraphListener):
             command=self._command,
             position=self._position,
             effort=self._effort,
+            sections=self._sections,
             latency_ms=self._latency_ms,
             state=self.value(SUPERVISOR, 'state') if live else '',
             reason=self.value(SUPERVISOR, 'reason'),
@@ -144,6 +148,10 @@ class ViewFeed(GraphListener):
     def _on_tip(self, tip: StampedPoses, sent: int) -> None:
         if np.isfinite(tip.rows[0, :3]).all():
             _remember(self._tips, tip)
+
+    def _on_sections(self, poses: StampedPoses, sent: int) -> None:
+        places = poses.rows[:, :3]
+        self._sections = places if len(places) and np.isfinite(places).all() else None
 
     def _error_m(self) -> float | None:
         """Return the distance of the newest tip and reference of one stamp."""

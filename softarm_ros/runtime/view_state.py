@@ -37,6 +37,8 @@ class ViewState:
         Between tip and reference of the same stamp.
     command, position, effort : (m,), optional
         Of the actuators, in their units.
+    sections : (n, 3), optional
+        Measured ends of the sections [m], base frame.
     latency_ms : float, optional
         From the stamp of a pose to the sending of the command that answers it.
     state, reason : str
@@ -57,6 +59,7 @@ class ViewState:
     command: Array | None = None
     position: Array | None = None
     effort: Array | None = None
+    sections: Array | None = None
     latency_ms: float | None = None
     state: str = ''
     reason: str = ''

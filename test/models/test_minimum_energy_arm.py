@@ -247,3 +247,25 @@ def test_tensions_for_the_driver_end_where_muscles_do():
     model = arm()
     pulls = model.muscle_tensions(np.full(30, 0.0995))  # all against an unyielding backbone
     np.testing.assert_allclose(pulls, model.modules.max_pull_N)
+
+
+# Commands [mm] of a run through random targets: next to them the arm snaps over.
+FLAT_MINIMA = (
+    [98.0533, 100.44259, 102.32487, 100.3943, 97.80097, 99.44654, 97.23745, 99.98172, 102.21891,
+     96.50128, 100.26151, 102.75576, 98.06756, 101.5064, 97.9663, 99.78913, 101.38917, 101.70626,
+     98.36794, 99.8283, 99.72716, 101.2425, 103.20413, 103.32423, 98.42176, 101.50418, 97.56635,
+     97.32531, 102.37877, 101.03335],
+    [98.58522, 100.09298, 103.99921, 100.366, 97.68333, 99.55378, 97.74624, 97.63397, 103.00043,
+     97.04905, 98.45552, 103.17768, 97.66223, 101.2525, 98.64114, 99.2631, 100.14006, 100.92993,
+     98.86527, 99.86779, 99.2862, 101.76517, 104.11669, 103.76892, 98.42262, 101.6531, 97.55844,
+     97.1202, 103.18911, 102.89853],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize('lengths_mm', FLAT_MINIMA)
+def test_a_minimum_is_found_where_the_arm_is_about_to_snap_over(lengths_mm):
+    from softarm_ros import load_rig
+
+    state = load_rig('pam_arm').model().equilibrium(1e-3 * np.array(lengths_mm))
+    assert state.stable
+    assert 0.9 < state.positions[-1, 2] < 0.95

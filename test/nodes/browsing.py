@@ -19,8 +19,8 @@ def viewer_of(rig):
         text=True,
     ) as viewer:
         try:
-            found = next(line for line in viewer.stdout if line.startswith(f'{rig}: http'))
-            yield found.split()[1]
+            found = next(line for line in viewer.stdout if ': http://127' in line)
+            yield found.split(': ', 1)[1].split()[0]
         finally:
             viewer.terminate()
             rest = viewer.stdout.read()

@@ -28,6 +28,9 @@ def view(
     opened: Annotated[
         bool, typer.Option('--open', help='Open the page in a browser, if there is a desktop.')
     ] = False,
+    runs: Annotated[
+        bool, typer.Option('--runs/--no-runs', help='Offer to begin simulated runs.')
+    ] = True,
     settings: SetOption = None,
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
@@ -45,4 +48,5 @@ def view(
             arm = None if rig is None else load_rig(rig, settings or ())
             view_bag(folder, arm, port, console, stopped)
         else:
-            view_graph(load_rig(what, settings or ()), port, console, stopped, opened)
+            arm = load_rig(what, settings or ())
+            view_graph(arm, port, console, stopped, opened=opened, runs=runs)

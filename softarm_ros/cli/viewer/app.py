@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from softarm_ros.cli.viewer.goals import GoalControls
 from softarm_ros.cli.viewer.guard import Guard, OpenDoorError
 from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
+from softarm_ros.cli.viewer.runs import RunControls
 from softarm_ros.cli.viewer.scene import ArmScene
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState
@@ -61,18 +63,18 @@ class Viewer:
         self._server.gui.main_panel.dock_right()
         self._server.gui.set_panel_label(rig.name)
         self.scene = ArmScene(self._server.scene, rig)
-        limits = rig.actuator_limits()
+        limits, names = rig.actuator_limits(), rig.model().configuration_names
         self._chosen: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
         self.panel = Panel(
             self._server.gui,
             rig.name,
-            limits.unit,
-            limits.names,
+            limits,
+            names,
             rig.model_names,
             act,
             self._chosen.put,
         )
-        self.history = History(len(limits.names))
+        self.history = History(len(limits.names), len(names))
         self._plot_s = 0.0
         length = self.scene.length_m
         centre = (0.0, 0.0, 0.45 * length)
@@ -111,12 +113,19 @@ class Viewer:
 
 
 def view_graph(
-    rig: Rig, port: int, console: Console, stopped: Callable[[], bool], opened: bool = False
+    rig: Rig,
+    port: int,
+    console: Console,
+    stopped: Callable[[], bool],
+    *,
+    opened: bool = False,
+    runs: bool = True,
 ) -> None:
     """
     Look on at the graph of a rig, whether it runs yet or not, until `stopped`.
 
-    With `opened` the page is opened in a browser, where there is a desktop.
+    With `opened` the page is opened in a browser, where there is a desktop; with `runs` a
+    simulated run can be begun there.
     """
     try:
         from softarm_ros.nodes.goal_client import GoalSender
@@ -128,9 +137,16 @@ def view_graph(
         ) from None
 
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
-    with ViewFeed(rig) as feed, Viewer(rig, port, asked.put) as viewer:
+    with (
+        ViewFeed(rig) as feed,
+        Viewer(rig, port, asked.put) as viewer,
+        contextlib.ExitStack() as ends,
+    ):
         console.print(f'{rig.name}: {viewer.address}  (Ctrl-C ends the viewer, not the arm)')
         goals = GoalControls(viewer.server, rig, GoalSender(feed, rig), viewer.panel.say)
+        begun = RunControls(viewer.server.gui, rig, viewer.panel.say) if runs else None
+        if begun is not None:
+            ends.callback(begun.close)
         if opened:
             open_page(viewer.address)
         path = None
@@ -148,6 +164,8 @@ def view_graph(
                 viewer.scene.show_path(path)
                 viewer.scene.forget_trail()
             state = feed.state()
+            if begun is not None:
+                begun.update(bool(state.state))
             viewer.show(state, state.time_s)
             goals.show(feed.takes_goals, feed.goal, state.reference, feed.commanded)
 

@@ -21,6 +21,7 @@ _USED = (
     'tip',
     'reference/pose',
     'reference/path',
+    'sections/poses',
     'configuration/state',
     'configuration/command',
     'actuators/command',
@@ -126,6 +127,7 @@ class BagStates:
             latency_ms=None if command is None else command[1],
             position=None if state is None else state[0],
             effort=None if state is None else state[1],
+            sections=self._at('sections/poses', time_s),
             state=supervisor.get('state', 'recorded'),
             reason=supervisor.get('reason', ''),
             phase=tracker.get('phase', ''),
@@ -182,6 +184,9 @@ class BagStates:
         if topic in ('tip', 'reference/pose'):
             position = _position(message.pose.position)
             return (_stamp_ns(message.header), position) if np.isfinite(position).all() else None
+        if topic == 'sections/poses':
+            places = np.array([_position(pose.position) for pose in message.poses])
+            return places if len(places) and np.isfinite(places).all() else None
         if topic in ('configuration/state', 'configuration/command'):
             return _values(message, self._names)
         if topic == 'actuators/command':

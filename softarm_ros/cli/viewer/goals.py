@@ -10,11 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.goals.goal import MIN_SPACING_M
+from softarm_ros.control.path import build_path
+from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
 _SETTLES_S = 0.6  # until what was sent shows in what the arm says of itself
 _STEPS = 200  # of a slider
+_LAP_POINTS = 120
 
 
 class Sender(Protocol):
@@ -26,6 +30,10 @@ class Sender(Protocol):
 
     def stream(self, position: Array) -> int:
         """Send one target (3,) [m] of a stream."""
+        ...
+
+    def path(self, points: Array) -> None:
+        """Send points (n, 3) [m] to be driven."""
         ...
 
     def configuration(self, values: Array) -> None:
@@ -70,10 +78,16 @@ class GoalControls:
             server.gui.add_button('Go there', hint='Sends x, y, z as a goal.').on_click(
                 self._on_go
             )
+            self._trajectories = rig.trajectories
+            self._driven = server.gui.add_dropdown('trajectory', tuple(rig.trajectories))
+            server.gui.add_button('Drive', hint='One lap, from rest to rest.').on_click(
+                self._on_drive
+            )
         self._sliders, self._bounds = self._add_sliders(server, rig)
         self._folder.visible = self._shown = False
         self._typed = False
         self._configured = False
+        self._path = False
 
     def _add_sliders(self, server: Any, rig: Rig) -> tuple[list[Any], ConfigurationLimits]:
         limits = rig.configuration_limits()
@@ -107,6 +121,10 @@ class GoalControls:
         with self._lock:
             self._typed = True
 
+    def _on_drive(self, _: Any) -> None:
+        with self._lock:
+            self._path = True
+
     def _on_configuration(self, _: Any) -> None:
         with self._lock:
             self._configured = True
@@ -117,8 +135,8 @@ class GoalControls:
         """Send what was asked for since the last call."""
         with self._lock:
             dragging, let_go, typed = self._dragging, self._let_go, self._typed
-            configured = self._configured
-            self._let_go = self._typed = self._configured = False
+            configured, driven = self._configured, self._path
+            self._let_go = self._typed = self._configured = self._path = False
         if not self._shown:
             return
         if let_go:
@@ -127,13 +145,15 @@ class GoalControls:
             self._sender.stream(np.array(self._target.position))
         elif typed:
             self._sender.pose(1e-3 * np.array([field.value for field in self._fields]))
+        elif driven:
+            self._sender.path(_lap(self._trajectories[self._driven.value]))
         elif configured:
             if self._goal:
                 self._say(f'{self._goal} is under way; the configuration is set when it has ended')
                 return
             values = np.array([slider.value for slider in self._sliders], dtype=float)
             self._sender.configuration(self._bounds.clipped(values))
-        if let_go or dragging or typed:
+        if let_go or dragging or typed or driven:
             self._quiet_until = time.monotonic() + _SETTLES_S
 
     def show(
@@ -158,6 +178,18 @@ class GoalControls:
             return
         for slider, value in zip(self._sliders, configuration.tolist()):
             slider.value = float(np.clip(value, slider.min, slider.max))
+
+
+def _lap(trajectory: TrajectoryConfig) -> Array:
+    """
+    Return points (n, 3) [m] of one lap.
+
+    Where the whole is a smooth curve, it is taken as one; corners are points of it too.
+    """
+    path = build_path(trajectory)
+    points = path.sample(_LAP_POINTS)
+    apart = np.linalg.norm(np.diff(points, axis=0), axis=1) > MIN_SPACING_M
+    return np.asarray(points[np.append(True, apart)])
 
 
 def _ranges(limits: ConfigurationLimits) -> tuple[Array, Array]:

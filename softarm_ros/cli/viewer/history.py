@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,22 +11,41 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.view_state import ViewState
 
 
+class Columns(NamedTuple):
+    """
+    What is plotted, over times (n,) [s, the newest 0]; nan for what is not known.
+
+    `error` [mm] and `latency` [ms] are (1, n), `command`, `measured` and `effort` of the actuators
+    (m, n), `configuration` (dof, n).
+    """
+
+    times: Array
+    error: Array
+    latency: Array
+    command: Array
+    measured: Array
+    effort: Array
+    configuration: Array
+
+
 class History:
     """
-    Error, latency and actuators of the last states, evenly thinned out.
+    Error, latency, actuators and configuration of the last states, evenly thinned out.
 
     Parameters
     ----------
-    actuators : int
-        How many there are.
+    actuators, coordinates : int
+        How many there are, the latter of the configuration.
     span_s, step_s : float
         How far back it goes, and how far apart states are at least.
 
     """
 
-    def __init__(self, actuators: int, span_s: float = 30.0, step_s: float = 0.1) -> None:
+    def __init__(
+        self, actuators: int, coordinates: int = 0, *, span_s: float = 30.0, step_s: float = 0.1
+    ) -> None:
         self._step_s = step_s
-        self._actuators = actuators
+        self._sizes = (1, 1, actuators, actuators, actuators, coordinates)
         self._rows: deque[tuple[float, Array]] = deque(maxlen=round(span_s / step_s))
 
     def add(self, now_s: float, state: ViewState) -> bool:
@@ -34,20 +54,24 @@ class History:
             if now_s >= self._rows[-1][0]:
                 return False
             self._rows.clear()  # time went back: another run, or a bag
-        unknown = np.full(self._actuators, np.nan)
+        values = (
+            None if state.error_m is None else np.array([1e3 * state.error_m]),
+            None if state.latency_ms is None else np.array([state.latency_ms]),
+            state.command,
+            state.position,
+            state.effort,
+            state.configuration,
+        )
         row = [
-            np.nan if state.error_m is None else 1e3 * state.error_m,
-            np.nan if state.latency_ms is None else state.latency_ms,
-            *(unknown if state.command is None else state.command),
+            np.full(size, np.nan) if value is None or len(value) != size else value
+            for size, value in zip(self._sizes, values)
         ]
-        self._rows.append((now_s, np.array(row, dtype=float)))
+        self._rows.append((now_s, np.concatenate(row, dtype=float)))
         return True
 
-    def columns(self) -> tuple[Array, Array, Array, Array]:
-        """Return times (n,) [s, the newest 0], errors [mm], latencies [ms], commands (m, n)."""
-        if not self._rows:
-            empty = np.zeros(0)
-            return empty, empty, empty, np.zeros((self._actuators, 0))
+    def columns(self) -> Columns:
+        """Return what is plotted."""
         times = np.array([time for time, _ in self._rows])
-        values = np.array([row for _, row in self._rows]).T
-        return times - times[-1], values[0], values[1], values[2:]
+        rows = np.array([row for _, row in self._rows]).reshape(len(times), sum(self._sizes)).T
+        parts = np.split(rows, np.cumsum(self._sizes)[:-1])
+        return Columns(times - times[-1] if len(times) else times, *parts)

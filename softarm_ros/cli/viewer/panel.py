@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.viewer.history import History
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.view_state import NodeHealth, ViewState
 
 _COLOURS = {
@@ -22,6 +24,7 @@ _COLOURS = {
 _LEVELS = ('#2b8a3e', '#e67700', '#c92a2a', '#c92a2a')
 _LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
 _SHOWN = 6  # actuators in the plot; more would be a tangle
+_AT_LIMIT = 0.005  # of its range: an actuator so near its end is at it
 
 
 class Panel:
@@ -32,10 +35,12 @@ class Panel:
     ----------
     gui : viser.GuiApi
         To add them to.
-    name, unit : str
-        Of the rig, and of its actuators' commands.
-    actuators, models : sequence of str
-        Names.
+    name : str
+        Of the rig.
+    limits : ActuatorLimits
+        Of its actuators.
+    coordinates, models : sequence of str
+        Names of the configuration's coordinates, and of the models.
     act : callable, optional
         Called with start, stop, estop or reset; without it there are no buttons.
     overlay : callable
@@ -47,8 +52,8 @@ class Panel:
         self,
         gui: Any,
         name: str,
-        unit: str,
-        actuators: Sequence[str],
+        limits: ActuatorLimits,
+        coordinates: Sequence[str],
         models: Sequence[str],
         act: Callable[[str], None] | None,
         overlay: Callable[[list[str]], None],
@@ -59,12 +64,17 @@ class Panel:
         if act is not None:
             self._buttons(gui, act)
         self._answer = gui.add_html('')
-        shown = list(actuators)[:_SHOWN]
-        self._shown = np.arange(len(shown))
-        some = '' if len(shown) == len(actuators) else f', {len(shown)} of {len(actuators)}'
+        self._limits = limits
+        unit, names = limits.unit, limits.names
         self._error = self._plot(gui, 'tracking error [mm]', ['error'])
-        self._commands = self._plot(gui, f'actuators [{unit}]{some}', shown)
+        self._commands = self._plot(gui, f'actuators, commanded [{unit}]', names)
         self._latency = self._plot(gui, 'pose to command [ms]', ['latency'])
+        with gui.add_folder('more plots', expand_by_default=False):
+            # Of chambers these are the pressures.
+            what = 'pressures' if unit == 'Pa' else 'actuators'
+            self._measured = self._plot(gui, f'{what}, measured [{unit}]', names)
+            self._effort = self._plot(gui, f'effort [{limits.effort_unit}]', names)
+            self._configuration = self._plot(gui, 'configuration', coordinates)
         with gui.add_folder('models beside the arm', expand_by_default=False):
             boxes = {model: gui.add_checkbox(model, initial_value=False) for model in models}
         for box in boxes.values():
@@ -88,6 +98,8 @@ class Panel:
     def _plot(self, gui: Any, title: str, names: Sequence[str]) -> Any:
         from viser import uplot
 
+        if len(names) > _SHOWN:
+            title, names = f'{title}, {_SHOWN} of {len(names)}', names[:_SHOWN]
         series = [uplot.Series(label='time [s]')]
         series += [
             uplot.Series(label=name, stroke=_LINES[i % len(_LINES)], width=1.5)
@@ -109,7 +121,7 @@ class Panel:
 
     def show(self, state: ViewState) -> None:
         """Show state and health; nothing is sent where nothing has changed."""
-        words = _words(self._name, state)
+        words = _words(self._name, state, at_limits(self._limits, state.command))
         if words != self._html:
             self._state.content = self._html = words
         nodes = ''.join(_node(node) for node in state.nodes)
@@ -118,11 +130,14 @@ class Panel:
 
     def plot(self, history: History) -> None:
         """Draw the plots anew."""
-        times, error, latency, commands = history.columns()
+        times, error, latency, command, measured, effort, configuration = history.columns()
         for plot, columns in (
-            (self._error, error[None]),
-            (self._latency, latency[None]),
-            (self._commands, commands[self._shown]),
+            (self._error, error),
+            (self._latency, latency),
+            (self._commands, command[:_SHOWN]),
+            (self._measured, measured[:_SHOWN]),
+            (self._effort, effort[:_SHOWN]),
+            (self._configuration, configuration[:_SHOWN]),
         ):
             # The plots find no scale for columns in which a value is unknown.
             known = np.isfinite(columns).all(axis=0)
@@ -130,7 +145,23 @@ class Panel:
                 plot.data = (times[known], *columns[:, known])
 
 
-def _words(name: str, state: ViewState) -> str:
+def at_limits(limits: ActuatorLimits, command: Array | None) -> list[str]:
+    """Return which actuators are commanded to an end of their range (m,), and to which."""
+    if command is None:
+        return []
+    near = _AT_LIMIT * (limits.position_max - limits.position_min)
+    return [
+        f'{name} {"at its least" if low else "at its most"}'
+        for name, low, high in zip(
+            limits.names,
+            command <= limits.position_min + near,
+            command >= limits.position_max - near,
+        )
+        if low or high
+    ]
+
+
+def _words(name: str, state: ViewState, reached: Sequence[str]) -> str:
     colour = _COLOURS.get(state.state, '#868e96')
     title = state.state or 'no graph is running'
     lines = [state.reason] if state.reason and state.state != 'running' else []
@@ -140,6 +171,9 @@ def _words(name: str, state: ViewState) -> str:
         lines.append(f'error {1e3 * state.error_m:.2f} mm')
     if state.configuration is not None and not state.measured:
         lines.append('shape as commanded; sections are not measured')
+    if reached:
+        rest = f' and {len(reached) - _SHOWN} more' if len(reached) > _SHOWN else ''
+        lines.append(f'limits reached: {", ".join(reached[:_SHOWN])}{rest}')
     if not state.state:
         lines = [f'start one: softarm run {name}']
     body = ''.join(f'<div>{html.escape(line)}</div>' for line in lines)

@@ -23,7 +23,7 @@ def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
     With `opened` it opens the page, too, where there is a desktop.
     """
     source = str(rig.source) if rig.source else rig.name
-    command = [sys.executable, '-m', 'softarm_ros.cli', 'view', source]
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'view', source, '--no-runs']
     for setting in rig.settings:
         command += ['--set', setting]
     if opened:

@@ -19,6 +19,7 @@ POINTS = 61  # of the centreline
 TRAIL = 600  # tips
 _SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))
 _REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
+_DISK, _MARKER = (70, 66, 62), (240, 160, 20)
 _GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
 # Strands: no effort, half and most of what the actuator may do.
 _RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
@@ -64,6 +65,19 @@ class ArmScene:
             )
             if self._strands
             else None
+        )
+        ends = self._ends(line)
+        self._disks = scene.add_line_segments(
+            '/arm/disks', ends, np.array(_DISK, dtype=np.uint8), thickness=0.004 * length
+        )
+        self._measured = scene.add_point_cloud(
+            '/sections',
+            np.zeros((1, 3), dtype=np.float32),
+            _MARKER,
+            point_size=0.8 * self._mark,
+            point_shape='circle',
+            precision='float32',
+            visible=False,
         )
         self._tip = scene.add_icosphere('/tip', self._mark, _TIP, visible=False)
         self._reference = scene.add_icosphere('/reference', self._mark, _REFERENCE, visible=False)
@@ -128,9 +142,21 @@ class ArmScene:
             mesh.vertices = vertices.astype(np.float32)
             if len(mesh.faces) != len(triangles):  # points go from one section to the next
                 mesh.faces = triangles.astype(np.uint32)
+        self._disks.points = self._ends(line)
         if self._lines is not None:
             segments, colours = self._strand_segments(line, state.command)
             self._lines.points, self._lines.colors = segments, colours
+
+    def _ends(self, line: Centreline) -> NDArray[np.float32]:
+        """Return rings, as segments (n, 2, 3), around the ends of the sections."""
+        angle = np.linspace(0.0, 2.0 * np.pi, 25)
+        around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        segments = []
+        for k, radius in enumerate(self._radii):
+            at = np.flatnonzero(line.section == k)[-1]
+            ring = line.points[at] + _OUTSIDE * radius * (around @ line.across[at])
+            segments.append(np.stack([ring[:-1], ring[1:]], axis=1))
+        return np.concatenate(segments).astype(np.float32)
 
     def _strand_segments(
         self, line: Centreline, command: Array | None
@@ -163,6 +189,9 @@ class ArmScene:
         ):
             self._trail.append(state.tip)
         self._set_line(self._travelled, np.array(self._trail))
+        self._measured.visible = state.sections is not None
+        if state.sections is not None:
+            self._measured.points = state.sections.astype(np.float32)
         both = state.tip is not None and state.reference is not None
         self._set_line(self._error, np.array([state.tip, state.reference]) if both else None)
 

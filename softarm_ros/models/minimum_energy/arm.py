@@ -43,7 +43,8 @@ from softarm_ros.models.posture import PlainPosture
 
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-_WARM_ITERATIONS, _DESCENT_ITERATIONS = 10, 200
+_WARM_ITERATIONS, _DESCENT_ITERATIONS, _SLOW_ITERATIONS = 10, 200, 2000
+_COARSE, _FINE = 1e-4, 1e-8  # gradients at which a descent ends, of EI / L
 _STRETCHED = 1e-6  # of the length: closer to straight, the held rod has no direction to lean to
 
 
@@ -197,19 +198,27 @@ class MinimumEnergyArm:
             status, used = self._newton(nodes, loads, lengths)
             if status == CONVERGED:
                 return self._equilibrium(nodes, lengths, True, used)
-        nodes = self._bent_modules(lengths)
-        _, steps = descend(
-            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE, _FREE_TIP,
-            _FREE_TIP, self._anchors, lengths, self._stiffness, self._band, 1e-4,
-            _DESCENT_ITERATIONS,
-        )  # fmt: skip
-        status, used = self._newton(nodes, loads, lengths)
-        if status != CONVERGED:
-            raise ModelError(
-                f'no stable equilibrium found for muscle lengths '
-                f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {steps + used} iterations'
-            )
-        return self._equilibrium(nodes, lengths, True, steps + used)
+        total = 0
+        # Next to lengths at which the arm snaps over, a minimum is so flat that Newton's steps
+        # leave it, and only the descent comes down to it; from some starts rounding stops that.
+        for nodes, tolerance, most in (
+            (self._bent_modules(lengths), _COARSE, _DESCENT_ITERATIONS),
+            (self._bent_modules(lengths), _FINE, _SLOW_ITERATIONS),
+            (self._bent_modules(np.full_like(lengths, lengths.mean())), _FINE, _SLOW_ITERATIONS),
+        ):
+            _, steps = descend(
+                nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
+                _FREE_TIP, _FREE_TIP, self._anchors, lengths, self._stiffness, self._band,
+                tolerance, most,
+            )  # fmt: skip
+            status, used = self._newton(nodes, loads, lengths)
+            total += steps + used
+            if status == CONVERGED:
+                return self._equilibrium(nodes, lengths, True, total)
+        raise ModelError(
+            f'no stable equilibrium found for muscle lengths '
+            f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {total} iterations'
+        )
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3

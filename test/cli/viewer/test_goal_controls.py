@@ -23,6 +23,9 @@ class Sent(list):
     def stream(self, position):
         self.append(('stream', np.array(position)))
 
+    def path(self, points):
+        self.append(('path', np.array(points)))
+
     def configuration(self, values):
         self.append(('configuration', np.array(values)))
 
@@ -93,3 +96,16 @@ def test_sliders_begin_at_the_command_and_send_within_limits_while_nothing_is_un
     assert kind == 'configuration'
     rig = load_rig('cable_arm')
     rig.configuration_limits().check(values, rig.model().configuration_names)
+
+
+def test_a_trajectory_of_the_rig_is_driven_as_a_path(controls):
+    controls.show(True, '', TIP, np.zeros(4))
+    controls._driven.value = 'circle'
+    controls._on_drive(None)
+    controls.send()
+    ((kind, points),) = controls.sent
+    assert kind == 'path'
+    circle = load_rig('cable_arm').trajectories['circle']
+    away = np.linalg.norm(points - np.array(circle.center), axis=1)
+    np.testing.assert_allclose(away, circle.radius, atol=1e-9)
+    np.testing.assert_allclose(points[0], points[-1], atol=1e-9)

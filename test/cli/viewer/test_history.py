@@ -12,11 +12,12 @@ def test_keeps_one_state_a_step_and_the_last_span():
     for i in range(500):
         state = ViewState(error_m=1e-5 * i, command=np.array([i, -i], dtype=float))
         history.add(0.02 * i, state)
-    times, error, latency, commands = history.columns()
+    times, error, latency, commands, measured, effort, _ = history.columns()
+    assert np.isnan(measured).all() and np.isnan(effort).all()
     assert len(times) == 20
     assert times[-1] == 0.0
     assert np.diff(times) == pytest.approx(0.1)
-    assert error[-1] == pytest.approx(4.95)
+    assert error[0, -1] == pytest.approx(4.95)
     assert np.isnan(latency).all()
     assert commands[:, -1] == pytest.approx([495.0, -495.0])
 
@@ -26,12 +27,13 @@ def test_begins_anew_when_time_goes_back():
     assert history.add(10.0, ViewState(error_m=0.001))
     assert not history.add(10.05, ViewState(error_m=0.002))
     assert history.add(3.0, ViewState(error_m=0.003))
-    times, error, _, _ = history.columns()
-    assert times == pytest.approx([0.0])
-    assert error == pytest.approx([3.0])
+    columns = history.columns()
+    assert columns.times == pytest.approx([0.0])
+    assert columns.error[0] == pytest.approx([3.0])
 
 
 def test_empty():
-    times, _, _, commands = History(3).columns()
-    assert times.size == 0
-    assert commands.shape == (3, 0)
+    columns = History(3, 2).columns()
+    assert columns.times.size == 0
+    assert columns.command.shape == (3, 0)
+    assert columns.configuration.shape == (2, 0)

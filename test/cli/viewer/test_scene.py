@@ -124,3 +124,31 @@ def test_plots_leave_out_what_is_not_known(viewer, rig):
     assert error == pytest.approx([1.0, 2.0, 3.0, 4.0])
     assert len(viewer.panel._commands.data[0]) == 5
     assert len(viewer.panel._latency.data[0]) == 1  # nothing known: as it was
+
+
+def test_limits_reached_are_said_by_name(viewer, rig):
+    limits = rig.actuator_limits()
+    command = 0.5 * (limits.position_min + limits.position_max)
+    viewer.show(ViewState(state='running', command=command), 0.0)
+    assert 'limits reached' not in viewer.panel._state.content
+    command = command.copy()
+    command[1], command[2] = limits.position_max[1], limits.position_min[2]
+    viewer.show(ViewState(state='running', command=command), 0.1)
+    words = viewer.panel._state.content
+    assert f'{limits.names[1]} at its most, {limits.names[2]} at its least' in words
+
+
+def test_measured_sections_and_the_rings_at_their_ends(viewer, rig):
+    model = rig.model()
+    configuration = model.rest_configuration + 0.3
+    tips = model.shape_of(configuration).section_tips
+    sections = tips[:, :3, 3] + 0.002
+    viewer.show(ViewState(configuration=configuration, measured=True, sections=sections), 0.0)
+    assert viewer.scene._measured.points == pytest.approx(sections, abs=1e-6)
+    rings = viewer.scene._disks.points.reshape(len(tips), -1, 3)
+    radii = rig.body_radii_m()
+    for ring, tip, radius in zip(rings, tips, radii):
+        away = np.linalg.norm(ring - tip[:3, 3], axis=1)
+        assert np.max(np.abs(away - 1.06 * radius)) < 0.15 * radius
+    viewer.show(ViewState(configuration=configuration), 0.1)
+    assert not viewer.scene._measured.visible

@@ -1,0 +1,111 @@
+"""Simulated runs begun and ended from the browser, each as `softarm run` begins it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from softarm_ros.rigs.part_registry import kinds_of
+from softarm_ros.rigs.schema import Rig
+
+GOALS = 'wait for goals'
+_FILE, _DEFAULT = "the rig's", "the rig's"
+_GRACE_S = 15.0  # a run that is asked to end stops the arm and its nodes first
+
+
+def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[str]:
+    """Return the command of a simulated run; `GOALS` and the rig's own are no names."""
+    words = [sys.executable, '-m', 'softarm_ros.cli', 'run', str(rig.source or rig.name)]
+    words += ['--backend', 'sim']
+    words += ['--goals'] if trajectory == GOALS else ['--trajectory', trajectory]
+    words += [] if controller == _FILE else ['--controller', controller]
+    words += [] if model == _DEFAULT else ['--model', model]
+    return words + [word for setting in rig.settings for word in ('--set', setting)]
+
+
+class RunControls:
+    """
+    Pickers of trajectory, controller and model, and buttons that begin and end a simulated run.
+
+    Shown while no graph of the rig is heard, or the one that runs was begun here. A run begun here
+    ends with `close`; rigs of hardware are begun in a terminal, where somebody looks at the arm.
+    """
+
+    def __init__(self, gui: Any, rig: Rig, say: Callable[[str], None]) -> None:
+        self._rig, self._say = rig, say
+        self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ending = False
+        self._folder = gui.add_folder('simulated run', expand_by_default=True, order=-0.5)
+        with self._folder:
+            self._trajectory = gui.add_dropdown('trajectory', (*rig.trajectories, GOALS))
+            self._controller = gui.add_dropdown('controller', (_FILE, *kinds_of('controller')))
+            self._model = gui.add_dropdown('model', (_DEFAULT, *rig.model_names))
+            gui.add_button('Run', color='green').on_click(lambda _: self._asked.put('run'))
+            gui.add_button('End run').on_click(lambda _: self._asked.put('end'))
+        self._shown = True
+
+    def update(self, heard: bool) -> None:
+        """Do what was asked for; `heard`: a graph of the rig says that it lives."""
+        self._watch()
+        shown = self._process is not None or not heard
+        if shown != self._shown:
+            self._folder.visible = self._shown = shown
+        while not self._asked.empty():
+            if self._asked.get() == 'end':
+                self._end()
+            elif self._process is not None or heard:
+                self._say('a run is under way; end it first')
+            else:
+                self._begin()
+
+    def close(self) -> None:
+        """End the run begun here and wait for it."""
+        process = self._process
+        if process is None:
+            return
+        self._end()
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self._process = None
+
+    def _begin(self) -> None:
+        chosen = self._trajectory.value, self._controller.value, self._model.value
+        command = run_command(self._rig, *chosen)
+        # A Ctrl-C in the viewer's terminal is the viewer's, which then ends the run.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._ending = False
+        self._say(f'begun: softarm {" ".join(command[3:])}')
+
+    def _end(self) -> None:
+        if self._process is None:
+            self._say('no run was begun here')
+        elif not self._ending:
+            self._ending = True
+            self._process.send_signal(signal.SIGINT)
+
+    def _watch(self) -> None:
+        process = self._process
+        if process is None or process.poll() is None:
+            return
+        why = b'' if process.stderr is None else process.stderr.read()
+        if process.stderr is not None:
+            process.stderr.close()
+        self._process = None
+        last = why.decode(errors='replace').strip().splitlines()[-1:]
+        said = '' if self._ending or not last else f': {last[0]}'
+        self._say(f'the run has ended (exit status {process.returncode}){said}')
