@@ -1,5 +1,5 @@
 """
-Simulated arms excited and identified: values found, beside the plant's where it has the same field.
+Simulated arms excited and identified: values found, beside the plant's of the same name.
 
 `python -m softarm_reproduction.excitation_table [RIG ...]` prints a Markdown table. Every second
 place identifies, the others are predicted. A plant is of another formulation than the model: where
