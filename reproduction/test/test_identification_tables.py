@@ -32,7 +32,7 @@ def test_an_excited_plant_is_predicted_better_and_stands_beside_what_was_found(t
     ]
     tips = [line for line in lines if line[-1].startswith('mm')]
     assert len(tips) == 3
-    assert all(float(line[3]) < 0.5 * float(line[2]) for line in tips)
+    assert all(float(line[3]) < 0.5 * float(line[2]) for line in tips), lines
     lengths = [line for line in lines if line[1].endswith(' length')]
     assert len(lengths) == 3
     for line in lengths:
