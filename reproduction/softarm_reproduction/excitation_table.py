@@ -1,5 +1,5 @@
 """
-Simulated arms excited and identified: values found, and the plant's where it has the same field.
+Simulated arms excited and identified: values found, beside the plant's of the same name.
 
 `python -m softarm_reproduction.excitation_table [RIG ...]` prints a Markdown table. Every second
 place identifies, the others are predicted. A plant is of another formulation than the model: where
@@ -44,7 +44,7 @@ def lines_of(rig: Rig, kind: str, count: int, folder: Path) -> Iterator[str]:
     run = one.seen_by(rig, one.test)
     before, after = (score(predict(r, r.physics(), run), run).errors for r in (rig, identified))
     for was, now in zip(before, after):
-        yield f'| {rig.name} | {was.what} | {was.rms:.2f} | {now.rms:.2f} | | {was.unit} |'
+        yield f'| {rig.name} | {was.what} | {was.rms:.2f} | {now.rms:.2f} | - | {was.unit} |'
     for parameter, x, ends in zip(found.parameters, found.x, intervals(found)):
         truth = _of_plant(rig, parameter.fields[0])
         if truth is not None and parameter.change in ('factor', 'shift'):

@@ -47,6 +47,7 @@ class Case:
     features: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     most_rows: int = 600
+    written: str = ''  # name of the rig file from all rows, unless it is the rig's
 
 
 _TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
@@ -105,6 +106,7 @@ CASES = (
     Case(
         'planar arm, another day', 'asu_pneumatic', (Part(_ASU[6]),), (Part(_ASU[7]),),
         groups=_LEVERS, features=_WHOLE, settings=('recording.delay_s=0.24',),
+        written='asu_pneumatic_january',
     ),
 )  # fmt: skip
 
@@ -152,7 +154,8 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     """Identify an arm from all rows of a case and write its rig file."""
     source = load_rig(RIGS / f'{case.rig}.yaml')
     rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
-    parts = [Part(part.file) for part in case.train]
+    files_used = dict.fromkeys(part.file for part in (*case.train, *case.test))
+    parts = [Part(file) for file in files_used]
     recorded = recordings(rig, data, parts, True)
     values = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
     identified = rig
@@ -164,7 +167,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
         learned = learn(identified, recorded, case.features, case.name)
     files = files_of([Path(part.file).name for part in parts])
     return write(
-        source, folder / f'{case.rig}.yaml', values,
+        source, folder / f'{case.written or case.rig}.yaml', values,
         None if learned is None or not learned.helps else learned.file,
         f'[I] softarm identify, all rows: {files}',
     )  # fmt: skip

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softarm_reproduction.excitation_table import lines_of as excited_lines
 from softarm_reproduction.identification_coverage import identified_machine
 from softarm_reproduction.identification_table import CASES, RIGS, lines_of, recordings
 from softarm_ros.cli.identification.fit import chosen
@@ -23,6 +24,19 @@ def test_machines_differ_and_are_found():
     assert np.mean([m.inside for m in machines]) > 0.8
     widths = [m.ends[:, 1] - m.ends[:, 0] for m in machines]
     assert np.median(widths) < 0.5
+
+
+def test_an_excited_plant_is_predicted_better_and_stands_beside_what_was_found(tmp_path):
+    lines = [
+        line.split(' | ') for line in excited_lines(load_rig('trunk'), 'random', 12, tmp_path)
+    ]
+    tips = [line for line in lines if line[-1].startswith('mm')]
+    assert len(tips) == 3
+    assert all(float(line[3]) < 0.5 * float(line[2]) for line in tips), lines
+    lengths = [line for line in lines if line[1].endswith(' length')]
+    assert len(lengths) == 3
+    for line in lengths:
+        assert abs(float(line[3].split()[0]) - float(line[4])) < 0.02 * float(line[4])
 
 
 @MEASURED

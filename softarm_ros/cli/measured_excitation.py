@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,34 +17,47 @@ from softarm_ros.runtime.excite import ExcitedRows
 _POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
 
 
-def heading_of(rig: Rig) -> list[str]:
-    """Return the columns of a rig's files; the time is empty of poses at rest."""
+def heading_of(rig: Rig, sections: Sequence[str]) -> list[str]:
+    """Return the columns of a rig's files of some sections; no time stands at poses at rest."""
     unit = rig.actuator_limits().unit
     return [
         'time_s',
         *(f'{name} command_{unit}' for name in rig.actuator_names),
-        *(f'{name} {part}' for name in rig.section_names for part in _POSE),
+        *(f'{name} {part}' for name in sections for part in _POSE),
     ]
 
 
-def is_excitation(rig: Rig, path: Path) -> bool:
-    """Return whether a CSV file is one of this rig, by its heading."""
+def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
+    """Return the sections in a CSV file of this rig, by its heading; none of another file."""
     try:
         with path.open(newline='', encoding='utf-8') as file:
-            return next(csv.reader(file), []) == heading_of(rig)
+            heading = next(csv.reader(file), [])
     except (OSError, UnicodeDecodeError):
-        return False  # the reader of other files says what is wrong
+        return ()  # the reader of other files says what is wrong
+    names = tuple(rig.section_names)
+    return next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
 
 
 def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
-    """Write rows; MeasurementError if the file cannot be written."""
+    """
+    Write rows: of all sections, or of the tip alone where the sensor does not see every section.
+
+    Raises
+    ------
+    MeasurementError
+        If the file cannot be written.
+
+    """
+    names = tuple(rig.section_names)
+    if rows.section_tips.shape[1] != len(names):
+        names = names[-1:]
     try:
         with path.open('w', newline='', encoding='utf-8') as file:
             writer = csv.writer(file)
-            writer.writerow(heading_of(rig))
+            writer.writerow(heading_of(rig, names))
             for time, command, tips in zip(rows.time_s, rows.commands, rows.section_tips):
                 row = ['' if np.isnan(time) else f'{time:.6f}', *(f'{c:.9g}' for c in command)]
-                for tip in tips:
+                for tip in tips[-len(names) :]:
                     numbers = (*tip[:3, 3], *quaternion_from_matrix(tip[:3, :3]))
                     row += [f'{value:.8f}' for value in numbers]
                 writer.writerow(row)
@@ -55,7 +69,8 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     """Return the rows of a file; MeasurementError that names the row where a number is missing."""
     with path.open(newline='', encoding='utf-8') as file:
         rows = list(csv.reader(file))[1:]
-    width = len(heading_of(rig))
+    names = sections_seen(rig, path)
+    width = len(heading_of(rig, names))
     values = np.empty((len(rows), width))
     for i, row in enumerate(rows):
         try:
@@ -67,7 +82,6 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     count = len(rig.actuator_names)
     time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
     poses = values[:, 1 + count :].reshape(len(rows), -1, len(_POSE))
-    names = rig.section_names
     return MeasuredRun(
         path.name,
         time,

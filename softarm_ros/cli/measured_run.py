@@ -110,9 +110,9 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
         from softarm_ros.cli.measured_bag import read_bag_run
 
         return with_memory(rig, read_bag_run(rig, path))
-    from softarm_ros.cli.measured_excitation import is_excitation, read_excitation
+    from softarm_ros.cli.measured_excitation import read_excitation, sections_seen
 
-    if is_excitation(rig, path):
+    if sections_seen(rig, path):
         return with_memory(rig, read_excitation(rig, path))
     return read_csv_run(rig, path)
 

@@ -104,10 +104,21 @@ def test_places_beyond_the_actuators_are_left_out():
     assert all(limits.hold(model.actuation_of(place)) for place in plan.places)
 
 
+def test_an_arm_whose_tip_alone_is_seen_is_read_back(tmp_path):
+    path = tmp_path / 'pam.csv'
+    excited(path, 'pam_arm', '--kind', 'random', '--count', '2', '--dwell-s', '1.0')
+    rig = load_rig('pam_arm')
+    assert len(rig.section_names) > 1
+    run = read_run(rig, path)
+    assert list(run.points) == [rig.section_names[-1]]
+    assert len(run) == 2
+    assert np.all(np.isfinite(run.points[rig.section_names[-1]]))
+
+
 @pytest.mark.parametrize('cell', ['', 'x', 'nan'])
 def test_a_damaged_file_is_refused(tmp_path, cell):
     rig = load_rig('cable_arm_single')
-    heading = heading_of(rig)
+    heading = heading_of(rig, rig.section_names)
     path = tmp_path / 'damaged.csv'
     row = ['', *['0.0'] * (len(heading) - 2), cell]
     path.write_text('\n'.join([','.join(heading), ','.join(row)]), encoding='utf-8')

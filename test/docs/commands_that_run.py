@@ -23,6 +23,7 @@ ELSEWHERE = {
     'calibrate': 'images of a camera: test/perception/stereo, test/cli/test_calibrate_command.py',
     'compare': 'real time: test/nodes/test_emulated_runs.py',
     'demo': 'make demo, make newcomer',
+    'excite': 'writes a file: test/cli/test_excite.py',
     'faults': 'minutes: test/cli/test_faults_command.py',
     'identify': 'recordings: test/cli/test_identify_from_data.py, test/docs/test_add_your_arm.py',
     'jog': 'devices: test/cli/test_jog_command.py, test/emulation/test_ports_and_jog.py',
