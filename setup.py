@@ -101,7 +101,7 @@ setup(
             'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'dynamixel-sdk>=4.0',  # the maker's library, whose packets ours must equal
-            'import-linter>=2.0',
+            'import-linter>=2.16',
             'motioncapture>=1.1',  # the VRPN project's client, to try the emulated server with
             'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into

@@ -153,7 +153,12 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
     rig = load_rig(
         text['rig'],
-        settings_of([text['set']], text['controller'], text['estimator'], text['machine']),
+        settings_of(
+            [text['set']],
+            controller=text['controller'],
+            estimator=text['estimator'],
+            machine=text['machine'],
+        ),
     )
     rate = number('rate', text['rate'])
     with_rviz = switch('rviz', text['rviz'])

@@ -2,156 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import select
 import socket
 import struct
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 
-from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.emulation.scene_server import LOCALHOST, OWN_FAULTS, SceneServer
 from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.vrpn.config import VrpnConfig
-from softarm_ros.plant.mocap import PoseMeasurement
 
-LOCALHOST = '127.0.0.1'
-WAIT_S = 0.05
-OWN_FAULTS = ('corrupt', 'die', 'mute')
 GREETING = b'vrpn: ver. 07.35  0' + 5 * b'\0'
 TYPES = ('vrpn_Base ping_message', 'vrpn_Base pong_message', 'vrpn_Tracker Pos_Quat')
 PING, PONG, POSE = range(3)
 A_SENDER, A_TYPE = -1, -2
-
-
-class VrpnServer:
-    """
-    Streams the bodies of a scene as trackers to every client that asks; an `EmulatedSensor`.
-
-    Its own faults beside those of the scene: `corrupt` (bits of messages are turned over), `die`
-    (it closes all connections and hears nobody), `mute` (it keeps them and says nothing).
-    """
-
-    def __init__(self, scene: TrackedScene, unit_m: float = 1.0) -> None:
-        self.scene = scene
-        self._unit_m = unit_m
-        self._asked: socket.socket | None = None
-        self._port = 0
-        self._lock = threading.Lock()
-        self._clients: dict[socket.socket, Client] = {}
-        self._sent = 0
-        self._now_s = 0.0  # on the device's clock, of the newest frame
-        self._thread = PollingThread('vrpn server', self._serve, lambda error: None)
-
-    # -- as an emulated sensor
-
-    def start(self) -> dict[str, object]:
-        """See `EmulatedSensor`."""
-        self._listen()
-        self._thread.start()
-        return {'host': LOCALHOST, 'port': self._port}
-
-    def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
-        """See `EmulatedSensor`."""
-        for scene in self.scene.passing(measured, now_s):
-            self._stream(scene)
-
-    def inject(self, fault: str) -> str:
-        """See `EmulatedSensor`."""
-        return self.scene.inject(fault)
-
-    def report(self) -> dict[str, str]:
-        """See `EmulatedSensor`."""
-        return {
-            'vrpn_clients': str(len(self._clients)),
-            'vrpn_frames': str(self._sent),
-            'vrpn_fault': self.scene.fault or 'none',
-        }
-
-    def close(self) -> None:
-        """See `EmulatedSensor`."""
-        self._thread.close()
-        self._hang_up()
-
-    # -- protocol
-
-    def _listen(self) -> None:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.bind((LOCALHOST, self._port))
-        self._asked, self._port = sock, sock.getsockname()[1]
-
-    def _hang_up(self) -> None:
-        with self._lock:
-            clients, self._clients = self._clients, {}
-            asked, self._asked = self._asked, None
-        for sock in (*clients, *([asked] if asked is not None else [])):
-            sock.close()
-
-    def _serve(self, thread: PollingThread) -> None:
-        while not thread.ending.is_set():
-            if self.scene.fault == 'die':
-                self._hang_up()
-                thread.ending.wait(WAIT_S)
-                continue
-            if self._asked is None:
-                self._listen()
-            asked = self._asked
-            assert asked is not None
-            readable, _, _ = select.select([asked, *self._clients], [], [], WAIT_S)
-            for sock in readable:
-                if sock is asked:
-                    self._call_back(asked.recv(256))
-                else:
-                    self._hear(sock)
-
-    def _call_back(self, asked: bytes) -> None:
-        """Connect to the client that names its address and port."""
-        host, _, port = asked.rstrip(b'\0').decode().partition(' ')
-        if any(client.at == (host, int(port)) for client in self._clients.values()):
-            return  # it asks again while it is being connected
-        try:
-            sock = socket.create_connection((host, int(port)), 0.5)
-        except OSError:
-            return
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.sendall(GREETING + names_of({}))
-        with self._lock:
-            self._clients[sock] = Client((host, int(port)))
-
-    def _hear(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65_536)
-        except OSError:
-            data = b''
-        client = self._clients.get(sock)
-        if not data or client is None:
-            with self._lock:
-                self._clients.pop(sock, None)
-            sock.close()
-            return
-        for sender in client.pings(data):
-            if sender in client.announced.values() and self.scene.fault != 'mute':
-                self._send(sock, _message(self._now_s, sender, PONG, b''))
-
-    def _send(self, sock: socket.socket, data: bytes) -> None:
-        with contextlib.suppress(OSError), self._lock:
-            sock.sendall(data)
-
-    def _stream(self, scene: Scene) -> None:
-        self._now_s = scene.sent_s
-        if self.scene.fault in ('die', 'mute'):
-            return
-        with self._lock:
-            clients = dict(self._clients)
-        for sock, client in clients.items():
-            seen = {name: pose for name, pose in scene.bodies.items() if pose is not None}
-            data = client.announce(seen)
-            data += poses_of(seen, client.announced, scene.sent_s, self._unit_m)
-            self._send(sock, self.scene.garbled(data))
-        self._sent += 1
 
 
 class Client:
@@ -195,6 +61,50 @@ class Client:
                 asked.append(self.announced[self._senders[sender]])
             del self._heard[:end]
         return asked
+
+
+class VrpnServer(SceneServer[Client]):
+    """Streams the bodies of a scene as trackers to every client that asks."""
+
+    def __init__(self, scene: TrackedScene, unit_m: float = 1.0) -> None:
+        super().__init__('vrpn', scene)
+        self._unit_m = unit_m
+        self._now_s = 0.0  # on the device's clock, of the newest frame
+
+    def listen(self, port: int) -> socket.socket:
+        """See `SceneServer`."""
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind((LOCALHOST, port))
+        return sock
+
+    def welcome(self, door: socket.socket) -> None:
+        """Connect to the client that names its address and port."""
+        host, _, port = door.recv(256).rstrip(b'\0').decode().partition(' ')
+        if any(client.at == (host, int(port)) for client in self._clients.values()):
+            return  # it asks again while it is being connected
+        try:
+            sock = socket.create_connection((host, int(port)), 0.5)
+        except OSError:
+            return
+        self.admit(sock, Client((host, int(port))), GREETING + names_of({}))
+
+    def hear(self, sock: socket.socket, data: bytes) -> None:
+        """See `SceneServer`."""
+        client = self._clients[sock]
+        for sender in client.pings(data):
+            if sender in client.announced.values() and self.scene.fault != 'mute':
+                self.send(sock, _message(self._now_s, sender, PONG, b''))
+
+    def stream(self, scene: Scene) -> None:
+        """See `SceneServer`."""
+        self._now_s = scene.sent_s
+        with self._lock:
+            clients = dict(self._clients)
+        for sock, client in clients.items():
+            seen = {name: pose for name, pose in scene.bodies.items() if pose is not None}
+            data = client.announce(seen)
+            data += poses_of(seen, client.announced, scene.sent_s, self._unit_m)
+            self.send(sock, self.scene.garbled(data))
 
 
 def names_of(senders: Mapping[str, int]) -> bytes:

@@ -39,6 +39,7 @@ def number(name: str, text: str) -> float:
 
 def settings_of(
     texts: Iterable[str],
+    *,
     controller: str | None = None,
     estimator: str | None = None,
     machine: str | None = None,

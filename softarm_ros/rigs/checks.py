@@ -18,14 +18,6 @@ PERMIT_RATE_HZ = 50.0
 STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
 
 
-class InconsistentRigError(ValueError):
-    """Carries the problems of a rig whose fields are right one by one."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__('; '.join(p.text('') for p in problems))
-        self.problems = problems
-
-
 @dataclass(frozen=True)
 class Check:
     """

@@ -44,6 +44,14 @@ class Problem:
         return ': '.join(part for part in (place, field, self.message) if part)
 
 
+class InconsistentRigError(ValueError):
+    """Carries the problems of a rig whose fields are right one by one."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__('; '.join(p.text('') for p in problems))
+        self.problems = problems
+
+
 class RigError(ValueError):
     """
     A rig or trajectory cannot be used as it is written; the message lists every problem.

@@ -25,9 +25,9 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartB
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
-from softarm_ros.rigs.checks import Check, InconsistentRigError, find_inconsistencies
+from softarm_ros.rigs.checks import Check, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
-from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.errors import InconsistentRigError, RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part

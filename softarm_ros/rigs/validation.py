@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from softarm_ros.rigs.checks import InconsistentRigError
 from softarm_ros.rigs.errors import (
     FieldPath,
+    InconsistentRigError,
     Problem,
     RigError,
     closest,

@@ -1,5 +1,7 @@
 """Every page: what it links to, calls, and names exists."""
 
+import ast
+import builtins
 import re
 import shlex
 import struct
@@ -181,6 +183,50 @@ def test_tests_that_are_named_exist(page):
     found = {path.name for path in ROOT.glob('test/**/test_*.py')}
     found |= {path.name for path in ROOT.glob('reproduction/test/test_*.py')}
     assert names <= found, f'{page}: {sorted(names - found)}'
+
+
+# -- classes
+
+
+def members(node):
+    """Return the names that a class has: methods, fields, and attributes it sets."""
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield inner.name
+        elif isinstance(inner, ast.Attribute):
+            yield inner.attr
+        elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            yield inner.target.id
+        elif isinstance(inner, ast.Assign):
+            yield from (target.id for target in inner.targets if isinstance(target, ast.Name))
+
+
+@cache
+def classes():
+    """Return the classes of the source tree, with the names that each has."""
+    found = {}
+    for folder in ('softarm_ros', 'reproduction', 'test', 'launch'):
+        for path in (ROOT / folder).rglob('*.py'):
+            for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, set()).update(members(node))
+    return found
+
+
+# Classes of others: of Python, and of ROS messages.
+NOT_OURS = {*dir(builtins), 'CompressedImage'}
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_classes_that_are_named_exist_with_what_they_are_said_to_have(page):
+    """Names of two words or more, `ArmModel`, alone or as `ArmModel.inverse`."""
+    text = re.sub(r'^```.*?^```$', '', text_of(page), flags=re.MULTILINE | re.DOTALL)
+    for code in re.findall(r'(?<!`)`([^`\n]+)`(?!`)', text):
+        named = re.fullmatch(r'([A-Z][a-z]+(?:[A-Z]\w*)+)(?:\.(\w+))?(?:\(.*\))?', code)
+        if named is None or named[1] in NOT_OURS:
+            continue
+        assert named[1] in classes(), f'{page}: {code}'
+        assert named[2] is None or named[2] in classes()[named[1]], f'{page}: {code}'
 
 
 # -- pictures

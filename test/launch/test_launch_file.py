@@ -68,10 +68,11 @@ def test_controller_estimator_and_machine_of_the_run_reach_every_node(tree):
         if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'load_rig'
     )
     assert ast.unparse(call) == (
-        "load_rig(text['rig'], settings_of([text['set']], text['controller'], "
-        "text['estimator'], text['machine']))"
+        "load_rig(text['rig'], settings_of([text['set']], controller=text['controller'], "
+        "estimator=text['estimator'], machine=text['machine']))"
     )
-    settings = settings_of(['controller.damping=1e-3'], 'damped_inverse', 'filter', '3')
+    chosen = {'controller': 'damped_inverse', 'estimator': 'filter', 'machine': '3'}
+    settings = settings_of(['controller.damping=1e-3'], **chosen)
     rig = load_rig('cable_arm', settings)
     assert (rig.tracker.kind, rig.estimator.kind) == ('damped_inverse', 'filter')
     wanted = (

@@ -10,8 +10,11 @@ import pytest
 from tracked_arm import (
     BODIES,
     DELAY_S,
+    FAULTS,
     FRAME_ID,
+    GARBLED,
     RATE_HZ,
+    RENAMED,
     SECTIONS,
     Bench,
     bench,
@@ -81,16 +84,7 @@ def test_single_markers_are_points() -> None:
 
 @pytest.mark.parametrize(
     ('fault', 'code', 'subject', 'tip'),
-    [
-        ('hide', 'body-lost', 'tip', 'nothing'),
-        ('flip', 'flip', 'tip', 'position'),
-        ('swap', 'swap', 'tip', 'nothing'),
-        ('rename', 'wrong-name', 'tip', 'nothing'),
-        ('blind', 'no-frames', 'server', 'nothing'),
-        ('die', 'no-server', 'server', 'nothing'),
-        ('second', 'second-sender', 'network', 'pose'),
-        ('corrupt', 'corrupt', 'network', 'some'),
-    ],
+    (*FAULTS, RENAMED, ('second', 'second-sender', 'network', 'pose'), GARBLED),
 )
 def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
     fault: str, code: str, subject: str, tip: str

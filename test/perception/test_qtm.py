@@ -10,8 +10,12 @@ import pytest
 from tracked_arm import (
     BODIES,
     DELAY_S,
+    FAULTS,
     FRAME_ID,
+    GARBLED,
+    MUTE,
     RATE_HZ,
+    RENAMED,
     SECTIONS,
     Bench,
     bench,
@@ -25,7 +29,8 @@ from tracked_arm import (
 
 pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sensing]'")
 
-from softarm_ros.emulation.qtm_server import OWN_FAULTS, QtmServer
+from softarm_ros.emulation.qtm_server import QtmServer
+from softarm_ros.emulation.scene_server import OWN_FAULTS
 from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.perception.qtm.sensor import QtmSensor
@@ -71,19 +76,7 @@ def test_single_markers_are_points() -> None:
     check_that_single_markers_are_points(streaming)
 
 
-@pytest.mark.parametrize(
-    ('fault', 'code', 'subject', 'tip'),
-    [
-        ('hide', 'body-lost', 'tip', 'nothing'),
-        ('flip', 'flip', 'tip', 'position'),
-        ('swap', 'swap', 'tip', 'nothing'),
-        ('rename', 'wrong-name', 'tip', 'nothing'),
-        ('blind', 'no-frames', 'server', 'nothing'),
-        ('die', 'no-server', 'server', 'nothing'),
-        ('mute', 'no-frames', 'server', 'nothing'),
-        ('corrupt', 'corrupt', 'network', 'some'),
-    ],
-)
+@pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, RENAMED, MUTE, GARBLED))
 def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
     fault: str, code: str, subject: str, tip: str
 ) -> None:

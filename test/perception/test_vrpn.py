@@ -15,7 +15,9 @@ import pytest
 from tracked_arm import (
     BODIES,
     DELAY_S,
+    FAULTS,
     FRAME_ID,
+    MUTE,
     RATE_HZ,
     SECTIONS,
     Bench,
@@ -27,8 +29,9 @@ from tracked_arm import (
     settle,
 )
 
+from softarm_ros.emulation.scene_server import OWN_FAULTS
 from softarm_ros.emulation.tracked_scene import TrackedScene
-from softarm_ros.emulation.vrpn_server import OWN_FAULTS, VrpnServer
+from softarm_ros.emulation.vrpn_server import VrpnServer
 from softarm_ros.perception.captured import CorruptFrameError
 from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.vrpn.config import VrpnConfig
@@ -84,17 +87,7 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
 
 
 @pytest.mark.packets
-@pytest.mark.parametrize(
-    ('fault', 'code', 'subject', 'tip'),
-    [
-        ('hide', 'body-lost', 'tip', 'nothing'),
-        ('flip', 'flip', 'tip', 'position'),
-        ('swap', 'swap', 'tip', 'nothing'),
-        ('blind', 'no-frames', 'server', 'nothing'),
-        ('die', 'no-server', 'server', 'nothing'),
-        ('mute', 'no-frames', 'server', 'nothing'),
-    ],
-)
+@pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, MUTE))
 def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
     fault: str, code: str, subject: str, tip: str
 ) -> None:

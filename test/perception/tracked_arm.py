@@ -152,6 +152,19 @@ def check_that_single_markers_are_points(streaming: Streaming) -> None:
     assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
 
 
+# What a fault of every server is reported as, of what, and what is still delivered of the tip.
+FAULTS = (
+    ('hide', 'body-lost', 'tip', 'nothing'),
+    ('flip', 'flip', 'tip', 'position'),
+    ('swap', 'swap', 'tip', 'nothing'),
+    ('blind', 'no-frames', 'server', 'nothing'),
+    ('die', 'no-server', 'server', 'nothing'),
+)
+RENAMED = ('rename', 'wrong-name', 'tip', 'nothing')
+GARBLED = ('corrupt', 'corrupt', 'network', 'some')
+MUTE = ('mute', 'no-frames', 'server', 'nothing')
+
+
 def check_that_a_fault_moves_nothing(
     streaming: Streaming, fault: str, code: str, subject: str, tip: str
 ) -> None:

@@ -41,6 +41,7 @@ def test_numbers():
 def test_settings_come_apart_and_the_controller_stands_over_them():
     assert settings_of([]) == []
     assert settings_of(['a=1; b.c=[2, 3] ;', ' d=4']) == ['a=1', 'b.c=[2, 3]', 'd=4']
-    assert settings_of([''], '') == []
+    assert settings_of([''], controller='') == []
     last = 'controller.kind=damped_inverse'
-    assert settings_of(['controller.kind=resolved_rate'], 'damped_inverse')[-1] == last
+    found = settings_of(['controller.kind=resolved_rate'], controller='damped_inverse')
+    assert found[-1] == last

@@ -115,5 +115,6 @@ def run(
         report=report,
         json_file=json_file,
     )
-    arm = load_rig(rig, settings_of(settings or (), controller, estimator, machine))
+    chosen = {'controller': controller, 'estimator': estimator, 'machine': machine}
+    arm = load_rig(rig, settings_of(settings or (), **chosen))
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))
