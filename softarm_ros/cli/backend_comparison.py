@@ -86,10 +86,21 @@ def _run_both(
     records = []
     for backend in ('sim', 'emulated'):
         console.print(f'{rig.name}: {backend}')
-        records.append(run_topics(rig, replace(options, backend=backend), console, stopped))
+        one = seeing_alike(rig, options.seed) if backend == 'sim' else rig
+        records.append(run_topics(one, replace(options, backend=backend), console, stopped))
         if stopped():
             return None
     return BackendPair(rig.name, options.trajectory or rig.default_trajectory, *records)
+
+
+def seeing_alike(rig: Rig, seed: int) -> Rig:
+    """Return the rig with simulated cameras that are calibrated as wrongly as its drawn ones."""
+    from softarm_ros.runtime.camera_calibration import calibration_settings
+
+    settings = calibration_settings(rig, seed)
+    if not settings or rig.source is None:
+        return rig
+    return load_rig(rig.source, (*rig.settings, *settings))
 
 
 def comparison_table(pairs: Sequence[BackendPair]) -> Table:

@@ -8,12 +8,15 @@ import numpy as np
 
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
-from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.perception.stereo.calibration_file import CalibrationFile, read_calibration
 from softarm_ros.perception.stereo.camera import Camera, CameraError
-from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.rigid_fit import rigid_fit
+from softarm_ros.perception.stereo.triangulation import triangulate
 
 # What a calibration with good images leaves: of the real images of docs/cameras.md, or less.
 _FOCAL = 2.0e-4  # share of the focal length
@@ -76,6 +79,33 @@ def disturbed(cameras: StereoCameras, seed: int) -> StereoCameras:
         cameras.base_pose() @ turned(_BASE_RAD, _BASE_M),
         cameras.window,
     )
+
+
+def calibration_error(config: StereoCamerasConfig, places_B: Array, seed: int) -> Array:
+    """
+    Return the rigid motion (4, 4) that emulated cameras see the arm by, for want of calibration.
+
+    What they measure of a place is this motion times the place, but for noise and for what is not
+    rigid (a wrong focal length stretches).
+
+    Parameters
+    ----------
+    config
+        Of the driver, `base_calibration` found.
+    places_B : (n, 3)
+        Places that markers come to, in the base frame [m]; three or more.
+    seed
+        Of the cameras, as for `setup_of`.
+
+    """
+    actual, file = setup_of(config, 1, seed)
+    believed = file.stereo_cameras()
+    X_LB = actual.base_pose()
+    seen = [actual.project(side, places_B @ X_LB[:3, :3].T + X_LB[:3, 3]) for side in SIDES]
+    found = triangulate(believed, *seen).points
+    X_BL = inverse_pose(believed.base_pose())
+    error, _ = rigid_fit(places_B, found @ X_BL[:3, :3].T + X_BL[:3, 3])
+    return error
 
 
 def _length_m(config: StereoCamerasConfig, sections: int) -> float:

@@ -103,7 +103,7 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
         If a library is missing.
 
     """
-    config = _sensor(rig, name)
+    config = sensor_config(rig, name)
     built: PoseSensor = find_part('sensors', name).builder('driver')(
         addressed_sensor(name, config, folder), rig.base_frame
     )
@@ -112,7 +112,7 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
 
 def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
     """Return the device of a sensor, emulated; RigError if there is none."""
-    config, part = _sensor(rig, name), find_part('sensors', name)
+    config, part = sensor_config(rig, name), find_part('sensors', name)
     if 'emulated' not in part.builders:
         raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
     built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
@@ -121,13 +121,13 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
 
 def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
     """Return where the rig's default model expects the markers of a sensor; None: it has none."""
-    config = _sensor(rig, name)
+    config = sensor_config(rig, name)
     if not isinstance(config, StereoCamerasConfig):
         return None
     return MarkerExpectation(rig.model(), config.marker_places(rig.section_names))
 
 
-def _sensor(rig: Rig, name: str) -> PoseSensorConfig:
+def sensor_config(rig: Rig, name: str) -> PoseSensorConfig:
     """Return what the rig says of a sensor, with files that stand beside its own found there."""
     known = rig.sensors.devices()
     if name not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,7 +73,7 @@ class Camera:
         """
         points = np.ascontiguousarray(points_C, dtype=np.float64).reshape(-1, 3)
         pixels = np.empty((len(points), 2))
-        project_into(points, *self._numbers(), pixels)
+        project_into(points, *self._numbers, pixels)
         return pixels
 
     def directions(self, pixels: ArrayLike) -> Array:
@@ -83,7 +84,7 @@ class Camera:
         """
         given = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, 2)
         rays = np.empty((len(given), 3))
-        directions_into(given, *self._numbers(), rays)
+        directions_into(given, *self._numbers, rays)
         return rays
 
     def shows(self, pixels: Array, margin_px: float = 0.0) -> Mask:
@@ -98,8 +99,9 @@ class Camera:
         )
         return inside
 
+    @cached_property
     def _numbers(self) -> tuple[Array, Array]:
-        """Return matrix (3, 3) and distortion (8,) as compiled code takes them."""
+        """Matrix (3, 3) and distortion (8,) as compiled code takes them."""
         lens = np.zeros(8)
         lens[: np.size(self.distortion)] = np.ravel(self.distortion)
         return np.ascontiguousarray(self.matrix, dtype=np.float64), lens

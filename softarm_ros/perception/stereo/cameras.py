@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -52,7 +53,15 @@ class StereoCameras:
 
     def pose(self, side: Side) -> Array:
         """Return the pose (4, 4) of a camera in the left one's frame."""
-        return np.eye(4) if side == 'left' else inverse_pose(self.X_RL)
+        return self._poses[side]
+
+    @cached_property
+    def _poses(self) -> dict[Side, Array]:
+        """Kept: asked for dozens of times at each exposure."""
+        poses: dict[Side, Array] = {'left': np.eye(4), 'right': inverse_pose(self.X_RL)}
+        for each in poses.values():
+            each.setflags(write=False)
+        return poses
 
     def project(self, side: Side, points_L: ArrayLike) -> Array:
         """Return where points (n, 3) appear in an image (n, 2) [px]; nan where they do not."""

@@ -274,7 +274,8 @@ class OpenCvFrames(_ThreadedFrames):
 
 class MjpegFrames(_ThreadedFrames):
     """
-    A network camera that sends JPEG images over HTTP (multipart/x-mixed-replace).
+    A network camera that sends JPEG images, or grey ones as they are (PGM), over HTTP
+    (multipart/x-mixed-replace).
 
     The stamp is the header X-Timestamp [s since 1970] that ustreamer and mjpg-streamer send: the
     exposure on the clock of that computer, which has to follow this one's (NTP, chrony). Without

@@ -151,7 +151,9 @@ def _inverted(matrices: Array) -> Array:
 
 
 def _regular(matrices: Array) -> Mask:
+    """Return which symmetric matrices (n, 3, 3) can be inverted."""
     finite: Mask = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     good: Mask = finite.copy()
-    good[finite] = np.linalg.cond(matrices[finite]) < 1e14
+    sizes = np.linalg.eigvalsh(matrices[finite])  # in ascending order
+    good[finite] = sizes[:, 0] > 1e-14 * sizes[:, -1]
     return good

@@ -322,6 +322,23 @@ def answer_once(status, kind, body):
 MULTIPART = 'multipart/x-mixed-replace;boundary=b'
 
 
+@pytest.mark.parametrize(('suffix', 'off'), [('.jpg', 12), ('.pgm', 0)])
+def test_images_come_compressed_or_as_they_are(suffix, off):
+    cv2 = pytest.importorskip('cv2')
+    sent = np.tile(np.arange(0, 240, 5, dtype=np.uint8), (40, 1))
+    data = cv2.imencode(suffix, sent)[1].tobytes()
+    head = f'--b\r\nContent-Length: {len(data)}\r\nX-Timestamp: 1700000000.25\r\n\r\n'
+    server = answer_once(200, MULTIPART, head.encode() + data + b'\r\n')
+    source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
+    source.open()
+    found = None
+    for _ in range(TRIES):
+        found = found or source.read(0.02)
+    source.close()
+    assert found.stamp_ns == 1_700_000_000_250_000_000
+    assert np.abs(found.image.astype(int) - sent.astype(int)).max() <= off
+
+
 @pytest.mark.parametrize(
     ('status', 'kind', 'body', 'says'),
     [

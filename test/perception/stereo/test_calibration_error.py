@@ -1,0 +1,69 @@
+"""Simulated cameras that err as the drawn ones of a rig do."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
+
+from softarm_ros import load_rig
+from softarm_ros.cli.backend_comparison import seeing_alike
+from softarm_ros.emulation.camera_setup import calibration_error, setup_of
+from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.perception.stereo.tracking import MarkerTracker
+from softarm_ros.runtime.assembly import build_marker_expectation, sensor_config
+from softarm_ros.runtime.camera_calibration import calibration_settings
+
+RIGS = ('hydraulic_arm', 'pneumatic_arm')
+CAMERAS = 'stereo_cameras'
+EXPOSURES = 10  # one alone is off by its noise as well
+
+
+@pytest.mark.parametrize('name', RIGS)
+def test_the_error_is_that_of_images_that_the_driver_reads(name):
+    """Where the driver has disks of a drawn arm at rest is where the simulated sensor has them."""
+    from softarm_ros.emulation.stereo_camera_server import StereoCameraServer
+
+    rig = load_rig(name)
+    config = sensor_config(rig, CAMERAS)
+    sections = rig.section_names
+    cameras, calibration = setup_of(config, len(sections), 0)
+    server = StereoCameraServer(config, sections, 0, cameras, calibration)
+    model = rig.model()
+    tips = model.posture_of(model.rest_configuration).section_tips
+    line = np.vstack([np.zeros(3), tips[:, :3, 3]])
+    tracker = MarkerTracker(
+        config,
+        calibration.stereo_cameras(),
+        build_marker_expectation(rig, CAMERAS).positions,
+    )
+    found = []
+    for exposure in range(1, EXPOSURES + 1):
+        images = server.draw(tips, line)
+        seen = tracker.see(round(1e9 * exposure / 50.0), images['left'], images['right'])
+        found.append([body.pose[:3, 3] for body in seen.bodies])
+    sensor = seeing_alike(rig, 0).plant.mocap
+    turn, shift = np.radians(sensor.frame_turn_deg), np.array(sensor.frame_shift_m)
+    places = tips[:, :3, 3]
+    wanted = places + np.cross(turn, places) + shift
+    off = np.mean(found, axis=0) - places
+    assert off.shape == places.shape
+    assert np.linalg.norm(off, axis=1).max() > 2e-4
+    assert np.linalg.norm(off - (wanted - places)) < 0.5 * np.linalg.norm(off)
+
+
+def test_its_size_is_what_a_calibration_leaves():
+    config = sensor_config(load_rig('pneumatic_arm'), CAMERAS)
+    places = np.random.default_rng(0).uniform((-0.1, -0.1, 0.1), (0.1, 0.1, 0.3), (30, 3))
+    errors = np.array([calibration_error(config, places, seed) for seed in range(30)])
+    off = np.array([np.linalg.norm(e[:3, :3] @ places.T + e[:3, 3:] - places.T) for e in errors])
+    rms = off / np.sqrt(len(places))
+    assert 2e-4 < np.median(rms) < 1.5e-3
+    assert len(np.unique(rms.round(9))) == 30
+    turns = [np.linalg.norm(log_so3(e[:3, :3])) for e in errors]
+    assert max(turns) < 1e-2
+
+
+def test_a_rig_without_cameras_stays_as_it_is():
+    rig = load_rig('cable_arm')
+    assert calibration_settings(rig, 0) == ()
+    assert seeing_alike(rig, 0) is rig
