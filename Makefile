@@ -1,4 +1,4 @@
-# make demo | test | docs | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
+# make demo | test | docs | browser | view-load | view-pictures | pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean :
 # each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +18,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser commands docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -94,6 +94,16 @@ $(VENV)/.docs: $(VENV)/.ready
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(BIN)/python -m pytest -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+
+# The pictures in docs/viewer.md, of all arms as they run in the viewer; some minutes.
+view-pictures: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python test/nodes/viewer_pictures.py
+
+# What the viewer with three tabs costs the loop, and its frames a second; on a quiet computer.
+view-load: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python test/nodes/viewer_load.py
 
 # What README and docs say to type is typed, where no device or file of the reader is needed.
 commands: $(VENV)/.reproduction
