@@ -1,5 +1,5 @@
-# make demo | test | test-reproduction | docs | browser | pictures | firmware | lint | kernels | reproduce | bench | bench-long |
-# fuzz | soak | clean : each sets up by itself.
+# make demo | test | test-reproduction | docs | browser | view-load | view-pictures | pictures | firmware | lint | kernels |
+# reproduce | bench | bench-long | fuzz | soak | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -20,7 +20,8 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser commands docs newcomer pictures demo test test-clock test-computing test-reproduction firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-clock test-computing \
+  test-reproduction firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -109,6 +110,16 @@ $(VENV)/.docs: $(VENV)/.ready
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
 	$(PYTEST) -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+
+# The pictures in docs/viewer.md, of all arms as they run in the viewer; some minutes.
+view-pictures: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python test/nodes/viewer_pictures.py
+
+# What the viewer with three tabs costs the loop, and its frames a second; on a quiet computer.
+view-load: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python test/nodes/viewer_load.py
 
 # What README and docs say to type is typed, where no device or file of the reader is needed.
 commands: $(VENV)/.reproduction

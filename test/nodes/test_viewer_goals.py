@@ -13,6 +13,8 @@ pytest.importorskip('selenium.webdriver', reason='needs selenium')
 from browsing import BROWSER, opened, press, text, viewer_of
 from node_bench import client_until, waiting
 
+from softarm_ros.cli.viewer.app import EYE, LOOKS_AT
+
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.wall_clock,
@@ -58,9 +60,9 @@ def client(bench, rig):
 def pixel(browser, rig, point):
     """Return where a point (3,) [m] is in the window, with the camera the viewer begins with."""
     length = rig.model().rest_length_m
-    eye = length * np.array([1.4, -1.0, 0.2])
+    eye = length * np.array(EYE)
     up = np.array([0.0, 0.0, -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0])
-    ahead = np.array([0.0, 0.0, 0.45 * length]) - eye
+    ahead = length * np.array(LOOKS_AT) - eye
     ahead /= np.linalg.norm(ahead)
     right = np.cross(ahead, up)
     right /= np.linalg.norm(right)

@@ -1,22 +1,30 @@
 """
-Pictures of the viewer for docs/images, from running arms and a bag in a headless browser.
+Pictures of the viewer for docs/images: every arm on its path, and a bag, in a headless browser.
 
-`make view-pictures`, or with names of rigs: each is run over topics, looked at after some seconds
-of its path, and ended; the first is recorded, and its bag is looked at last.
+`make view-pictures`, with names of rigs for some, `--bag BAG` for a recorded run. The arms are
+simulated with their supervisor in this process, so that a picture is the same on any computer;
+the viewer and the page are those of `softarm view`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import subprocess
+import argparse
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from browsing import opened, text, viewer_of
 from PIL import Image
+from selenium.webdriver.common.by import By
+
+from softarm_ros.cli.viewer.app import Viewer
+from softarm_ros.control.supervisor import SafetyState
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.supervised_run import SupervisedArm
+from softarm_ros.runtime.view_state import NodeHealth, ViewState
 
 ROOT = Path(__file__).resolve().parents[2]
 RIGS = (
@@ -28,51 +36,90 @@ RIGS = (
     'pam_arm',
 )
 SIZE = (1200, 820)
-START_S, TRACKED_S = 240.0, 10.0
+START_S, TRACKED_S, PLAYED_S = 0.5, 12.0, 20.0
+STEP_S = 0.1
+PATH_POINTS = 300
+EYE = (1.05, -0.75, 0.15)  # in lengths of the arm: closer than where the viewer begins
+PAGE_S, DRAWN_S = 120.0, 4.0  # a processor draws the page
 COLOURS = 96  # of a PNG; a tube's shades and the text stay as they are
 
 
 def main() -> int:
-    """Make the pictures; status 1 if an arm did not run."""
-    rigs = sys.argv[1:] or list(RIGS)
-    with tempfile.TemporaryDirectory() as folder:
-        bag = Path(folder) / 'bag'
-        for rig in rigs:
-            recorded = ['--bag', str(bag)] if rig == rigs[0] else []
-            with running(rig, recorded), viewer_of(rig) as address, opened(address, SIZE) as page:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('rigs', nargs='*', default=list(RIGS))
+    parser.add_argument('--bag', type=Path, help='looked at after twenty seconds')
+    options = parser.parse_args()
+    for name in [] if options.bag else options.rigs:
+        rig = load_rig(name)
+        with Viewer(rig, 0, lambda asked: None) as viewer:
+            shown = -np.inf
+            arm = SupervisedArm(rig)
+            viewer.scene.show_path(arm.loop.path(PATH_POINTS))
+            for state in driven(arm):
+                if state.time_s >= shown + STEP_S:
+                    shown = state.time_s
+                    viewer.show(state, shown)
+            viewer.panel.plot(viewer.history)
+            viewer.server.initial_camera.position = viewer.scene.length_m * np.array(EYE)
+            with opened(viewer.address, SIZE) as page:
                 wait_for(page, 'track, lap')
-                time.sleep(TRACKED_S)
-                keep(page, f'viewer_{rig}.png')
-        with viewer_of(str(bag)) as address, opened(address, SIZE) as page:
+                time.sleep(DRAWN_S)
+                keep(page, f'viewer_{name}.png')
+    if options.bag:
+        with viewer_of(str(options.bag)) as address, opened(address, SIZE) as page:
             wait_for(page, 'time [s]')
-            time.sleep(2.0 * TRACKED_S)
+            time.sleep(PLAYED_S)
             keep(page, 'viewer.png')
     return 0
 
 
-@contextlib.contextmanager
-def running(rig, words):
-    """Run a rig over topics until the block ends."""
-    command = [sys.executable, '-m', 'softarm_ros.cli', 'run', rig, *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
-        try:
-            yield
-        finally:
-            run.send_signal(signal.SIGINT)
-            run.wait(60.0)
+def driven(arm: SupervisedArm) -> Iterator[ViewState]:
+    """Yield states of a simulated arm from its start until some seconds of its path are driven."""
+    tracked = np.inf
+    while arm.now_s < tracked + TRACKED_S:
+        output = arm.cycle()
+        for _ in range(arm.looks):
+            arm.advance()
+        if arm.status.state is SafetyState.READY and arm.now_s > START_S:
+            arm.start()
+        if output.phase is Phase.TRACK:
+            tracked = min(tracked, arm.now_s)
+        actuators, tips = arm.plant.actuator_state(), arm.plant.true_section_tips()[:, :3, 3]
+        led = output.phase is Phase.TRACK
+        yield ViewState(
+            time_s=arm.now_s,
+            configuration=output.configuration,
+            tip=tips[-1],
+            reference=output.reference_position,
+            error_m=float(np.linalg.norm(tips[-1] - output.reference_position)) if led else None,
+            command=output.actuation,
+            position=actuators.position,
+            effort=actuators.effort,
+            sections=tips,
+            state=arm.status.state.value,
+            reason=arm.status.reason,
+            phase=output.phase.value,
+            lap=output.lap,
+            progress=output.progress,
+            nodes=(NodeHealth('tracker', 0, output.phase.value),),
+        )
 
 
 def wait_for(page, words):
     """Wait until the page shows words."""
-    end = time.monotonic() + START_S
+    end = time.monotonic() + PAGE_S
     while words not in text(page):
         if time.monotonic() > end:
-            raise SystemExit(f'{words!r} not within {START_S:g} s; the page says: {text(page)}')
+            raise SystemExit(f'{words!r} not within {PAGE_S:g} s; the page says: {text(page)}')
         time.sleep(0.5)
 
 
 def keep(page, name):
     """Write a small PNG of the page."""
+    for close in page.find_elements(By.CSS_SELECTOR, '.mantine-Notification-closeButton'):
+        close.click()  # says that there is no graphics card
+    time.sleep(1.0)
     path = ROOT / 'docs' / 'images' / name
     page.save_screenshot(str(path))
     with Image.open(path) as shown:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from softarm_ros.cli.cli_errors import UsageError
@@ -26,6 +27,8 @@ HOST = '127.0.0.1'
 PORT = 8080
 FRAME_S = 1.0 / 30.0
 _PLOT_S = 0.25
+# Where the camera begins and what it looks at, in lengths of the arm.
+EYE, LOOKS_AT = (1.4, -1.0, 0.2), (0.0, 0.0, 0.45)
 
 
 class Viewer:
@@ -77,9 +80,8 @@ class Viewer:
         self.history = History(len(limits.names), len(names))
         self._plot_s = 0.0
         length = self.scene.length_m
-        centre = (0.0, 0.0, 0.45 * length)
-        self._server.initial_camera.position = (1.4 * length, -1.0 * length, 0.2 * length)
-        self._server.initial_camera.look_at = centre
+        self._server.initial_camera.position = length * np.array(EYE)
+        self._server.initial_camera.look_at = length * np.array(LOOKS_AT)
 
     def __enter__(self) -> Viewer:
         return self

@@ -24,6 +24,8 @@ _COLOURS = {
 _LEVELS = ('#2b8a3e', '#e67700', '#c92a2a', '#c92a2a')
 _LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
 _SHOWN = 6  # actuators in the plot; more would be a tangle
+# Of a plot: numbers of few digits, or the axis has no room for them.
+_EDGE = {'m': ('mm', 1e3), 'Pa': ('kPa', 1e-3)}
 _AT_LIMIT = 0.005  # of its range: an actuator so near its end is at it
 
 
@@ -65,13 +67,14 @@ class Panel:
             self._buttons(gui, act)
         self._answer = gui.add_html('')
         self._limits = limits
-        unit, names = limits.unit, limits.names
+        names = limits.names
+        unit, self._scale = _EDGE.get(limits.unit, (limits.unit, 1.0))
         self._error = self._plot(gui, 'tracking error [mm]', ['error'])
         self._commands = self._plot(gui, f'actuators, commanded [{unit}]', names)
         self._latency = self._plot(gui, 'pose to command [ms]', ['latency'])
         with gui.add_folder('more plots', expand_by_default=False):
             # Of chambers these are the pressures.
-            what = 'pressures' if unit == 'Pa' else 'actuators'
+            what = 'pressures' if limits.unit == 'Pa' else 'actuators'
             self._measured = self._plot(gui, f'{what}, measured [{unit}]', names)
             self._effort = self._plot(gui, f'effort [{limits.effort_unit}]', names)
             self._configuration = self._plot(gui, 'configuration', coordinates)
@@ -134,8 +137,8 @@ class Panel:
         for plot, columns in (
             (self._error, error),
             (self._latency, latency),
-            (self._commands, command[:_SHOWN]),
-            (self._measured, measured[:_SHOWN]),
+            (self._commands, self._scale * command[:_SHOWN]),
+            (self._measured, self._scale * measured[:_SHOWN]),
             (self._effort, effort[:_SHOWN]),
             (self._configuration, configuration[:_SHOWN]),
         ):

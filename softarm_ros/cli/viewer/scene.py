@@ -54,7 +54,13 @@ class ArmScene:
         self._mark = 0.012 * length
         scene.set_up_direction('-z' if rig.gravity_m_s2[2] > 0.0 else '+z')
         scene.add_grid(
-            '/ground', 4.0 * length, 4.0 * length, cell_size=0.1 * length, section_size=length
+            '/ground',
+            2.0 * length,
+            2.0 * length,
+            cell_size=0.1 * length,
+            section_size=length,
+            cell_color=(232, 232, 232),
+            section_color=(205, 205, 205),
         )
         scene.add_frame('/base', axes_length=0.12 * length, axes_radius=0.004 * length)
         line = centreline_of(self._model.shape_of(self._model.rest_configuration), POINTS)
