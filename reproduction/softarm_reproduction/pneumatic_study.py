@@ -134,10 +134,12 @@ def _errors(models: tuple[ChamberArm, ChamberArm], pressures: Array, tip: Array)
 
 
 def with_stiffness(rig: Rig, bending_stiffness_N_m2: float) -> Rig:
-    """Return the rig with arcs of another stiffness in its plant."""
+    """Return the rig with arcs of another stiffness at rest in its plant."""
     plant = rig.plant_of(PneumaticPlantConfig)
     sections = tuple(
-        s.model_copy(update={'bending_stiffness_N_m2': bending_stiffness_N_m2})
+        s.model_copy(
+            update={'wall_share': s.wall_share * bending_stiffness_N_m2 / s.bending_stiffness_N_m2}
+        )
         for s in plant.sections
     )
     plant = plant.model_copy(update={'sections': sections})

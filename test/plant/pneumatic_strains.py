@@ -25,12 +25,34 @@ GRIPPER_SEGMENTS = 2
 GRIPPER_MODULUS_PA = 2e7
 
 
+def modulus_left(stretch, c20_share, step=1e-3):
+    """Return the tangent modulus over that at rest: Yeoh's energy by central differences."""
+
+    def energy(at):
+        first = at**2 + 2.0 / at - 3.0
+        return first + c20_share * first**2
+
+    bent = energy(stretch + step) - 2.0 * energy(stretch) + energy(stretch - step)
+    return bent / step**2 / 6.0
+
+
 class StrainBody:
     """The body of a plant's config, n segments to a part with chambers, half to an end part."""
 
     def __init__(
-        self, config, gravity, n, *, load=0.0, held=0.0, offset=(0.0, 0.0, 0.0), density=0.0
+        self,
+        config,
+        gravity,
+        n,
+        *,
+        load=0.0,
+        held=0.0,
+        offset=(0.0, 0.0, 0.0),
+        density=0.0,
+        stretched=(0.0, 0.0),
     ):
+        """Take the silicone of each section as it is when stretched by a free strain."""
+        self.stretched = stretched
         self.config, self.density = config, density
         self.n, self.m = n, max(1, n // 2)
         count = len(config.sections)
@@ -72,7 +94,9 @@ class StrainBody:
     def _arc(self, k, last):
         c, s = self.config, self.config.sections[k]
         bending = s.bending_stiffness_N_m2
-        stiffness = (s.axial_stiffness_N, bending, bending, bending / 1.5)
+        rest = (s.axial_stiffness_N, bending, bending, bending / 1.5)
+        left = modulus_left(1.0 + self.stretched[k], 6.0 * s.c20_Pa / s.youngs_modulus_Pa)
+        stiffness = tuple(left * value for value in rest)
         slice_ = 0.25 * s.mass_per_length_kg_m * s.outer_radius_m**2
         body, connector = RigidBodyConfig(), ConnectorConfig()
         if last:
@@ -90,7 +114,7 @@ class StrainBody:
             mass_per_length_kg_m=s.mass_per_length_kg_m,
             slice_inertia_kg_m=(slice_, slice_, 2.0 * slice_),
             stiffness=diagonal4(stiffness),
-            damping=diagonal4(tuple(s.damping_time_s * value for value in stiffness)),
+            damping=diagonal4(tuple(s.damping_time_s * value for value in rest)),
             displaced_fluid_kg_m=self.density * math.pi * s.outer_radius_m**2,
             body=body,
             connector=connector,

@@ -184,10 +184,7 @@ def test_without_weight_the_body_is_the_constant_curvature_arm():
 
 def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
     """Small sideways gravity, stiff arcs: each end part turns by M L / (E I)."""
-    stiff = tuple(
-        s.model_copy(update={'bending_stiffness_N_m2': 1e4, 'axial_stiffness_N': 1e8})
-        for s in CONFIG.sections
-    )
+    stiff = tuple(s.model_copy(update={'wall_share': 1e6}) for s in CONFIG.sections)
     config = CONFIG.model_copy(update={'sections': stiff})
     g = 1e-3
     body = PneumaticBody(config, (g, 0.0, 0.0), None, 0.0)
@@ -358,13 +355,14 @@ def test_water_carries_and_brakes_the_arm():
         np.linalg.norm(p.drives.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)
     ]
     assert sag[1] < 0.15 * sag[0]
-    away = []
+    left = []
     for p in (dry, wet):
         for _ in range(4):
             p.step(TARGET, 0.5)
-        p.step(np.zeros(6), 0.35)
-        away.append(float(np.linalg.norm(p.true_section_tips()[-1, :2, 3])))
-    assert away[1] > 1.2 * away[0]
+        before = float(np.linalg.norm(p.true_section_tips()[-1, :2, 3]))
+        p.step(np.zeros(6), 0.2)
+        left.append(float(np.linalg.norm(p.true_section_tips()[-1, :2, 3])) / before)
+    assert left[1] > 1.2 * left[0]
 
 
 def test_a_current_pushes_the_arm_with_the_drag_of_a_cylinder():
@@ -408,7 +406,7 @@ def test_an_object_is_taken_carried_weighs_and_is_put_down():
         p.step(TARGET, 0.5)
     carried = p.drives.object_position()
     assert np.linalg.norm(carried - p.body.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
-    assert np.linalg.norm(carried - place) > 0.04
+    assert np.linalg.norm(carried - place) > 0.025
     p.command_gripper(-3e4)
     p.step(TARGET, 1.0)
     assert not p.drives.holds_object

@@ -185,7 +185,7 @@ def test_payload_and_water_reach_model_and_plant_alike(shipped):
         )
     ]
     sags = [sag(rig) for rig in rigs]
-    assert sags[1] > 1.2 * sags[0] and sags[2] < 0.15 * sags[0]
+    assert sags[1] > 1.1 * sags[0] and sags[2] < 0.15 * sags[0]
     pressures = np.array([4e4, 0.0, 1e4, 0.0, 4e4, 1e4])
     known, real = [], []
     for rig in rigs:

@@ -57,7 +57,8 @@ def identify(
     """
     Identify an arm of any kind from its recordings; intervals, and what the data cannot tell.
 
-    Without recordings, the stiffnesses of a section as the paper did, on the simulated arm.
+    Without recordings, as the papers did on the simulated arm: stiffnesses of a cable-driven
+    section by pulling a cable; pressure, length and give of chambers by filling them.
     """
     if recordings or parameters == '?':
         from softarm_ros.cli.identification import command
@@ -83,13 +84,22 @@ def identify(
         return
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.arms.cable_driven import CableArm
-    from softarm_ros.rigs.loader import load_rig_of
+    from softarm_ros.rigs.loader import load_rig, load_rig_of
 
     if data is not None:
         from softarm_ros.cli import identify_from_data
 
         for line in identify_from_data.run(rig, data, output, hold_out, intervals):
+            typer.echo(line)
+        return
+    if load_rig(rig).kind == 'pneumatic':
+        from softarm_ros.cli import identify_chambers as chambers
+
+        air = load_rig(rig, settings_of(settings or ()))
+        looks = chambers.measure_chambers(air, seed)
+        for line in chambers.describe_chambers(air, chambers.identify_chambers(air, looks)):
             typer.echo(line)
         return
     if output is not None:

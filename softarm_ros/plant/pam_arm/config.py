@@ -95,11 +95,32 @@ class PamPlantConfig(PlantBase):
         ge=0.0, lt=0.4, description='of the muscles, relative, twice the standard deviation'
     )
     softening: float = Field(ge=0.0, lt=1.0, description='share of it that an empty one has lost')
+    gas_springs: bool = Field(
+        default=False,
+        description='stiffness of gas and skeleton instead of muscle_stiffness_N_m and softening',
+    )
     muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
     backbone_damping_time_s: NonNegative = Field(description='likewise, of bending and twist')
     drag_rate_1_s: NonNegative = Field(description='of air and sleeve: force by momentum')
     pneumatics: PneumaticsConfig
     relays: RelayConfig
+
+    def full_stiffness_and_softening(self) -> tuple[float, float]:
+        """
+        Return the stiffness of a full muscle [N/m], and which share of it an empty one has lost.
+
+        Of gas springs: behind closed valves the gas keeps its amount and, a film bag of 20 ml, the
+        temperature of the room, so that at pressure P and length l it has the stiffness A P / l.
+        Unloaded, A P is what the skeleton, a spring k = max_pull / (full - min), leaves of the
+        full pull: k (l - min). That makes k + k (l - min) / l, here linear in l between its ends:
+        within 8 %.
+        """
+        if not self.gas_springs:
+            return self.muscle_stiffness_N_m, self.softening
+        full, span = self.full_length_m, self.full_length_m - self.min_length_m
+        skeleton = self.pneumatics.max_pull_N / span
+        gas = skeleton * span / full
+        return skeleton + gas, gas / (skeleton + gas)
 
     @model_validator(mode='after')
     def _lengths(self) -> PamPlantConfig:

@@ -62,7 +62,8 @@ class Muscles:
         self._filling_times = gas.filling_time_s * _spread(
             build, gas.filling_spread, (home.size, 2)
         )
-        self._full_stiffness = config.muscle_stiffness_N_m * _spread(
+        full_stiffness, self._softening = config.full_stiffness_and_softening()
+        self._full_stiffness = full_stiffness * _spread(
             build, config.stiffness_spread, (home.size,)
         )
         self._offset = gas.offset_m * build.standard_normal(home.size)
@@ -128,7 +129,7 @@ class Muscles:
         self._gas[:] = full + left * (self._gas - full)
         status, joint = drive_muscle_arm(
             self._gas, self._free, relays.open_s, relays.close_s, self._filling_times,
-            self._limits, self._offset, self._full_stiffness, self.config.softening,
+            self._limits, self._offset, self._full_stiffness, self._softening,
             self._acting, self._stiffness, body.body, body.state, body.loads, body.medium,
             body.links, self.config.muscle_damping_time_s, body.scratch, now_s, h, steps,
         )  # fmt: skip
@@ -172,7 +173,7 @@ class Muscles:
 
     def _settle(self) -> None:
         muscle_state_into(
-            self._free, self._offset, self._full_stiffness, self.config.softening, self._limits,
+            self._free, self._offset, self._full_stiffness, self._softening, self._limits,
             self._acting, self._stiffness,
         )  # fmt: skip
         self._body.settle(self._acting, self._stiffness)

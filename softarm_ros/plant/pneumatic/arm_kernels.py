@@ -1,8 +1,9 @@
 """
 Compiled step of the pneumatic arm: regulators, chambers and the chain of elastic joints.
 
-Chambers change what a joint would be without load: a free strain. That is a constant moment on
-the joint's rotation vector and a force along it, stiffness times free strain.
+Chambers change what a joint would be without load: a free strain. Towards it the joint is pulled
+by a moment on its rotation vector and a force along it: stiffness at this elongation times what is
+missing. The chain's own springs have the stiffness at rest, so what is lost of it is given back.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from softarm_ros.plant.joint_kernels import conjugate_moment
 from softarm_ros.plant.medium_kernels import immerse
 from softarm_ros.plant.pneumatic.chamber_kernels import advance_chambers, free_strain_into
 from softarm_ros.plant.pneumatic.layout import Arm, Chambers, Valves
+from softarm_ros.plant.pneumatic.silicone_kernels import softened
 from softarm_ros.plant.pneumatic.valve_kernels import advance_valves
 from softarm_ros.plant.point_kernels import carry_points
 from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
@@ -25,15 +27,21 @@ from softarm_ros.plant.water_kernels import wet
 @kernel(allocates=False)
 def prepare_arm(arm: Arm, h: float) -> float:
     """Load the chain for a step of h [s]; return the kinetic energy [J]."""
-    scratch, drive = arm.scratch, arm.drive
+    scratch, drive, lost = arm.scratch, arm.drive, arm.lost
     place_bodies(arm.body, arm.state, scratch)
     energy = load_bodies(arm.body, arm.state, arm.loads, scratch, h)
     for g in range(drive.shape[0]):
-        x, y, z = conjugate_moment(scratch.logarithm[g], drive[g, 0], drive[g, 1], drive[g, 2])
+        turned, k = scratch.logarithm[g], arm.body.stiffness[g]
+        x, y, z = conjugate_moment(
+            turned,
+            drive[g, 0] + lost[g] * k[0] * turned[0],
+            drive[g, 1] + lost[g] * k[0] * turned[1],
+            drive[g, 2] + lost[g] * k[1] * turned[2],
+        )
         scratch.load[g, 0] += x
         scratch.load[g, 1] += y
         scratch.load[g, 2] += z
-        scratch.load[g, 3] += drive[g, 3]
+        scratch.load[g, 3] += drive[g, 3] + lost[g] * k[2] * arm.state.extension[g]
     carry_points(arm.body, arm.points, scratch)
     if arm.water.length.shape[0] > 0:
         wet(scratch, arm.water, arm.still, arm.medium)
@@ -72,9 +80,11 @@ def settle_arm(arm: Arm, h: float, max_steps: int, tolerance: float) -> tuple[in
 def drive_into(arm: Arm, free: Array) -> None:
     """Write the drive of free strains (sections, 4), see `free_strain_into`."""
     for k in range(free.shape[0]):
+        left = softened(free[k, 3], arm.c20_share[k])
         for g in range(arm.chambered[k, 0], arm.chambered[k, 1]):
+            arm.lost[g] = 1.0 - left
             for j in range(4):
-                arm.drive[g, j] = arm.stiffness[k, j] * free[k, j]
+                arm.drive[g, j] = left * arm.stiffness[k, j] * free[k, j]
 
 
 @kernel(allocates=False)

@@ -133,6 +133,7 @@ class PneumaticBody:
             state=rest_state(n, 0, 1),
             scratch=new_scratch(n, 0, 1, immersed=self.density > 0.0),
             drive=np.zeros((n, 4)),
+            lost=np.zeros(n),
         )
         drive_into(twin, np.asarray(free, dtype=np.float64))
         self._rest(twin)
@@ -213,8 +214,10 @@ def _arm(
         medium=added._replace(force=added.force.copy(), drag=added.drag.copy()),
         water=water,
         drive=np.zeros((n, 4)),
+        lost=np.zeros(n),
         stiffness=np.stack([bending, bending, bending / 1.5, axial], axis=1),
         chambered=np.stack([first, first + config.segments_per_section], axis=1),
+        c20_share=np.array([6.0 * s.c20_Pa / s.youngs_modulus_Pa for s in config.sections]),
     )
 
 

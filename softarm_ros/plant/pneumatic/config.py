@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -28,17 +29,22 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     One section of the simulated body: a soft end part that sags, then the part with chambers.
 
     The end part is a solid rod of `deforming_length_m`; the first one sits in the frame, just
-    behind the origin of the base.
+    behind the origin of the base. Both parts are of one silicone (Yeoh's law): its modulus and
+    the cross-section make the stiffness of the part with chambers, which softens as pressure
+    lengthens it (`silicone_kernels.py`).
     """
 
     deforming_length_m: Positive
-    youngs_modulus_Pa: Positive = Field(description='of the end part')
+    youngs_modulus_Pa: Positive = Field(description='of the silicone at rest, 6 C10 of Yeoh')
+    c20_Pa: NonNegative = Field(default=0.0, description="of Yeoh's law; stiffens when stretched")
     bending_length_m: Positive
     outer_radius_m: Positive
     chamber_radius_m: Positive
     mass_per_length_kg_m: Positive
-    bending_stiffness_N_m2: Positive = Field(description='of the part with chambers')
-    axial_stiffness_N: Positive = Field(description='of the part with chambers')
+    wall_share: Positive = Field(
+        default=1.0,
+        description='of a solid bar: how stiff the part with chambers is beside it, at rest',
+    )
     extension_m: Three = Field(description='free extension of each chamber at full pressure')
     full_pressure_Pa: Positive = Field(description='where it is reached')
     turn_deg: Finite = Field(
@@ -50,6 +56,16 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     damping_time_s: Positive = Field(
         description='Kelvin-Voigt: damping = damping_time * stiffness'
     )
+
+    @property
+    def bending_stiffness_N_m2(self) -> float:
+        """E I of the part with chambers at rest [N m^2]."""
+        return 0.25 * self.axial_stiffness_N * self.outer_radius_m**2
+
+    @property
+    def axial_stiffness_N(self) -> float:
+        """E A of the part with chambers at rest [N]."""
+        return self.wall_share * self.youngs_modulus_Pa * math.pi * self.outer_radius_m**2
 
 
 class RegulatorConfig(ConfigBlock):

@@ -105,10 +105,14 @@ class Arm(NamedTuple):
         The water around it: added mass, working memory, drag; empty in air.
     drive : (n, 4)
         Moments on the rotation vectors [N m] and forces along the joints [N].
+    lost : (n,)
+        Share of the stiffness at rest that elongation has taken away.
     stiffness : (s, 4)
         Of the parts with chambers: bending about x and y, torsion [N m^2], extension [N].
     chambered : (s, 2)
         Their first joint, and the one after their last.
+    c20_share : (s,)
+        C20 / C10 of their silicone.
 
     """
 
@@ -122,5 +126,7 @@ class Arm(NamedTuple):
     medium: Medium
     water: Water
     drive: Array
+    lost: Array
     stiffness: Array
     chambered: IntArray
+    c20_share: Array
