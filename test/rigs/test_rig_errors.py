@@ -150,7 +150,8 @@ SINGLE = [
         'model: cable_statics',
         'model: cable_static',
         'model:',
-        "model.kind = 'cable_static': expected one of 'cable_statics', 'constant_curvature', 'heavy_cable_statics' "
+        "model.kind = 'cable_static': expected one of 'cable_statics', 'constant_curvature', "
+        "'heavy_cable_statics' "
         "(did you mean 'cable_statics'?)",
     ),
     (
