@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from softarm_ros import load_rig
+from softarm_ros.control.trajectory_config import CircleConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.plant.config import PlantCable, PlantConfig
@@ -107,6 +108,8 @@ def main() -> None:
     given = parser.parse_args()
     rig = load_rig('cable_arm')
     circle = rig.trajectories['circle']
+    if not isinstance(circle, CircleConfig):
+        raise TypeError(f'circle of {rig.name} is a {circle.type}; expected a circle')
     print('body g | rests | stable | nearest to the circle, mm | highest stable z, mm')
     for mass in given.mass_g:
         found = stands(rig, 1e-3 * mass)
