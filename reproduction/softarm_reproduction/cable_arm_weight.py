@@ -114,6 +114,9 @@ def main() -> None:
     for mass in given.mass_g:
         found = stands(rig, 1e-3 * mass)
         stable = sum(one.stable for one in found)
+        if stable == 0:
+            print(f'{mass:g} | {len(found)} | 0 | - | -')
+            continue
         _, away = nearest(found, circle.radius, circle.center[2])
         highest = 1e3 * farthest_up(found).tip[2]
         print(f'{mass:g} | {len(found)} | {stable} | {1e3 * away:.0f} | {highest:.0f}')
