@@ -62,6 +62,25 @@ def test_the_arm_is_shown_and_stopped_from_the_browser(bench, browser):
     until_shown(bench, browser, 'cable_arm: running')
 
 
+def test_three_tabs_show_the_arm_at_once_and_each_may_stop_it(bench, browser, address):
+    bench.run()
+    for _ in range(2):
+        browser.switch_to.new_window('tab')
+        browser.get(address)
+    for tab in browser.window_handles:
+        browser.switch_to.window(tab)
+        until_shown(bench, browser, 'cable_arm: running')
+    missed = int(bench.values('tracker').get('missed', '0'))
+    cycles = int(bench.values('tracker')['cycles'])
+    bench.until(lambda: int(bench.values('tracker')['cycles']) > cycles + 300, 10.0, 'cycles')
+    print(f'{int(bench.values("tracker").get("missed", "0")) - missed} cycles of 300 missed')
+    press(browser, 'EMERGENCY STOP')  # in the last one
+    bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
+    for tab in browser.window_handles:
+        browser.switch_to.window(tab)
+        until_shown(bench, browser, 'emergency stop')
+
+
 def test_a_tab_that_is_closed_changes_nothing(bench, browser, address):
     bench.run()
     until_shown(bench, browser, 'running')
