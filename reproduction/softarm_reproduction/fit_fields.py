@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from softarm_ros.cli.measured_run import MeasuredRun, read_run
+from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.score import chosen_rows, predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.loader import find_rig, load_rig

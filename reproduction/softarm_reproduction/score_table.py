@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from softarm_ros.cli import score as scoring
-from softarm_ros.cli.measured_run import read_run
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
 
 RIGS = Path(__file__).parents[1] / 'rigs'

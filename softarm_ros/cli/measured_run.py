@@ -96,27 +96,6 @@ class MeasuredRun:
         )
 
 
-def read_run(rig: Rig, path: Path) -> MeasuredRun:
-    """
-    Return the measurements of a CSV file as the rig's `recording` maps it, or of a bag.
-
-    Raises
-    ------
-    MeasurementError
-        If it cannot be read, lacks what is needed, or has no complete row.
-
-    """
-    if path.suffix == '.mcap' or path.is_dir():
-        from softarm_ros.cli.measured_bag import read_bag_run
-
-        return with_memory(rig, read_bag_run(rig, path))
-    from softarm_ros.cli.measured_excitation import read_excitation, sections_seen
-
-    if sections_seen(rig, path):
-        return with_memory(rig, read_excitation(rig, path))
-    return read_csv_run(rig, path)
-
-
 def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
     """Return a whole run with what its rig's residual remembers of the commands before."""
     residual = rig.learned_residual()

@@ -11,7 +11,8 @@ from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_excitation import heading_of
-from softarm_ros.cli.measured_run import MeasurementError, read_run
+from softarm_ros.cli.measured_run import MeasurementError
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.score import predict, score
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig

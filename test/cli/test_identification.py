@@ -14,7 +14,8 @@ from softarm_ros.cli.identification.learn import learn
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import updated_text
 from softarm_ros.cli.main import app
-from softarm_ros.cli.measured_run import mount_of, read_run
+from softarm_ros.cli.measured_run import mount_of
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.score import corrected_by, predict, predictions, score
 from softarm_ros.models.command_features import through_valve, with_play
 from softarm_ros.models.identifiable import moved_by, parameters_of

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from softarm_ros.cli import score as scoring
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
-from softarm_ros.cli.measured_run import MeasurementError, read_run
+from softarm_ros.cli.measured_run import MeasurementError
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import RecordingConfig
 

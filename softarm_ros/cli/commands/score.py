@@ -39,7 +39,7 @@ def score(
 ) -> None:
     """Feed recorded commands to models: predicted against measured, and baselines."""
     from softarm_ros.cli import score as scoring
-    from softarm_ros.cli.measured_run import read_run
+    from softarm_ros.cli.read_run import read_run
     from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
 

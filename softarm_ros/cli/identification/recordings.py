@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.measured_run import MeasuredRun, in_effect, mount_of, read_run
+from softarm_ros.cli.measured_run import MeasuredRun, in_effect, mount_of
+from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
