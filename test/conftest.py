@@ -4,9 +4,7 @@ Settings of all tests: a ROS domain, repeatable property tests, priority for tho
 Property tests draw the same examples every time; SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
-import contextlib
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -29,11 +27,9 @@ def prioritised(request):
     if request.node.get_closest_marker('packets') is None:
         yield
         return
-    from softarm_ros.nodes.scheduling import raise_priority
+    from softarm_ros.nodes.scheduling import drop_priority, raise_priority
     from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 
     raise_priority(REAL_TIME_PRIORITY)
     yield
-    for thread in Path('/proc/self/task').glob('*'):
-        with contextlib.suppress(ProcessLookupError):  # one that has just ended
-            os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
+    drop_priority()

@@ -29,7 +29,7 @@ from softarm_ros.nodes.process import (
     wait_for_release,
 )
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
-from softarm_ros.nodes.scheduling import keep_in_memory, raise_priority
+from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_priority
 from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.arguments import settings_of
@@ -320,6 +320,8 @@ def run_nodes(builders: Mapping[str, Callable[[], Node]], args: list[str] | None
         stop.ignore()
         for node in nodes.values():
             getattr(node, 'close', lambda: None)()
+        drop_priority()  # taking down is work of a second, which must not delay another arm
+        for node in nodes.values():
             node.destroy_node()
         rclpy.try_shutdown()
         gc.unfreeze()  # or compiled modules take what it keeps for leaks, and say so

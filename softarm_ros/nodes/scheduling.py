@@ -26,6 +26,15 @@ def raise_priority(priority: int) -> str | None:
     return None
 
 
+def drop_priority() -> None:
+    """Put all threads of this process under ordinary scheduling again."""
+    if not sys.platform.startswith('linux'):
+        return
+    for task in Path('/proc/self/task').iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
+
+
 # <sys/mman.h> of Linux.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK = 14  # <linux/capability.h>

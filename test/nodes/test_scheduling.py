@@ -57,6 +57,19 @@ def test_zero_leaves_everything_as_it_is():
     assert policies == f'[{other}, {other}]'
 
 
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
+def test_what_was_raised_is_dropped_from_all_threads():
+    dropping = 'import softarm_ros.nodes.scheduling as s; s.drop_priority()'
+    raised = PROGRAM.format(before='', priority=20)
+    program = raised.replace('print(sorted', f'{dropping}\nprint(sorted')
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, check=True, timeout=60
+    )
+    _, policies, kinds = done.stdout.splitlines()
+    other = kinds.split()[1]
+    assert policies == f'[{other}, {other}]'
+
+
 LOCKING = """
 import mmap, os, resource, sys
 from softarm_ros.nodes.scheduling import keep_in_memory
