@@ -8,6 +8,7 @@ from memory_board import MemoryBoard
 from softarm_ros import load_rig
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
+from softarm_ros.models.arm_model import ModelError
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)
@@ -15,6 +16,14 @@ BENT = RIG.model().inverse((0.2, 0.06, 0.92)).actuation
 
 
 STEP_S = 0.002
+REFUSED_M = 0.095
+
+
+def tensions(lengths):
+    """Return the model's, of an arm that cannot have all muscles short."""
+    if lengths.max() < REFUSED_M:
+        raise ModelError('no stable equilibrium')
+    return RIG.model().muscle_tensions(lengths)
 
 
 class Bench:
@@ -32,7 +41,7 @@ class Bench:
             RIG.arm.valves,
             RIG.actuator_names,
             model.rest_configuration,
-            model.muscle_tensions,
+            tensions,
             self.clock,
             board.open_port,
         )
@@ -95,7 +104,7 @@ def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench):
     bench.home()
     assert bench.driver.follow(BENT) is None
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
-    assert bench.driver.follow(np.full(30, 0.094)) is None  # a rod cannot be compressed
+    assert bench.driver.follow(np.full(30, REFUSED_M - 0.001)) is None
     bench.wait(lambda: bench.driver.problems() != ())
     assert 'command: no stable equilibrium' in bench.driver.not_ready()
     bench.wait(lambda: bench.arm.report()['valves_open'] == '0')
