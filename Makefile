@@ -20,8 +20,8 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-clock test-computing \
-  test-reproduction firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-reproduction \
+  firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -63,19 +63,12 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# Two at a time: whole arms and boards, which run on the computer's clock and one after another, and
-# what only computes, which takes the time that those leave. A loop must hold beside such work anyway.
-test: $(VENV)/.reproduction kernels
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 \
-	  --output-sync=$(if $(MAKE_TERMOUT),line,target) test-clock test-computing
-
-test-computing: $(VENV)/.reproduction
-	nice -n 10 $(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
-
-# Sensors that wait for packets, nine tenths of their time, share the processors afterwards.
-test-clock: $(VENV)/.reproduction
-	$(PYTEST) -m wall_clock; clock=$$?; \
-	  $(PYTEST) --numprocesses 6 --dist load -m packets && exit $$clock
+# What only computes takes all processors; sensors that wait for packets (nine tenths of their time)
+# share them; whole arms and boards that run on the computer's clock have them to themselves.
+test: $(VENV)/.reproduction
+	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
+	$(PYTEST) --numprocesses 6 --dist load -m packets
+	$(PYTEST) -m wall_clock
 
 # The tests of reproduction/, which is a package of its own.
 test-reproduction: $(VENV)/.reproduction
