@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import PartBlock
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
@@ -51,12 +52,17 @@ POSES_DEG = ((270.0, 50.0, 15.0, 60.0), (150.0, 55.0, 10.0, 20.0), (30.0, 60.0, 
 
 @dataclass(frozen=True)
 class LocationErrors:
-    """Distance [m] of the measured tip from the model's with and without correction, each (n,)."""
+    """
+    Distance [m] of the measured tip from the model's with and without correction, each (n,).
+
+    `asked` is how many were asked for; the others are out of the chambers' reach.
+    """
 
     label: str
     at: Array
     corrected: Array
     uncorrected: Array
+    asked: int
 
     def reduction_percent(self, at: float) -> float:
         """Return by how much the correction lowers the error at one of the pressures or angles."""
@@ -99,23 +105,32 @@ def location_errors(rig: Rig, motion: Motion, seed: int) -> LocationErrors:
         pressures = 1e3 * kilopascals * np.array(motion.chambers, dtype=float)
         errors.append(_errors(models, pressures, rest_and_look(plant, pressures)))
     corrected, uncorrected = np.array(errors).T
-    return LocationErrors(motion.name, np.array(PRESSURES_KPA), corrected, uncorrected)
+    at = np.array(PRESSURES_KPA)
+    return LocationErrors(motion.name, at, corrected, uncorrected, at.size)
 
 
 def attitude_sweep(
     rig: Rig, pose_deg: Sequence[float], seed: int, step_deg: float = 15.0
 ) -> LocationErrors:
-    """Turn phi1 from 0 to 360 degrees in open loop, the other angles as in a pose."""
+    """
+    Turn phi1 from 0 to 360 degrees in open loop, the other angles as in a pose.
+
+    Attitudes that the chambers cannot give at their largest pressure are left out.
+    """
     plant, models = simulated(rig, seed), _models(rig)
     _, theta1, phi2, theta2 = pose_deg
     angles = np.arange(0.0, 360.0 + 0.5 * step_deg, step_deg)
-    errors = []
+    errors, reached = [], []
     for phi1 in angles:
-        pressures = attitude_pressures(models[0], (float(phi1), theta1, phi2, theta2))
+        try:
+            pressures = attitude_pressures(models[0], (float(phi1), theta1, phi2, theta2))
+        except ModelError:
+            continue
         errors.append(_errors(models, pressures, rest_and_look(plant, pressures)))
+        reached.append(phi1)
     corrected, uncorrected = np.array(errors).T
     label = f'{{phi1, {theta1:g}, {phi2:g}, {theta2:g}}} deg'
-    return LocationErrors(label, angles, corrected, uncorrected)
+    return LocationErrors(label, np.array(reached), corrected, uncorrected, len(angles))
 
 
 def attitude_pressures(model: ChamberArm, attitude_deg: Sequence[float]) -> Array:
