@@ -41,6 +41,9 @@ def excite(
 
     In one process with the plant; places, speeds and accelerations stay within the rig's limits.
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import write_excitation
     from softarm_ros.rigs.arguments import settings_of
@@ -56,7 +59,11 @@ def excite(
         plan = plan_excitation(
             arm, kind, count=count, amplitude=amplitude, dwell_s=dwell_s, seed=seed
         )
-        rows = run_excitation(arm, plan, seed=seed)
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(f'{arm.name}: {len(plan.places)} places', total=1.0)
+            rows = run_excitation(
+                arm, plan, seed=seed, progress=lambda done: progress.update(task, completed=done)
+            )
     except ExcitationError as error:
         raise UsageError(str(error)) from None
     write_excitation(arm, rows, csv)
