@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,8 @@ class RunControls:
         self._rig, self._say = rig, say
         self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
+        # A file, closed by `close`: a pipe that nobody reads would fill up.
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
         self._ending = False
         self._folder = gui.add_folder('simulated run', expand_by_default=True, order=-0.5)
         with self._folder:
@@ -67,25 +70,27 @@ class RunControls:
     def close(self) -> None:
         """End the run begun here and wait for it."""
         process = self._process
-        if process is None:
-            return
-        self._end()
-        try:
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        self._process = None
+        if process is not None:
+            self._end()
+            try:
+                process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            self._process = None
+        self._complaints.close()
 
     def _begin(self) -> None:
         chosen = self._trajectory.value, self._controller.value, self._model.value
         command = run_command(self._rig, *chosen)
+        self._complaints.seek(0)
+        self._complaints.truncate()
         # A Ctrl-C in the viewer's terminal is the viewer's, which then ends the run.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self._complaints,
             start_new_session=True,
         )
         self._ending = False
@@ -102,10 +107,9 @@ class RunControls:
         process = self._process
         if process is None or process.poll() is None:
             return
-        why = b'' if process.stderr is None else process.stderr.read()
-        if process.stderr is not None:
-            process.stderr.close()
         self._process = None
+        self._complaints.seek(0)
+        why = self._complaints.read()
         last = why.decode(errors='replace').strip().splitlines()[-1:]
         said = '' if self._ending or not last else f': {last[0]}'
         self._say(f'the run has ended (exit status {process.returncode}){said}')
