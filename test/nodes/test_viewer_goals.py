@@ -1,4 +1,5 @@
 """The target in the browser: dragged, stopped by the emergency stop; and who may not open it."""
+from softarm_ros.cli.viewer.standpoint import standpoint
 
 import contextlib
 import http.client
@@ -12,8 +13,6 @@ pytest.importorskip('selenium.webdriver', reason='needs selenium')
 
 from browsing import BROWSER, opened, press, text, viewer_of
 from node_bench import client_until, waiting
-
-from softarm_ros.cli.viewer.app import EYE, LOOKS_AT
 
 pytestmark = [
     pytest.mark.ros,
@@ -59,10 +58,9 @@ def client(bench, rig):
 
 def pixel(browser, rig, point):
     """Return where a point (3,) [m] is in the window, with the camera the viewer begins with."""
-    length = rig.model().rest_length_m
-    eye = length * np.array(EYE)
-    up = np.array([0.0, 0.0, -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0])
-    ahead = length * np.array(LOOKS_AT) - eye
+    where = standpoint(rig.gravity_m_s2, rig.model().rest_length_m)
+    eye, up = where.eye, where.up
+    ahead = where.looks_at - eye
     ahead /= np.linalg.norm(ahead)
     right = np.cross(ahead, up)
     right /= np.linalg.norm(right)

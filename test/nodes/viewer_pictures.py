@@ -20,6 +20,7 @@ from PIL import Image
 from selenium.webdriver.common.by import By
 
 from softarm_ros.cli.viewer.app import Viewer
+from softarm_ros.cli.viewer.standpoint import standpoint
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.loop import Phase
@@ -39,7 +40,7 @@ SIZE = (1200, 820)
 START_S, TRACKED_S, PLAYED_S = 0.5, 12.0, 20.0
 STEP_S = 0.1
 PATH_POINTS = 300
-EYE = (1.05, -0.75, 0.15)  # in lengths of the arm: closer than where the viewer begins
+NEARNESS = 1.33  # closer than where the viewer begins
 PAGE_S, DRAWN_S = 120.0, 4.0  # a processor draws the page
 COLOURS = 96  # of a PNG; a tube's shades and the text stay as they are
 
@@ -61,7 +62,7 @@ def main() -> int:
                     shown = state.time_s
                     viewer.show(state, shown)
             viewer.panel.plot(viewer.history)
-            viewer.server.initial_camera.position = viewer.scene.length_m * np.array(EYE)
+            viewer.look_from(standpoint(rig.gravity_m_s2, viewer.scene.length_m, NEARNESS))
             with opened(viewer.address, SIZE) as page:
                 wait_for(page, 'track, lap')
                 time.sleep(DRAWN_S)

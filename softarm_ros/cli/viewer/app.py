@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from softarm_ros.cli.cli_errors import UsageError
@@ -20,6 +19,7 @@ from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.runs import RunControls
 from softarm_ros.cli.viewer.scene import ArmScene
+from softarm_ros.cli.viewer.standpoint import Standpoint, standpoint
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState
 
@@ -27,8 +27,6 @@ HOST = '127.0.0.1'
 PORT = 8080
 FRAME_S = 1.0 / 30.0
 _PLOT_S = 0.25
-# Where the camera begins and what it looks at, in lengths of the arm.
-EYE, LOOKS_AT = (1.4, -1.0, 0.2), (0.0, 0.0, 0.45)
 
 
 class Viewer:
@@ -79,15 +77,18 @@ class Viewer:
         )
         self.history = History(len(limits.names), len(names))
         self._plot_s = 0.0
-        length = self.scene.length_m
-        self._server.initial_camera.position = length * np.array(EYE)
-        self._server.initial_camera.look_at = length * np.array(LOOKS_AT)
+        self.look_from(standpoint(rig.gravity_m_s2, self.scene.length_m))
 
     def __enter__(self) -> Viewer:
         return self
 
     def __exit__(self, *reason: object) -> None:
         self._server.stop()
+
+    def look_from(self, where: Standpoint) -> None:
+        """Let browsers that come from now on begin there."""
+        self._server.initial_camera.position = where.eye
+        self._server.initial_camera.look_at = where.looks_at
 
     @property
     def address(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.viewer.standpoint import standpoint
 from softarm_ros.cli.viewer.tube import Centreline, centreline_of, strand_points, tube
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
@@ -52,7 +53,8 @@ class ArmScene:
         self._ghosts: dict[str, Any] = {}
         length = self._model.rest_length_m
         self._mark = 0.012 * length
-        scene.set_up_direction('-z' if rig.gravity_m_s2[2] > 0.0 else '+z')
+        where = standpoint(rig.gravity_m_s2, length)
+        scene.set_up_direction(where.up)
         scene.add_grid(
             '/ground',
             2.0 * length,
@@ -61,6 +63,8 @@ class ArmScene:
             section_size=length,
             cell_color=(232, 232, 232),
             section_color=(205, 205, 205),
+            wxyz=where.floor_wxyz,
+            position=where.floor,
         )
         scene.add_frame('/base', axes_length=0.12 * length, axes_radius=0.004 * length)
         line = centreline_of(self._model.shape_of(self._model.rest_configuration), POINTS)
