@@ -1,11 +1,12 @@
 """The target in the browser: dragged, stopped by the emergency stop; and who may not open it."""
-from softarm_ros.cli.viewer.standpoint import standpoint
 
 import contextlib
 import http.client
 
 import numpy as np
 import pytest
+
+from softarm_ros.cli.viewer.standpoint import standpoint
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('viser', reason='needs viser')
