@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class PulseChoice:
     rates: Array
 
 
+# Of (m,) muscles each: whether to fill, for how long [s], and how fast they empty and fill (m, 2).
+_Way: TypeAlias = tuple[NDArray[np.bool_], Array, Array]
+
+
 class MuscleLengths:
     """
     Keeps an estimate of every length, as nothing measures one.
@@ -76,20 +81,36 @@ class MuscleLengths:
         self.estimate = np.array(lengths, dtype=np.float64)
         self._before = self.estimate.copy()
         self._rates = np.ones((self.estimate.size, 2))
+        # Pulses are chosen far more often than target or estimate change.
+        self._target = np.full(self.estimate.size, np.nan)
+        self._load = np.zeros(self.estimate.size)
+        self._known: tuple[Array, Array, _Way] | None = None
 
     def choose(self, target: Array, idle: NDArray[np.bool_]) -> PulseChoice:
         """Return pulses of idle muscles (m,) towards lengths (m,) [m] within the tables."""
-        rates = self._flow_rates(target)
-        way = self.valves.times(self.estimate, target)
-        inflate = way.inflate_s > way.deflate_s
-        wanted = np.where(inflate, way.inflate_s / rates[:, 1], way.deflate_s / rates[:, 0])
+        inflate, wanted, rates = self._way_to(target)
         shortest, longest = self.config.shortest_pulse_s, self.config.longest_pulse_s
         chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
         ticks = np.rint(np.clip(wanted, shortest, longest) / TICK_S).astype(int)
         return PulseChoice(chosen, inflate, ticks, rates)
 
+    def _way_to(self, target: Array) -> _Way:
+        """Return which valves lead from the estimate to a target, for how long, and how fast."""
+        if self._known is not None:
+            to, start, way_known = self._known
+            if np.array_equal(target, to) and np.array_equal(self.estimate, start):
+                return way_known
+        rates = self._flow_rates(target)
+        way = self.valves.times(self.estimate, target)
+        inflate = way.inflate_s > way.deflate_s
+        wanted = np.where(inflate, way.inflate_s / rates[:, 1], way.deflate_s / rates[:, 0])
+        self._known = target.copy(), self.estimate.copy(), (inflate, wanted, rates)
+        return inflate, wanted, rates
+
     def carry_out(self, choice: PulseChoice, opened_s: Array) -> None:
         """Let the estimate go where pulses of (m,) [s], 0 of those not chosen, lead."""
+        if choice.muscles.size == 0:
+            return
         after = self._after(self.estimate, opened_s, choice.inflate, choice.rates)
         self._before[choice.muscles] = self.estimate[choice.muscles]
         self._rates[choice.muscles] = choice.rates[choice.muscles]
@@ -110,7 +131,10 @@ class MuscleLengths:
         where the pump could pull F more than the skeleton takes, T of which are used, emptying
         slows down by 1 - T / F; filling likewise quickens.
         """
-        config, load = self.config, self._load_of(target)
+        if not np.array_equal(target, self._target):
+            self._load = self._load_of(target)
+            self._target = target.copy()
+        config, load = self.config, self._load
         low, high = config.deflating.lengths_m[-1], config.deflating.lengths_m[0]
         skeleton = config.max_pull_N / (high - low)
         empty = np.maximum(self.estimate - low, 1e-3 * high)

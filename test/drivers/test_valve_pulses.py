@@ -204,3 +204,30 @@ def test_outputs_are_the_pairs_of_the_file():
 def test_pairs_that_the_board_does_not_have(pairs, message):
     with pytest.raises(ValueError, match=message):
         ValveBoardConfig(port='/dev/rfcomm0', pairs=pairs)
+
+
+def test_the_model_is_asked_once_for_a_target_and_choices_are_as_if_asked_anew():
+    asked = []
+
+    def load_of(target):
+        asked.append(target.copy())
+        return 40.0 * (0.1 - target)
+
+    def choose(lengths, target):
+        choice = lengths.choose(target, np.ones(MUSCLES, dtype=bool))
+        lengths.carry_out(choice, np.where(choice.ticks > 0, 0.002, 0.0))
+        return choice
+
+    kept = MuscleLengths(DRIVE, REST, load_of)
+    rng = np.random.default_rng(1)
+    for target in rng.uniform(0.095, 0.105, (5, MUSCLES)):
+        before = len(asked)
+        for _ in range(4):
+            anew = MuscleLengths(DRIVE, kept.estimate, load_of).choose(
+                target, np.ones(MUSCLES, dtype=bool)
+            )
+            choice = choose(kept, target)
+            np.testing.assert_array_equal(choice.muscles, anew.muscles)
+            np.testing.assert_array_equal(choice.ticks, anew.ticks)
+            np.testing.assert_array_equal(choice.inflate, anew.inflate)
+        assert len(asked) - before == 5  # four times anew, once by the one that keeps it
