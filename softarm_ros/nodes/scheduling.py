@@ -18,9 +18,7 @@ def raise_priority(priority: int) -> str | None:
     if priority == 0 or not sys.platform.startswith('linux'):
         return None
     try:
-        for task in Path('/proc/self/task').iterdir():
-            with contextlib.suppress(ProcessLookupError):  # a thread that has just ended
-                os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(priority))
+        _schedule_all(os.SCHED_FIFO, priority)
     except PermissionError:
         return f'no right to real-time priority {priority} (ulimit -r): ordinary scheduling'
     return None
@@ -28,11 +26,14 @@ def raise_priority(priority: int) -> str | None:
 
 def drop_priority() -> None:
     """Put all threads of this process under ordinary scheduling again."""
-    if not sys.platform.startswith('linux'):
-        return
+    if sys.platform.startswith('linux'):
+        _schedule_all(os.SCHED_OTHER, 0)
+
+
+def _schedule_all(policy: int, priority: int) -> None:
     for task in Path('/proc/self/task').iterdir():
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
+        with contextlib.suppress(ProcessLookupError):  # a thread that has just ended
+            os.sched_setscheduler(int(task.name), policy, os.sched_param(priority))
 
 
 # <sys/mman.h> of Linux.

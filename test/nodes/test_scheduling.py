@@ -14,14 +14,15 @@ stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
 thread.start()
 print(raise_priority({priority}))
+{after}
 print(sorted(os.sched_getscheduler(int(t)) for t in os.listdir('/proc/self/task')))
 print(os.SCHED_FIFO, os.SCHED_OTHER)
 stop.set()
 """
 
 
-def run(priority, before=''):
-    program = textwrap.dedent(PROGRAM).format(priority=priority, before=before)
+def run(priority, before='', after=''):
+    program = textwrap.dedent(PROGRAM).format(priority=priority, before=before, after=after)
     done = subprocess.run(
         [sys.executable, '-c', program], capture_output=True, text=True, check=True, timeout=60
     )
@@ -60,13 +61,7 @@ def test_zero_leaves_everything_as_it_is():
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
 def test_what_was_raised_is_dropped_from_all_threads():
     dropping = 'import softarm_ros.nodes.scheduling as s; s.drop_priority()'
-    raised = PROGRAM.format(before='', priority=20)
-    program = raised.replace('print(sorted', f'{dropping}\nprint(sorted')
-    done = subprocess.run(
-        [sys.executable, '-c', program], capture_output=True, text=True, check=True, timeout=60
-    )
-    _, policies, kinds = done.stdout.splitlines()
-    other = kinds.split()[1]
+    _, policies, _, other = run(20, after=dropping)
     assert policies == f'[{other}, {other}]'
 
 

@@ -15,7 +15,7 @@ from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.rigs.schema import Rig
 
 GOALS = 'wait for goals'
-_FILE, _DEFAULT = "the rig's", "the rig's"
+_OWN = "the rig's"
 _GRACE_S = 15.0  # a run that is asked to end stops the arm and its nodes first
 
 
@@ -24,8 +24,8 @@ def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[
     words = [sys.executable, '-m', 'softarm_ros.cli', 'run', str(rig.source or rig.name)]
     words += ['--backend', 'sim']
     words += ['--goals'] if trajectory == GOALS else ['--trajectory', trajectory]
-    words += [] if controller == _FILE else ['--controller', controller]
-    words += [] if model == _DEFAULT else ['--model', model]
+    words += [] if controller == _OWN else ['--controller', controller]
+    words += [] if model == _OWN else ['--model', model]
     return words + [word for setting in rig.settings for word in ('--set', setting)]
 
 
@@ -47,8 +47,8 @@ class RunControls:
         self._folder = gui.add_folder('simulated run', expand_by_default=True, order=-0.5)
         with self._folder:
             self._trajectory = gui.add_dropdown('trajectory', (*rig.trajectories, GOALS))
-            self._controller = gui.add_dropdown('controller', (_FILE, *kinds_of('controller')))
-            self._model = gui.add_dropdown('model', (_DEFAULT, *rig.model_names))
+            self._controller = gui.add_dropdown('controller', (_OWN, *kinds_of('controller')))
+            self._model = gui.add_dropdown('model', (_OWN, *rig.model_names))
             gui.add_button('Run', color='green').on_click(lambda _: self._asked.put('run'))
             gui.add_button('End run').on_click(lambda _: self._asked.put('end'))
         self._shown = True
