@@ -107,6 +107,19 @@ def assert_reported(arm, began, text, *sources):
     assert arm.state == 'fault'
 
 
+def stand_by(arm, driver):
+    """
+    Reset a driver that a busy computer made stop, and wait until it is ready.
+
+    One that runs is left alone: a driver that is reset in motion rightly stops its arm.
+    """
+    arm.health.pop(driver, None)
+    arm.until(lambda: driver in arm.health, 5.0, f'word of {driver}')
+    if arm.values(driver)['ready'] != 'true':
+        assert arm.call(f'{driver}/reset').success
+        arm.until(lambda: arm.values(driver)['ready'] == 'true', 5.0, f'{driver} ready')
+
+
 def truth(arm, name, separator=None):
     return np.array([float(v) for v in arm.values('emulator')[name].split(separator)])
 

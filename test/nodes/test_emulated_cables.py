@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
-from emulated_bench import Case, arm_of, assert_reported, assert_tracks
+from emulated_bench import Case, arm_of, assert_reported, assert_tracks, stand_by
 
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 CASE = Case(
@@ -99,7 +99,7 @@ def test_a_fault_is_named_and_the_arm_does_not_follow_it(cable, fault, said, adv
     from softarm_ros.nodes.conversions import seconds_of
     from softarm_ros.nodes.qos import MEASUREMENT
 
-    cable.call('steppers/reset')  # of what a busy computer made it stop for
+    stand_by(cable, 'steppers')
     cable.run()
     tips = []
 

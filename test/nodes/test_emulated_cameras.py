@@ -7,7 +7,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 pytest.importorskip('cv2', reason="needs cameras: pip install 'softarm_ros[sensing]'")
-from emulated_bench import PATIENT_DAQ, Case, arm_of
+from emulated_bench import PATIENT_DAQ, Case, arm_of, stand_by
 from node_bench import first_lap
 
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
@@ -48,7 +48,7 @@ def tips_of(arm):
 def test_a_camera_without_its_cable_is_named_and_the_arm_is_held(pneumatic):
     """Each of the other faults of cameras: test/perception/stereo/test_stereo_sensor.py."""
     said, advice = 'left camera: no image for', 'plug, power and network'
-    pneumatic.call('daq/reset')  # of what a busy computer made it stop for
+    stand_by(pneumatic, 'daq')
     pneumatic.run()
     tips, listener = tips_of(pneumatic)
     pneumatic.until(lambda: len(tips) > 5, 5.0, 'tips')
