@@ -144,7 +144,8 @@ def _warm_up_plant(rig: Rig) -> None:
 def _warm_up_model(rig: Rig, model: ArmModel) -> None:
     rest = model.rest_configuration
     somewhere = rig.sample_configurations(np.random.default_rng(0), 1)[0]
-    # At rest some models take a short cut: once more near it.
+    # At rest some models take a short cut: once more near it, and searched from rest.
+    known = None
     for configuration in (rest, rest + _AWAY * (somewhere - rest)):
         with contextlib.suppress(ModelError):
             shape = model.shape_of(configuration)
@@ -154,7 +155,8 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             actuation = model.actuation_of(configuration)
             model.forward(actuation)
             model.jacobian(actuation)
-            model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=actuation)
+            model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=known)
+            known = actuation
     build_estimator(rig, model)
     tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
