@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_reproduction.nominal import NOMINAL
-from softarm_reproduction.trunk_study import MOVING, data_folder
-from softarm_ros.cli.identified_rig import known_parameters
-from softarm_ros.cli.recording_file import read_recording, recording_of, split_rows
+from softarm_reproduction.trunk_study import MOVING, data_folder, predicted_by, read, tips_of
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.measured_run import mount_of
 from softarm_ros.control.config import EstimatorConfig
 from softarm_ros.control.estimator import SECTION, Estimate, Estimator
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place, PointSighting, Sighting
-from softarm_ros.models.cable_driven.pair_identification import PairRecording, predict
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.schema import Rig
@@ -65,35 +64,33 @@ class Scores:
 def trunk(kind: str = 'filter') -> Rig:
     """Return the arm with an estimator that answers commands as late as it was identified to."""
     rig = load_rig_of(CableArm, 'trunk', NOMINAL)
-    delay_s = recording_of(rig).delay_s
-    fields = {'kind': kind, 'response_s': delay_s}
+    assert rig.recording is not None
+    fields = {'kind': kind, 'response_s': rig.recording.delay_s}
     return rig.model_copy(update={'estimator': EstimatorConfig.model_validate(fields)})
 
 
 def score(rig: Rig, folder: Path, file: str, most_rows: int | None = None) -> Scores:
     """Estimate a recording row by row, once with all disks and once with each hidden in turn."""
-    recording = read_recording(rig, folder / file).measured
-    if recording.time_s is None:
+    recorded = read(rig, folder / file, 'blocks')
+    if recorded.whole.time_s is None or rig.recording is None:
         raise ValueError(f'{file}: expected a column of time')
-    parameters = known_parameters(rig, recording_of(rig))
-    local = (recording.tips - parameters.mount_position) @ parameters.mount_rotation
-    scored = np.arange(len(local)) if file == LOADED else split_rows(recording)[1]
-    scored = scored[recording.time_s[scored] - recording.time_s[0] > 1.0]
+    since = recorded.whole.time_s - recorded.whole.time_s[0]
+    every, mount = np.arange(len(since)), mount_of(rig.recording)
+    local = (tips_of(rig, recorded, every) - mount.position) @ mount.rotation
+    scored = every if file == LOADED else recorded.test
+    scored = scored[since[scored] > 1.0]
     if most_rows is not None:
         scored = scored[scored < most_rows]
     last = int(scored[-1]) + 1
-    filtered, ahead, seen = _pass(rig, recording, local, last, hide=None)
+    filtered, ahead, seen = _pass(rig, recorded, local, last, hide=None)
     hidden: dict[str, Array] = {}
     frozen: dict[str, Array] = {}
     commanded: dict[str, Array] = {}
-    alone = (
-        predict(parameters, recording) - parameters.mount_position
-    ) @ parameters.mount_rotation
-    since = recording.time_s - recording.time_s[0]
+    alone = (predicted_by(rig, recorded, every) - mount.position) @ mount.rotation
     gone = _hidden(since)
     rows = scored[gone[scored]]
     for k, name in enumerate(DISKS):
-        blind, _, _ = _pass(rig, recording, local, last, hide=k)
+        blind, _, _ = _pass(rig, recorded, local, last, hide=k)
         hidden[name] = np.linalg.norm(blind[rows, k] - local[rows, k], axis=1)
         before = [int(np.flatnonzero(~gone[:row])[-1]) for row in rows]
         frozen[name] = np.linalg.norm(local[before, k] - local[rows, k], axis=1)
@@ -119,22 +116,22 @@ def _hidden(since_s: Array) -> NDArray[np.bool_]:
 
 
 def _pass(
-    rig: Rig, recording: PairRecording, local: Array, last: int, hide: int | None
+    rig: Rig, recorded: Recorded, local: Array, last: int, hide: int | None
 ) -> tuple[Array, Array, Array]:
     """Return disks (rows, 3, 3) with and before each row's measurement, and configurations."""
     model = rig.model()
     estimator: Estimator = build_estimator(
         rig, model, {f'{SECTION}{k}': Place(k) for k in range(3)}
     )
-    assert recording.time_s is not None
-    time_s = recording.time_s - recording.time_s[0]
+    assert recorded.whole.time_s is not None
+    time_s = recorded.whole.time_s - recorded.whole.time_s[0]
     gone = _hidden(time_s)
     filtered, ahead = np.full((last, 3, 3), np.nan), np.full((last, 3, 3), np.nan)
     configurations = np.full((last, len(model.rest_configuration)), np.nan)
     posture = None
     for row in range(last):
         now = float(time_s[row])
-        configuration = model.configuration_of(recording.contractions[row])
+        configuration = model.configuration_of(recorded.whole.commands[row])
         posture = model.posture_of(configuration, posture)
         estimator.command(now, posture)
         ahead[row] = _disks(estimator.estimate(now))

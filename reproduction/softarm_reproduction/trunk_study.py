@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from softarm_ros.cli.identified_rig import known_parameters
-from softarm_ros.cli.identify_from_data import TipErrors, errors_of
-from softarm_ros.cli.recording_file import Rows, read_recording, recording_of, split_rows
+from softarm_ros.cli.identification.common import all_parameters, spelled_out
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.recordings import Recorded, Rows, read_recordings
+from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.cable_driven.pair_identification import (
-    TIP_SPREAD,
-    PairParameters,
-    PairRecording,
-    identify,
-    predict,
-)
-from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
-from softarm_ros.models.config import GROUPS, Group
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import find_share_folder
@@ -45,12 +38,32 @@ NOMINAL_MOUNT = MountConfig(
     position_m=(0.101, 0.0, 0.105), z_axis=(0.0, -1.0, 0.0), x_axis=(1.0, 0.0, 0.0)
 )
 NOMINAL_DELAY_S = 0.2
-SHAPE_GROUPS: tuple[Group, ...] = ('mount', 'lengths', 'rest_bends', 'delay')
+SHAPE_GROUPS = ('mount', 'lengths', 'rest_bends', 'delay')
+GROUPS = (*SHAPE_GROUPS, 'bends')
 # Contraction per duty of the earlier motors, which is any: `bends` take it up.
 DUTY_M = 0.01
 RADII_TOO = 'and the radii of the cables, directions nominal'
+MOST_ROWS = 1500  # that identify
 _FEW_ROWS = 500
 _TURNS = 4
+TOLERATED = 0.01  # of the arm's length: what a good model may be wrong by
+
+
+@dataclass(frozen=True)
+class TipErrors:
+    """Distance between predicted and measured section tips [m], each (sections,)."""
+
+    mean: Array
+    rms: Array
+    max: Array
+
+    @staticmethod
+    def of(predicted: Array, measured: Array) -> TipErrors:
+        """Compare tips (n, sections, 3) [m], or (sections, 3) for a pose that never changes."""
+        distance = np.linalg.norm(np.broadcast_to(predicted, measured.shape) - measured, axis=2)
+        return TipErrors(
+            distance.mean(axis=0), np.sqrt(np.mean(distance**2, axis=0)), distance.max(axis=0)
+        )
 
 
 @dataclass(frozen=True)
@@ -67,13 +80,13 @@ class MovingStudy:
     """
     The moving run under one split.
 
-    `measured`, `predicted` and `nominal` (n, sections, 3) [m] are all rows, at `time_s` (n,);
-    `test` are the rows that count.
+    `found` is the arm with all identified. `measured`, `predicted` and `nominal`
+    (n, sections, 3) [m] are all rows, at `time_s` (n,); `test` are the rows that count.
     """
 
     split: str
     predictions: tuple[Prediction, ...]
-    found: PairParameters
+    found: Rig
     time_s: Array
     measured: Array
     predicted: Array
@@ -129,7 +142,6 @@ def data_folder() -> Path | None:
 
 def nominal_rig(rig: Rig) -> Rig:
     """Return the arm as it is without identification: lengths, mount and radii as guessed."""
-    config = recording_of(rig)
     arm = CableArm.of(rig)
     nominal = rig.with_arm(
         sections=tuple(
@@ -138,88 +150,87 @@ def nominal_rig(rig: Rig) -> Rig:
         ),
         actuators=tuple(a.model_copy(update={'bends': ()}) for a in arm.actuators),
     )
-    mounted = config.model_copy(update={'mount': NOMINAL_MOUNT, 'delay_s': NOMINAL_DELAY_S})
-    return nominal.model_copy(update={'recording': mounted})
+    return spelled_out(_recorded_as(nominal, mount=NOMINAL_MOUNT, delay_s=NOMINAL_DELAY_S))
 
 
 def moving_study(rig: Rig, folder: Path, split: str) -> MovingStudy:
     """Predict the moving run; `split` is 'blocks' (as `softarm identify`) or 'halves'."""
-    recording = read_recording(rig, folder / MOVING).measured
-    if recording.time_s is None:
-        raise ValueError(f'{MOVING}: expected a column of time')
     nominal = nominal_rig(rig)
-    known = known_parameters(nominal, recording_of(nominal))
-    half = 0.5 * float(recording.time_s[-1] + recording.time_s[1] - 2.0 * recording.time_s[0])
-    train, test = split_rows(recording, *([2.5] if split == 'blocks' else [half]))
-    shape = identify(known, recording, train, SHAPE_GROUPS)
-    found = identify(known, recording, train, GROUPS)
+    hold_out = 'blocks' if split == 'blocks' else 'later'
+    recorded = read(nominal, folder / MOVING, hold_out)
+    train, test = recorded.train, recorded.test
+    shape = identified(nominal, recorded, SHAPE_GROUPS)
+    found = identified(nominal, recorded, GROUPS)
     predictions = (
-        _resting(recording, train, test),
-        Prediction('constant curvature, nominal', 0, errors_of(known, recording, test)),
+        _resting(rig, recorded, train, test),
+        Prediction('constant curvature, nominal', 0, errors_of(nominal, recorded, test)),
         Prediction(
             'mount, lengths, rest shape, delay identified',
-            _unknowns(known, SHAPE_GROUPS),
-            errors_of(shape, recording, test),
+            _unknowns(nominal, SHAPE_GROUPS),
+            errors_of(shape, recorded, test),
         ),
         Prediction(
             RADII_TOO,
-            _unknowns(known, SHAPE_GROUPS) + 2 * len(CableArm.of(rig).sections) - 1,
-            errors_of(_radii(nominal, shape, recording, train), recording, test),
+            _unknowns(nominal, SHAPE_GROUPS) + 2 * len(CableArm.of(rig).sections) - 1,
+            errors_of(_radii(shape, recorded), recorded, test),
         ),
-        _linear(recording, train, test, found.delay_s),
-        _after(known, GROUPS, found, recording, test),
+        _linear(found, recorded, train, test),
+        Prediction('all identified', _unknowns(nominal, GROUPS), errors_of(found, recorded, test)),
         Prediction(
             'all identified, rows identified from',
-            _unknowns(known, GROUPS),
-            errors_of(found, recording, train),
+            _unknowns(nominal, GROUPS),
+            errors_of(found, recorded, train),
         ),
     )
+    every = np.arange(len(recorded.whole))
+    if recorded.whole.time_s is None:
+        raise ValueError(f'{MOVING}: expected a column of time')
     return MovingStudy(
         split,
         predictions,
         found,
-        recording.time_s,
-        recording.tips,
-        predict(found, recording),
-        predict(known, recording),
+        recorded.whole.time_s,
+        tips_of(rig, recorded, every),
+        predicted_by(found, recorded, every),
+        predicted_by(nominal, recorded, every),
         test,
     )
 
 
-def rest_study(rig: Rig, folder: Path, found: PairParameters) -> RestStudy:
+def rest_study(rig: Rig, folder: Path, found: Rig) -> RestStudy:
     """
     Predict the poses at rest: without them, and each command from all others.
 
     `found` is what the moving run identified.
     """
-    recording = read_recording(rig, folder / AT_REST).measured
-    nominal = nominal_rig(rig)
-    known = known_parameters(nominal, recording_of(nominal))
-    commands, group = np.unique(recording.contractions, axis=0, return_inverse=True)
+    recorded = read(found, folder / AT_REST, 'nothing')
+    commands, group = np.unique(recorded.whole.commands, axis=0, return_inverse=True)
     group = group.reshape(-1)
     every = np.arange(len(group))
-    free: tuple[Group, ...] = ('rest_bends',)
-    left_out, resting = np.empty_like(recording.tips), np.empty_like(recording.tips)
-    apart = np.zeros(recording.tips.shape[1])
+    measured = tips_of(rig, recorded, every)
+    free = ('rest_bends',)
+    left_out, resting = np.empty_like(measured), np.empty_like(measured)
+    apart = np.zeros(measured.shape[1])
     for k in range(len(commands)):
         own, others = every[group == k], every[group != k]
-        refined = identify(found, recording, others, free)
-        left_out[own] = predict(refined, recording, own)
-        resting[own] = recording.tips[others].mean(axis=0)
-        poses = recording.tips[own]
-        distance = np.linalg.norm(poses[:, None] - poses[None], axis=3)
+        refined = identified(found, replace(recorded, train=others), free)
+        left_out[own] = predicted_by(refined, recorded, own)
+        resting[own] = measured[others].mean(axis=0)
+        distance = np.linalg.norm(measured[own][:, None] - measured[own][None], axis=3)
         apart = np.maximum(apart, distance.max(axis=(0, 1)))
     return RestStudy(
         len(commands),
         apart,
         (
-            Prediction('mean of the other commands', 0, TipErrors.of(resting, recording.tips)),
-            Prediction('constant curvature, nominal', 0, errors_of(known, recording, every)),
-            Prediction('identified from the moving run', 0, errors_of(found, recording, every)),
+            Prediction('mean of the other commands', 0, TipErrors.of(resting, measured)),
+            Prediction(
+                'constant curvature, nominal', 0, errors_of(nominal_rig(rig), recorded, every)
+            ),
+            Prediction('identified from the moving run', 0, errors_of(found, recorded, every)),
             Prediction(
                 'the same, rest shape from the other commands',
                 _unknowns(found, free),
-                TipErrors.of(left_out, recording.tips),
+                TipErrors.of(left_out, measured),
             ),
         ),
     )
@@ -227,39 +238,78 @@ def rest_study(rig: Rig, folder: Path, found: PairParameters) -> RestStudy:
 
 def force_study(rig: Rig, folder: Path) -> ForceStudy:
     """Identify from half of the poses of the earlier motors, predict the other half."""
-    config = recording_of(rig)
-    columns = {
-        'time': None,
-        'command_unit': 'm',
-        'commands': {k: v.replace('_cmd_deg', '_duty') for k, v in config.commands.items()},
-        'section_tips': {
+    nominal = nominal_rig(rig)
+    config = nominal.recording
+    assert config is not None
+    forced = _recorded_as(
+        nominal,
+        time=None,
+        command_unit='m',
+        commands={k: v.replace('_cmd_deg', '_duty') for k, v in config.commands.items()},
+        section_tips={
             name: tuple(f'{column}_m' for column in tips)
             for name, tips in config.section_tips.items()
         },
-    }
-    nominal = nominal_rig(rig)
-    config = recording_of(nominal).model_copy(update=columns)
-    forced = nominal.model_copy(update={'recording': config})
-    raw = read_recording(forced, folder / BY_FORCE)
-    recording = PairRecording(None, DUTY_M * raw.measured.contractions, raw.measured.tips)
-    known = known_parameters(nominal, config)
-    train, test = split_rows(recording)
+    )
+    raw = read(forced, folder / BY_FORCE, 'blocks')
+    whole = replace(raw.whole, commands=DUTY_M * raw.whole.commands)
+    recorded = replace(raw, whole=whole)
     free = tuple(group for group in GROUPS if group != 'delay')
-    found = identify(known, recording, train, free)
+    found = identified(forced, recorded, free)
+    train, test = recorded.train, recorded.test
     return ForceStudy(
         len(train),
         len(test),
         (
-            _resting(recording, train, test),
-            _linear(recording, train, test, 0.0),
-            _after(known, free, found, recording, test),
+            _resting(rig, recorded, train, test),
+            _linear(found, recorded, train, test),
+            Prediction(
+                'all identified', _unknowns(forced, free), errors_of(found, recorded, test)
+            ),
         ),
     )
 
 
+def read(rig: Rig, path: Path, hold_out: str) -> Recorded:
+    """Return a file as identification sees it; `read_recordings` says what `hold_out` may be."""
+    (recorded,) = read_recordings(rig, [path], hold_out)
+    return recorded
+
+
+def identified(rig: Rig, recorded: Recorded, groups: Sequence[str]) -> Rig:
+    """Return an arm with groups of its parameters identified from the rows that may."""
+    free = chosen(all_parameters(rig), groups)
+    return fit(rig, [recorded], free, MOST_ROWS).rig(rig)
+
+
+def predicted_by(rig: Rig, recorded: Recorded, rows: Rows) -> Array:
+    """Return the section tips (n, sections, 3) [m] that an arm has by the commands of rows."""
+    run = recorded.seen_by(rig, rows)
+    points = predict(rig, rig.physics(), run, strict=False).points
+    return np.stack([points[name] for name in rig.section_names], axis=1)
+
+
+def tips_of(rig: Rig, recorded: Recorded, rows: Rows) -> Array:
+    """Return the measured section tips (n, sections, 3) [m], in the frame of the recording."""
+    points = recorded.whole.points
+    return np.stack([points[name][rows] for name in rig.section_names], axis=1)
+
+
+def errors_of(rig: Rig, recorded: Recorded, rows: Rows) -> TipErrors:
+    """Return the errors of a prediction on some rows."""
+    return TipErrors.of(predicted_by(rig, recorded, rows), tips_of(rig, recorded, rows))
+
+
+def _recorded_as(rig: Rig, **fields: object) -> Rig:
+    if rig.recording is None:
+        raise ValueError(f'rig {rig.name!r} has no block `recording`')
+    return rig.model_copy(update={'recording': rig.recording.model_copy(update=fields)})
+
+
 def servo_study(rig: Rig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, ...]:
     """Return how the measured angles of the servos follow the recorded commands."""
-    config = recording_of(rig)
+    config = rig.recording
+    assert config is not None
     angles = {
         name: column.replace('u', 'phi').replace('_cmd_deg', '')
         for name, column in config.commands.items()
@@ -284,81 +334,60 @@ def servo_study(rig: Rig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, 
     return tuple(servos)
 
 
-def _radii(
-    rig: Rig, known: PairParameters, recording: PairRecording, train: Rows
-) -> PairParameters:
+def _radii(rig: Rig, recorded: Recorded) -> Rig:
     """
     Identify the distances of the cables from the backbone, then the shape anew, in turn.
 
     The last section has no passing radius: no cable passes it.
     """
-    few = train[:: max(1, len(train) // _FEW_ROWS)]
-    count = len(CableArm.of(rig).sections)
-    first = [s.cable_radius_m for s in CableArm.of(rig).sections]
-    first += [s.passing_radius_m for s in CableArm.of(rig).sections[:-1]]
-    tolerated = TIP_SPREAD * known.arm_length_m
+    few = recorded.train[:: max(1, len(recorded.train) // _FEW_ROWS)]
+    measured = tips_of(rig, recorded, few)
+    sections = CableArm.of(rig).sections
+    count = len(sections)
+    tolerated = TOLERATED * rig.model().rest_length_m
+    radii = np.array(
+        [s.cable_radius_m for s in sections] + [s.passing_radius_m for s in sections[:-1]]
+    )
 
-    def bends(radii: Array) -> Array:
-        sections = [
+    def with_radii(shape: Rig, radii: Array) -> Rig:
+        arm = CableArm.of(shape)
+        geometry = tuple(
             section.model_copy(update={'cable_radius_m': own, 'passing_radius_m': passing})
-            for section, own, passing in zip(
-                CableArm.of(rig).sections, radii, [*radii[count:], 0.0]
-            )
-        ]
-        return np.asarray(
-            np.linalg.pinv(nominal_contractions(sections, CableArm.of(rig).cables()))
+            for section, own, passing in zip(arm.sections, radii[:count], [*radii[count:], 0.0])
         )
+        actuators = tuple(a.model_copy(update={'bends': ()}) for a in arm.actuators)
+        by_geometry = arm.model_copy(update={'sections': geometry, 'actuators': actuators})
+        return shape.with_arm(actuators=by_geometry.spelled_out().actuators)
 
-    found, radii = known, np.array(first)
+    found = rig
     for _ in range(_TURNS):
         shape = found
 
-        def residuals(trial: Array, shape: PairParameters = shape) -> Array:
-            predicted = predict(replace(shape, bends=bends(trial)), recording, few)
-            return np.asarray((predicted - recording.tips[few]).reshape(-1) / tolerated)
+        def residuals(trial: Array, shape: Rig = shape) -> Array:
+            predicted = predicted_by(with_radii(shape, trial), recorded, few)
+            return np.asarray((predicted - measured).reshape(-1) / tolerated)
 
         radii = least_squares(residuals, radii, bounds=(1e-4, 0.2), loss='soft_l1').x
-        found = identify(replace(found, bends=bends(radii)), recording, train, SHAPE_GROUPS)
+        found = identified(with_radii(found, radii), recorded, SHAPE_GROUPS)
     return found
 
 
-def _resting(recording: PairRecording, train: Rows, test: Rows) -> Prediction:
-    pose = recording.tips[train].mean(axis=0)
-    return Prediction('mean pose', 0, TipErrors.of(pose, recording.tips[test]))
+def _resting(rig: Rig, recorded: Recorded, train: Rows, test: Rows) -> Prediction:
+    pose = tips_of(rig, recorded, train).mean(axis=0)
+    return Prediction('mean pose', 0, TipErrors.of(pose, tips_of(rig, recorded, test)))
 
 
-def _linear(recording: PairRecording, train: Rows, test: Rows, delay_s: float) -> Prediction:
-    """Predict by least squares from commands straight to positions, without any arm."""
-    commands = recording.contractions
-    if recording.time_s is not None:
-        at = recording.time_s - delay_s
-        commands = np.stack([np.interp(at, recording.time_s, c) for c in commands.T], axis=1)
+def _linear(rig: Rig, recorded: Recorded, train: Rows, test: Rows) -> Prediction:
+    """Predict by least squares from commands, as late as `rig` is, straight to positions."""
+    every = np.arange(len(recorded.whole))
+    commands = recorded.seen_by(rig, every).commands
     regressors = np.column_stack([np.ones(len(commands)), commands])
-    flat = recording.tips.reshape(len(commands), -1)
+    flat = tips_of(rig, recorded, every).reshape(len(commands), -1)
     weights = np.linalg.lstsq(regressors[train], flat[train], rcond=None)[0]
     predicted = (regressors[test] @ weights).reshape(len(test), -1, 3)
-    errors = TipErrors.of(predicted, recording.tips[test])
+    errors = TipErrors.of(predicted, tips_of(rig, recorded, test))
     return Prediction('linear from commands to tips, no arm', weights.size, errors)
 
 
-def _after(
-    known: PairParameters,
-    free: tuple[Group, ...],
-    found: PairParameters,
-    recording: PairRecording,
-    test: Rows,
-) -> Prediction:
-    errors = errors_of(found, recording, test)
-    return Prediction('all identified', _unknowns(known, free), errors)
-
-
-def _unknowns(known: PairParameters, free: tuple[Group, ...]) -> int:
-    dof, m = known.bends.shape
-    sizes = {
-        'mount': 5,
-        'lengths': len(known.lengths),
-        'rest_bends': dof,
-        'bends': dof * m,
-        'delay': 1,
-    }
-    return sum(sizes[group] for group in free)
+def _unknowns(rig: Rig, groups: Sequence[str]) -> int:
+    return len(chosen(all_parameters(rig), groups))

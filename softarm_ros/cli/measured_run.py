@@ -114,7 +114,9 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         )
     table = _Table(path)
     commands = table.columns([config.commands[name] for name in rig.actuator_names])
-    time = None if config.time is None else table.columns([config.time])[:, 0]
+    # A file of poses at rest may leave out the column of the time.
+    timed = config.time is not None and (config.settled_s > 0.0 or table.has([config.time]))
+    time = table.columns([str(config.time)])[:, 0] if timed else None
     scale = LENGTH_UNITS[config.length_unit]
     origin = 0.0 if config.origin is None else table.columns(config.origin)
     places = {
@@ -136,6 +138,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         places,
         {name: z_axes(quaternions) for name, quaternions in turns.items()},
         mount_of(config),
+        notes=() if timed or config.time is None else (f'no {config.time}: poses at rest',),
         tip_force=_force(table, config),
     )
     run = _without_flips(_complete(run))

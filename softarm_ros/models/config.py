@@ -12,9 +12,6 @@ ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
 # Of arms whose motors wind pairs of cables.
 PAIRED_MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature',)
-# Parameters of them that recordings may identify.
-Group = Literal['mount', 'lengths', 'rest_bends', 'bends', 'delay']
-GROUPS: tuple[Group, ...] = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
 
 
 class SectionConfig(ConfigBlock):

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
-from softarm_ros.models.config import GROUPS, Group
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 # SI values of the units of commands, by the unit of the actuators they are for; motor angles
@@ -104,11 +103,6 @@ class RecordingConfig(ConfigBlock):
     )
     mount: MountConfig
     delay_s: NonNegative = Field(default=0.0, description='from a command to the motion')
-    identify: tuple[Group, ...] = Field(
-        default=GROUPS,
-        min_length=1,
-        description='what `softarm identify --data` may change',
-    )
 
     @model_validator(mode='after')
     def _measures_something(self) -> RecordingConfig:

@@ -115,7 +115,7 @@ class Rig(ConfigBlock):
         default='', validate_default=True, description='that runs use; the first one without it'
     )
     recording: RecordingConfig | None = Field(
-        default=None, description='how `softarm score` and `identify --data` read measurements'
+        default=None, description='how `softarm score` and `softarm identify` read measurements'
     )
     plant: SerializeAsAny[PlantBase] | None = Field(
         default=None, description='the simulated arm; without it the arm can only be real'

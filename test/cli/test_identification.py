@@ -1,6 +1,7 @@
 """`softarm identify RIG DATA...`: one engine for every kind of arm."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,73 @@ def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_p
     )
 
 
+@pytest.fixture(scope='module')
+def guessed(tmp_path_factory):
+    """Return the trunk as somebody would write it who has not identified anything."""
+    text = (ROOT / 'config' / 'rigs' / 'trunk.yaml').read_text(encoding='utf-8')
+    text = re.sub(r'(?m)^      bends:.*\n(?:        - .*\n)*', '', text)
+    text = re.sub(r'(?m)^( +rest_bend_deg:) .*', r'\1 [0.0, 0.0]', text)
+    text = re.sub(r'(?m)^( +delay_s:) 0.22044.*', r'\1 0.2', text)
+    path = tmp_path_factory.mktemp('guessed') / 'guessed.yaml'
+    path.write_text(text, encoding='utf-8')
+    rig = load_rig(path)
+    assert not any(actuator.bends for actuator in rig.actuators)
+    return rig
+
+
+def test_an_arm_of_another_formulation_is_identified_from_its_geometry(guessed, trunk, tmp_path):
+    """The simulated trunk is not the model, and the file says nothing about gains."""
+    plant, mount = trunk.simulated_arm(3), mount_of(trunk.recording)
+    limits, rng = trunk.actuator_limits(), np.random.default_rng(2)
+    speed, phase = rng.uniform(0.3, 1.5, (2, 6)), rng.uniform(0.0, 6.0, (2, 6))
+    rows = []
+    for k in range(1500):
+        command = 0.3 * limits.position_max * np.sum(np.sin(0.02 * k * speed + phase), axis=0)
+        plant.step(command, 0.02)
+        poses = plant.poll_poses()
+        if poses:
+            tips = mount.position + poses[-1].section_tips[:, :3, 3] @ mount.rotation.T
+            rows.append([0.02 * (k + 1), *np.degrees(command / 0.010), *tips.reshape(-1)])
+    config = trunk.recording
+    heading = [config.time, *(config.commands[n] for n in trunk.actuator_names)]
+    heading += [c for n in trunk.section_names for c in config.section_tips[n]]
+    path, output = tmp_path / 'simulated.csv', tmp_path / 'found.yaml'
+    with path.open('w', newline='') as file:
+        csv.writer(file).writerows([heading, *rows])
+    lines = list(run(guessed, Asked((path,), (), 'blocks', None, (), 600, output)))
+    assert any(line.startswith('base_1 on tip_y') for line in lines)
+    found = load_rig(output)
+    (recorded,) = read_recordings(found, [path], 'blocks')
+    before, after = (
+        score(predict(rig, rig.physics(), run_), run_).errors
+        for rig in (guessed, found)
+        for run_ in [recorded.seen_by(rig, recorded.test)]
+    )
+    assert all(a.rms < 0.25 * b.rms for a, b in zip(after, before))
+    assert all(a.rms < bar for a, bar in zip(after, (1.0, 1.5, 4.0)))
+    # Servos start 0.2 s late; the arm follows a little later still.
+    assert 0.18 < found.recording.delay_s < 0.35
+    # Cables bend what they pass and end in, and hardly what they do not reach or pass first.
+    gains = {a.name: [bend.gain_rad_m for bend in a.bends] for a in found.actuators}
+    assert all(len(gain) == 3 for gain in gains.values())
+    assert gains['base_1'][0] > 5.0 * gains['base_1'][2]
+    assert gains['tip_1'][2] > 5.0 * max(gains['tip_1'][:2])
+
+
+def test_too_few_commands_are_warned_of(trunk, tmp_path):
+    """Five commands fit perfectly and predict nothing."""
+    rng = np.random.default_rng(4)
+    commands = np.repeat(rng.uniform(-0.004, 0.004, (10, 6)), 2, axis=0)
+    move = rng.normal(0.0, 0.02, (20, 3, 3))
+    resting = with_values(trunk, {'recording.delay_s': 0.0})
+    path = record(resting, tmp_path / 'few.csv', commands, move=move, rows=20)
+    text = path.read_text().splitlines()
+    path.write_text('\n'.join(line.partition(',')[2] for line in text) + '\n')
+    lines = list(run(trunk, Asked((path,), ('bends', 'rest_bends'), 'blocks')))
+    assert any('predicted worse than without identification' in line for line in lines)
+    assert any('5 different commands' in line for line in lines)
+
+
 def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     commands = 2.0 * excitation(2400)
     limits = trunk.actuator_limits()
@@ -304,6 +372,18 @@ def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
     ):
         with pytest.raises(SystemExit) as stop:
             app(['identify', 'trunk', str(path), *arguments])
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert message in error, error
+        assert error.count('\n') == 1
+    for arguments, message in (
+        (['cable_arm', '--output', 'x.yaml'], '--output is written from recordings'),
+        (['trunk'], 'identify it from a recording'),
+        (['cable_arm', str(path)], 'has no block `recording`'),
+        (['trunk', 'nowhere.csv'], 'nowhere.csv: cannot be read'),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            app(['identify', *arguments])
         assert stop.value.code == 2
         error = capsys.readouterr().err
         assert message in error, error

@@ -25,7 +25,7 @@ ELSEWHERE = {
     'demo': 'make demo, make newcomer',
     'excite': 'writes a file: test/cli/test_excite.py',
     'faults': 'minutes: test/cli/test_faults_command.py',
-    'identify': 'recordings: test/cli/test_identify_from_data.py, test/docs/test_add_your_arm.py',
+    'identify': 'recordings: test/cli/test_identification.py, test/docs/test_add_your_arm.py',
     'jog': 'devices: test/cli/test_jog_command.py, test/emulation/test_ports_and_jog.py',
     'ports': 'devices: test/emulation/test_ports_and_jog.py',
     'record': 'a running arm: test/nodes/test_recording.py',

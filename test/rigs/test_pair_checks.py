@@ -66,7 +66,6 @@ def changed(text, pattern, replacement):
         (r'      pulley_radius_m: 0.010 .*\n', '', "command_unit is 'deg'"),
         (r'x_axis: \[[^]]*\]', 'x_axis: [0.0, -1.0, 0.0]', 'nearly. parallel'),
         (r'z_axis: \[[^]]*\]', 'z_axis: [0.0, 0.0, 0.0]', 'expected a vector that is not zero'),
-        (r'identify: \[mount', 'identify: [mounts', "did you mean 'mount'"),
     ],
 )
 def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):

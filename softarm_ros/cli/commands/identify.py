@@ -24,17 +24,9 @@ def identify(
     ] = None,
     seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
     section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar='FILE.csv', help='Of pairs of cables: gains from geometry alone.'),
-    ] = None,
     hold_out: Annotated[
         str, typer.Option(help='Predicted, not used: blocks (every second), later, file, nothing.')
     ] = 'blocks',
-    intervals: Annotated[
-        int,
-        typer.Option(min=0, metavar='N', help='95 % intervals of --data, by N draws of blocks.'),
-    ] = 0,
     output: Annotated[
         Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write.')
     ] = None,
@@ -88,12 +80,6 @@ def identify(
     from softarm_ros.rigs.arms.cable_driven import CableArm
     from softarm_ros.rigs.loader import load_rig, load_rig_of
 
-    if data is not None:
-        from softarm_ros.cli import identify_from_data
-
-        for line in identify_from_data.run(rig, data, output, hold_out, intervals):
-            typer.echo(line)
-        return
     if load_rig(rig).kind == 'pneumatic':
         from softarm_ros.cli import identify_chambers as chambers
 

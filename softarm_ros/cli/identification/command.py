@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.identification.common import all_parameters, usual_groups
+from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
 from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
 from softarm_ros.cli.identification.learn import Learned, learn
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
@@ -57,12 +57,15 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
         If the new rig file would be wrong.
 
     """
+    rig = spelled_out(rig)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
     yield (
         f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '
         f'{sum(len(r.test) for r in recorded)} are predicted (--hold-out {asked.hold_out})'
     )
+    for one in recorded:
+        yield from (f'{one.whole.source}: {note}' for note in one.whole.notes)
     groups = asked.groups or usual_groups(rig)
     found = None
     identified = rig
@@ -199,6 +202,7 @@ def _spread(
 
 def listed(rig: Rig) -> Iterator[str]:
     """Yield all parameters of a rig: group, name, value, prior."""
+    rig = spelled_out(rig)
     usual = usual_groups(rig)
     yield f'{"group":<20}{"parameter":<38}{"value":>12}   expected within'
     for parameter in all_parameters(rig):

@@ -16,6 +16,11 @@ _ASKED_FOR = (
 )  # fmt: skip
 
 
+def spelled_out(rig: Rig) -> Rig:
+    """Return the same rig, its arm with numbers for all that can be identified."""
+    return rig.model_copy(update={'arm': rig.arm.spelled_out()})
+
+
 def all_parameters(rig: Rig) -> tuple[Parameter, ...]:
     """Return the parameters of the arm, its mount, its markers and its delay."""
     return (*parameters_of(rig.mechanics_name, rig.arm), *_of_recording(rig))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
@@ -114,9 +115,18 @@ def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
     value: Any = rig
     for step in path:
         value = value[step] if isinstance(step, int) else getattr(value, step)
-    entries = CommentedSeq(value)
-    entries.fa.set_flow_style()
+    entries = CommentedSeq(_plain(entry) for entry in value)
+    if not any(isinstance(entry, CommentedMap) for entry in entries):
+        entries.fa.set_flow_style()
     return entries
+
+
+def _plain(entry: Any) -> Any:
+    if not isinstance(entry, BaseModel):
+        return entry
+    fields = CommentedMap(entry.model_dump())
+    fields.fa.set_flow_style()
+    return fields
 
 
 def _own(node: Any, step: Any) -> None:

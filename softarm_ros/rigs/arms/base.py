@@ -97,6 +97,10 @@ class ArmBase(ConfigBlock):
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
 
+    def spelled_out(self: ArmT) -> ArmT:
+        """Return the arm with numbers for what a file may leave to geometry, to be identified."""
+        return self
+
     def limits_of_lengths(self) -> ActuatorLimits:
         """Return the limits of actuators that are lengths, arrays (m,) in m, m/s, m/s^2."""
         from softarm_ros.control.limits import ActuatorLimits

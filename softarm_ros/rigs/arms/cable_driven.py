@@ -20,6 +20,8 @@ from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
 from softarm_ros.rigs.outline import Outline, SpreadMass, Strand, strand
 
+_ROUNDING = 1e-9  # of the largest
+
 
 class ActuatorConfig(ActuatorBase):
     """One motor with its cable (or pair): where the cable runs and what the motor may do."""
@@ -76,6 +78,21 @@ class CableArm(ArmBase):
             )
             for a in self.actuators
         )
+
+    def spelled_out(self) -> CableArm:
+        """Return the arm with `bends` of pairs that have none, as geometry gives them."""
+        if self.mechanics_name == 'cables' or any(a.bends for a in self.actuators):
+            return self
+        # Not before: it compiles, and few rigs need it.
+        from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm, bends_of_matrix
+
+        matrix = PairedCablesArm(self.sections, self.cables()).bends_per_contraction
+        matrix[np.abs(matrix) < _ROUNDING * np.abs(matrix).max()] = 0.0
+        actuators = tuple(
+            a.model_copy(update={'bends': bends_of_matrix(matrix, self.sections, j)})
+            for j, a in enumerate(self.actuators)
+        )
+        return self.model_copy(update={'actuators': actuators})
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""
