@@ -135,17 +135,6 @@ def tips_into(bends: Array, lengths: Array, tips: Array) -> None:
 
 
 @kernel
-def section_points_into(bends: Array, lengths: Array, points: Array) -> None:
-    """Write the positions (n, sections, 3) [m] of all section tips for `bends` (n, 2 sections)."""
-    tips = np.empty((lengths.shape[0], 4, 4))
-    for i in range(bends.shape[0]):
-        section_tips_into(bends[i], lengths, tips)
-        for k in range(lengths.shape[0]):
-            for j in range(3):
-                points[i, k, j] = tips[k, j, 3]
-
-
-@kernel
 def damped_step_into(
     bend: Array,
     lengths: Array,
