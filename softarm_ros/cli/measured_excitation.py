@@ -38,6 +38,17 @@ def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
     return next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
 
 
+def require_writable(path: Path) -> None:
+    """Raise MeasurementError if a file could not be written: before an arm moves for minutes."""
+    there = path.exists()
+    try:
+        path.open('a', encoding='utf-8').close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise MeasurementError(f'{path}: cannot be written ({error.strerror})') from None
+
+
 def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
     """
     Write rows: of all sections, or of the tip alone where the sensor does not see every section.

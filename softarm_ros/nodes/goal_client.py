@@ -66,12 +66,21 @@ class GoalSender:
         stamp = self._listener.node.get_clock().now().to_msg()
         self._path.publish(conversions.path_message(points, stamp, self._frame))
 
-    def configuration(self, values: Sequence[float] | Array) -> None:
-        """Send a configuration (dof,) to be reached as soon as the limits allow."""
+    def configuration(self, values: Sequence[float] | Array, least_s: float = 0.0) -> int:
+        """
+        Send a configuration (dof,) to be reached as soon as the limits allow; return its stamp.
+
+        Not sooner than after `least_s` [s].
+        """
+        whole, part = divmod(round(1e9 * least_s), 10**9)
         point = JointTrajectoryPoint(
-            positions=[float(v) for v in values], time_from_start=Duration(sec=0)
+            positions=[float(v) for v in values],
+            time_from_start=Duration(sec=whole, nanosec=part),
         )
-        self._trajectory.publish(JointTrajectory(joint_names=list(self._names), points=[point]))
+        message = JointTrajectory(joint_names=list(self._names), points=[point])
+        message.header.stamp = self._listener.node.get_clock().now().to_msg()
+        self._trajectory.publish(message)
+        return conversions.nanoseconds_of(message.header.stamp)
 
     def _send(self, publisher: object, position: Sequence[float] | Array) -> int:
         stamp = self._listener.node.get_clock().now().to_msg()

@@ -15,8 +15,9 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_plant, build_pretension
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 
-_READ_S = 0.5  # poses of the end of a dwell are averaged
-_ROWS_PER_S = 10.0  # kept of poses that are read all along
+INTERRUPTED = 'interrupted'
+READ_S = 0.5  # poses of the end of a dwell are averaged
+ROWS_PER_S = 10.0  # kept of poses that are read all along
 _MOST_DRAWS = 40  # batches of random configurations, until enough are within the actuators' limits
 
 
@@ -126,7 +127,7 @@ def excite(
 
     def follow() -> None:
         for pose in plant.poll_poses():
-            if stamps and pose.stamp_s - stamps[-1] < 1.0 / _ROWS_PER_S - 1e-9:
+            if stamps and pose.stamp_s - stamps[-1] < 1.0 / ROWS_PER_S - 1e-9:
                 continue
             stamps.append(pose.stamp_s)
             tips.append(pose.section_tips)
@@ -137,7 +138,7 @@ def excite(
 
     place = np.asarray(model.rest_configuration)
     start = model.actuation_of(place)
-    drive(max(pretension.duration_s, _READ_S), partial(_standing, start), pretension.wound)
+    drive(max(pretension.duration_s, READ_S), partial(_standing, start), pretension.wound)
     for i, goal in enumerate(plan.places):
         move = plan_move(model, room, place, goal, float(plan.least_s[i]))
         drive(move.duration_s, partial(_on_the_way, model, move), wound)
@@ -145,12 +146,12 @@ def excite(
         if plan.at_rest:
             drive(plan.dwell_s, partial(_standing, stands), wound)
             plant.poll_poses()
-            drive(_READ_S, partial(_standing, stands), wound)
+            drive(READ_S, partial(_standing, stands), wound)
             seen = [pose.section_tips for pose in plant.poll_poses()]
             if not seen:
                 raise ExcitationError(f'{rig.name}: no pose was measured at place {i}')
             stamps.append(np.nan)
-            tips.append(_mean(np.array(seen)))
+            tips.append(mean_pose(np.array(seen)))
             commands.append(stands)
         elif plan.dwell_s > 0.0:
             drive(plan.dwell_s, partial(_standing, stands), wound)
@@ -172,7 +173,7 @@ def _in_effect(given: list[tuple[float, Array]], at: float) -> Array:
     return given[-2000:][max(index, 0)][1]
 
 
-def _mean(frames: Array) -> Array:
+def mean_pose(frames: Array) -> Array:
     """Return the mean pose (sections, 4, 4) of frames (n, sections, 4, 4) close to each other."""
     mean = frames.mean(axis=0)
     for frame in mean:

@@ -87,6 +87,8 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
         (('--kind', 'jump'), 'expected quasi-static'),
         (('--amplitude', '2'), 'at most 1'),
         (('--dwell-s', '0'), 'above 0'),
+        (('--csv', 'nowhere/x.csv'), 'nowhere/x.csv: cannot be written'),
+        (('--live', '--load-kg', '0.1'), 'hang it yourself'),
     ],
 )
 def test_what_cannot_be_asked_for_is_said(tmp_path, arguments, message):

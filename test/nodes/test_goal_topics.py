@@ -183,3 +183,33 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
             keys.kill()
     client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'held')
     assert bench.state in ('running', '')
+
+
+def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path):
+    """`softarm excite --live`, of any backend: the supervisor watches, and it can be cut short."""
+    from softarm_ros.cli.identification.common import all_parameters
+    from softarm_ros.cli.identification.fit import chosen, fit
+    from softarm_ros.cli.identification.recordings import read_recordings
+    from softarm_ros.rigs.field_values import values_of
+    from softarm_ros.rigs.loader import load_rig
+
+    path, length = tmp_path / 'live.csv', 'arm.sections[0].length_m'
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'excite', 'cable_arm', '--live']
+    command += ['--kind', 'random', '--count', '2', '--dwell-s', '0.5', '--amplitude', '0.12']
+    command += ['--csv', str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert '2 places, 2 poses at rest' in done.stdout
+    wrong = load_rig('cable_arm', [f'{length}=0.08'])
+    recorded = read_recordings(wrong, [path], 'nothing')
+    assert np.ptp(recorded[0].whole.commands, axis=0).min() > 1e-3
+    found = fit(wrong, recorded, chosen(all_parameters(wrong), ['lengths']), 60)
+    truth = values_of(load_rig('cable_arm'), [length])[length]
+    assert abs(found.values[length] - truth) < 0.35 * abs(0.08 - truth)
+
+    ending = subprocess.Popen([*command[:-1], str(tmp_path / 'cut.csv')], stderr=subprocess.PIPE)
+    bench.until(lambda: bench.values('tracker').get('goal'), 20.0, 'a goal')
+    bench.call('supervisor/stop')
+    _, error = ending.communicate(timeout=20.0)
+    assert ending.returncode == 1
+    assert b'stopped' in error

@@ -15,6 +15,7 @@ app = command_app()
 @app.command(
     epilog='Examples:  softarm excite cable_arm --csv still.csv   |   '
     'softarm excite trunk --kind sweep --csv sweep.csv   |   '
+    'softarm excite cable_arm --live --csv real.csv   |   '
     'softarm excite trunk --kind random --load-kg 0.1 --csv heavy.csv, then '
     'softarm identify trunk heavy.csv --set tip_load_kg=0.1 --parameters compliance'
 )
@@ -34,38 +35,60 @@ def excite(
         float | None, typer.Option(min=0.0, help='Weight that hangs on the tip.')
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help='Of every random number, and the machine.')] = 0,
+    live: Annotated[
+        bool,
+        typer.Option('--live', help='Lead the arm of a running graph (softarm run RIG --goals).'),
+    ] = False,
     settings: SetOption = None,
 ) -> None:
     """
-    Move a simulated arm so that it can be identified, and record it as CSV.
+    Move an arm so that it can be identified, and record it as CSV.
 
-    In one process with the plant; places, speeds and accelerations stay within the rig's limits.
+    A simulated one, in one process with the plant; with --live the arm of a running graph, of any
+    backend, under its supervisor. Places, speeds and accelerations stay within the rig's limits.
     """
     from rich.console import Console
     from rich.progress import Progress
 
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.measured_excitation import write_excitation
+    from softarm_ros.cli.live_excitation import lead
+    from softarm_ros.cli.measured_excitation import require_writable, write_excitation
+    from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
     from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
-    from softarm_ros.runtime.excite import ExcitationError, plan_excitation
+    from softarm_ros.runtime.excite import INTERRUPTED, ExcitationError, plan_excitation
     from softarm_ros.runtime.excite import excite as run_excitation
 
     chosen = list(settings_of(settings or ()))
+    if live and load_kg is not None:
+        raise UsageError(
+            '--load-kg hangs a weight on a simulated arm; with --live hang it yourself'
+        )
     if load_kg is not None:
         chosen.append(f'tip_load_kg={load_kg!r}')
     arm = load_rig(rig, chosen)
+    require_writable(csv)
     try:
         plan = plan_excitation(
             arm, kind, count=count, amplitude=amplitude, dwell_s=dwell_s, seed=seed
         )
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(f'{arm.name}: {len(plan.places)} places', total=1.0)
-            rows = run_excitation(
-                arm, plan, seed=seed, progress=lambda done: progress.update(task, completed=done)
-            )
+
+            def show(done: float) -> None:
+                progress.update(task, completed=done)
+
+            if live:
+                rows, why = lead(arm, plan, show)
+            else:
+                rows, why = run_excitation(arm, plan, seed=seed, progress=show), ''
     except ExcitationError as error:
         raise UsageError(str(error)) from None
-    write_excitation(arm, rows, csv)
-    read = 'poses at rest' if plan.at_rest else 'rows'
-    typer.echo(f'{arm.name}: {len(plan.places)} places, {len(rows.commands)} {read}: {csv}')
+    if rows is not None:
+        write_excitation(arm, rows, csv)
+        read = 'poses at rest' if plan.at_rest else 'rows'
+        typer.echo(f'{arm.name}: {len(plan.places)} places, {len(rows.commands)} {read}: {csv}')
+    if why:
+        written = '' if rows is not None else ', nothing was read'
+        typer.echo(f'{arm.name}: ended early{written}: {why}', err=True)
+        raise typer.Exit(EXIT_INTERRUPTED if why == INTERRUPTED else EXIT_INCOMPLETE)

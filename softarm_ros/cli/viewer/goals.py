@@ -36,7 +36,7 @@ class Sender(Protocol):
         """Send points (n, 3) [m] to be driven."""
         ...
 
-    def configuration(self, values: Array) -> None:
+    def configuration(self, values: Array) -> int:
         """Send a configuration (dof,)."""
         ...
 

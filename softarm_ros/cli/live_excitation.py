@@ -1,0 +1,34 @@
+"""`softarm excite --live`: an excitation of the arm of a running graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.goto_command import require_arm
+from softarm_ros.cli.run_command import stop_on_signals
+from softarm_ros.control.excitation import Excitation
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.excite import ExcitedRows
+
+
+def lead(
+    rig: Rig, plan: Excitation, progress: Callable[[float], None]
+) -> tuple[ExcitedRows | None, str]:
+    """
+    Lead a running arm through a plan; return what was read, if any, and '' or why it ended early.
+
+    Raises
+    ------
+    UsageError
+        If no arm takes goals, or it may not move.
+
+    """
+    try:
+        from softarm_ros.nodes.excitation_client import ExcitationClient
+    except ImportError as error:
+        raise UsageError(f'goals are sent over ROS 2, which is not available ({error})') from None
+    with stop_on_signals() as stopped, ExcitationClient(rig) as client:
+        require_arm(client, rig)
+        why = client.run(plan, stopped, progress)
+        return client.rows, why

@@ -1,0 +1,172 @@
+"""Moves a running arm through an excitation, by goals, and reads what it is commanded and seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped
+from sensor_msgs.msg import JointState
+
+from softarm_ros.control.excitation import Excitation
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import transforms_from_rows
+from softarm_ros.nodes.goal_client import GoalClient
+from softarm_ros.nodes.qos import listening
+from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose, read_poses
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_pretension
+from softarm_ros.runtime.excite import (
+    INTERRUPTED,
+    READ_S,
+    ROWS_PER_S,
+    ExcitationError,
+    ExcitedRows,
+    mean_pose,
+)
+
+_LOOK_S = 0.02
+_ANSWER_S = 10.0  # until a goal is known to the arm
+SUPERVISOR = 'supervisor'
+_HEARD_S = 5.0  # until the supervisor is heard
+_REASON_S = 0.3  # until what made a goal end is known as well
+_DEPTH = 200  # messages between two looks
+_KEPT = 2000  # commands, for poses that come later
+
+
+class ExcitationClient(GoalClient):
+    """
+    A goal client that records while it leads: see `run`.
+
+    Where sections are not measured, rows are of the tip alone.
+    """
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig, 'excitation')
+        self._rig, self._pretension = rig, build_pretension(rig).amount
+        self._commands: list[tuple[int, Array]] = []
+        self._tips: list[StampedPoses] = []
+        self._sections: list[StampedPoses] = []
+        self._rows: list[tuple[float, Array, Array]] = []
+        queue = listening(depth=_DEPTH)
+        self.tap(JointState, read_joints, 'actuators/command', queue, self._on_command)
+        self.tap(PoseArray, read_poses, 'sections/poses', queue, self._on_sections)
+        self.tap(PoseStamped, read_pose, rig.feedback.pose_topic, queue, self._on_tip)
+
+    def run(
+        self, plan: Excitation, stopped: Callable[[], bool], progress: Callable[[float], None]
+    ) -> str:
+        """
+        Lead the arm through a plan; return '' or why it ended before its end.
+
+        Either way `rows` has what was read, and no goal is under way.
+        """
+        for _ in range(round(_HEARD_S / _LOOK_S)):
+            if self.fresh(SUPERVISOR, 1.0):
+                break
+            self._look(plan.at_rest)
+        try:
+            for i, place in enumerate(plan.places):
+                why = self._go(place, float(plan.least_s[i]), plan.at_rest, stopped)
+                why = why or self._stand(plan, stopped)
+                if why:
+                    return why
+                if plan.at_rest:
+                    self._keep_still(f'place {i}')
+                progress((i + 1) / len(plan.places))
+        except ExcitationError as error:
+            self.call('goal/cancel', 2.0)
+            return str(error)
+        return ''
+
+    @property
+    def rows(self) -> ExcitedRows | None:
+        """What was read so far."""
+        if not self._rows:
+            return None
+        times, commands, tips = zip(*self._rows)
+        return ExcitedRows(np.array(times), np.array(commands), np.array(tips))
+
+    def _go(self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]) -> str:
+        stamp, waited = self.send.configuration(place, least_s), 0.0
+        while True:
+            self._look(at_rest)
+            waited += _LOOK_S
+            reports = self.of_stamp(stamp)
+            if reports and reports[-1].values.get('final') == 'true':
+                last = reports[-1]
+                if last.values['state'] == 'reached':
+                    return ''
+                self.spin(_REASON_S)
+                return self._why_not(stopped) or f'goal: {last.message}'
+            why = self._why_not(stopped)
+            if not why and not reports and waited > _ANSWER_S:
+                why = f'no answer within {_ANSWER_S:g} s'
+            if why:
+                self.call('goal/cancel', 2.0)
+                return why
+
+    def _stand(self, plan: Excitation, stopped: Callable[[], bool]) -> str:
+        """Let the arm stand for the dwell, and for reading where it is read at rest."""
+        for duration_s, kept in ((plan.dwell_s, False), (READ_S if plan.at_rest else 0.0, True)):
+            if kept:
+                self._tips.clear()
+                self._sections.clear()
+            for _ in range(round(duration_s / _LOOK_S)):
+                self._look(plan.at_rest, clear=not kept)
+                why = self._why_not(stopped)
+                if why:
+                    return why
+        return ''
+
+    def _why_not(self, stopped: Callable[[], bool]) -> str:
+        if stopped():
+            return INTERRUPTED
+        if not self.fresh(SUPERVISOR, 1.0):
+            return 'the graph is gone'
+        state = self.value(SUPERVISOR, 'state')
+        return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
+
+    def _look(self, at_rest: bool, *, clear: bool = True) -> None:
+        """Take what has come; poses on the way are rows, or nothing where it is read at rest."""
+        self.spin(_LOOK_S)
+        if not at_rest:
+            for poses in self._seen():
+                self._keep(poses)
+        if clear or not at_rest:
+            self._tips.clear()
+            self._sections.clear()
+
+    def _seen(self) -> list[StampedPoses]:
+        return self._sections or self._tips
+
+    def _keep(self, poses: StampedPoses) -> None:
+        time_s = 1e-9 * poses.stamp_ns
+        if self._rows and time_s - self._rows[-1][0] < 1.0 / ROWS_PER_S - 1e-9:
+            return
+        given = [command for stamp_ns, command in self._commands if stamp_ns <= poses.stamp_ns]
+        if given:
+            self._rows.append((time_s, given[-1], self._frames(poses)))
+
+    def _keep_still(self, where: str) -> None:
+        seen = self._seen()
+        if not seen or not self._commands:
+            raise ExcitationError(f'{self._rig.name}: no pose was measured at {where}')
+        frames = mean_pose(np.array([self._frames(poses) for poses in seen]))
+        self._rows.append((np.nan, self._commands[-1][1], frames))
+
+    def _frames(self, poses: StampedPoses) -> Array:
+        if poses.frame_id not in self._rig.base_frames:
+            names = ' or '.join(repr(name) for name in self._rig.base_frames)
+            raise ExcitationError(f'poses in frame {poses.frame_id!r}: expected {names}')
+        return transforms_from_rows(np.ascontiguousarray(poses.rows))
+
+    def _on_command(self, joints: JointValues, _: int) -> None:
+        self._commands.append((joints.stamp_ns, joints.position - self._pretension))
+        del self._commands[:-_KEPT]
+
+    def _on_tip(self, poses: StampedPoses, _: int) -> None:
+        self._tips.append(poses)
+
+    def _on_sections(self, poses: StampedPoses, _: int) -> None:
+        self._sections.append(poses)
