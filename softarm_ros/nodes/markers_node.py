@@ -15,8 +15,10 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.nodes.goal_handle import GoalHandle
 from softarm_ros.nodes.link_broadcaster import LinkBroadcaster
 from softarm_ros.nodes.node_base import (
     Heartbeat,
@@ -52,6 +54,7 @@ class MarkersNode(Node):
             True,
             'publish description and transforms of the links; off: robot_state_publisher does',
         )
+        goals = declare(self, 'goals', False, 'offer a handle in rviz that sends goals')
         model = self.rig.model()
         self._names = model.configuration_names
         self._drawing = drawing_of(self.rig)
@@ -72,9 +75,18 @@ class MarkersNode(Node):
         self._links = (
             LinkBroadcaster(self, self.rig, DEFAULT_LINKS_PER_SECTION) if transforms else None
         )
+        self._handle = self._goal_handle(model) if goals else None
         self._inputs: list[Subscription[Any]] = []
         self.create_timer(1.0 / rate, self._draw, clock=steady_clock())
         self._heartbeat.ok('nobody looks')
+
+    def _goal_handle(self, model: ArmModel) -> GoalHandle | None:
+        tip = model.shape_of(model.rest_configuration).tip[:3, 3]
+        try:
+            return GoalHandle(self, self.rig, tip)
+        except ImportError:
+            self.get_logger().info('no handle for goals: interactive_markers is not installed')
+            return None
 
     def _watched(self) -> bool:
         """Return whether anybody receives what this node draws."""

@@ -222,7 +222,7 @@ def graph_plan(
             real_time_priority=priority,
         ),
         # Who only looks on can be late or end without stopping anything.
-        node('markers', required=False, transforms=not state_publisher),
+        node('markers', required=False, transforms=not state_publisher, goals=goals),
         node(
             'supervisor',
             required_nodes=[*SUPERVISED_NODES, *(spec.name for spec in watched)],

@@ -109,6 +109,11 @@ def _displays(rig: Rig, reach_m: float) -> list[Display]:
             {'Topic': _topic(rig, 'sections/poses', reliable=False), **axes},
         ),
         _display(
+            'InteractiveMarkers',
+            'Goal',
+            {'Interactive Markers Namespace': f'/{rig.name}/goal_handle', 'Show Axes': False},
+        ),
+        _display(
             'PoseWithCovariance',
             'Estimated tip',
             {'Topic': _topic(rig, 'state/tip', reliable=False), **axes},
