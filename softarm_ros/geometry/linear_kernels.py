@@ -27,3 +27,17 @@ def solve_small(matrix: Array, right: Array) -> None:
         for j in range(i + 1, m):
             right[i] -= matrix[i, j] * right[j]
         right[i] /= matrix[i, i]
+
+
+@kernel(allocates=False)
+def solve_by_factor(factor: Array, right: Array) -> None:
+    """Solve factor factor^T x = right (n,) in place, `factor` a lower triangle (Cholesky)."""
+    n = right.shape[0]
+    for i in range(n):
+        for k in range(i):
+            right[i] -= factor[i, k] * right[k]
+        right[i] /= factor[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            right[i] -= factor[k, i] * right[k]
+        right[i] /= factor[i, i]

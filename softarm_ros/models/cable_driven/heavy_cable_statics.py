@@ -27,7 +27,8 @@ from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.cable_statics_kernels import OK
 from softarm_ros.models.cable_driven.held_bends import HeldBends
 from softarm_ros.models.cable_driven.loaded_cable_kernels import loaded_contractions_into
-from softarm_ros.models.cable_driven.weighted_sections import HeldSections, Load, WeightedSections
+from softarm_ros.models.cable_driven.weight_layout import Loads
+from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 
@@ -156,7 +157,7 @@ class HeavyCableStaticsArm(BendingArm):
 
     # Configuration -> shape.
 
-    def _held(self, configuration: Array, load: Load | None = None) -> HeldSections:
+    def _held(self, configuration: Array, load: Loads | None = None) -> HeldSections:
         bend = self._checked_configuration(configuration)
         return self.rod.settled(bend, self._own_load if load is None else load)
 
@@ -326,7 +327,7 @@ class HeavyCableStaticsArm(BendingArm):
         done, pace = 0.0, _FIRST_SHARE
         while held is None:
             share = min(done + pace, 1.0)
-            part = Load(share * whole.forces, share * whole.moment)
+            part = Loads(share * whole.forces, share * whole.moment)
             found = self._found_under(contraction, part, bend)
             if found is None:
                 pace *= 0.5
@@ -344,7 +345,7 @@ class HeavyCableStaticsArm(BendingArm):
                 done, bend = share, found.bend
         return held
 
-    def _found_under(self, contraction: Array, load: Load, start: Array) -> HeldSections | None:
+    def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
         """Return the stable rest near a start (dof,); None if there is none."""
         bend, guided = start.copy(), []
         for k in self._straight(start):
@@ -397,7 +398,7 @@ class HeavyCableStaticsArm(BendingArm):
     def _residual(
         self,
         contraction: Array,
-        load: Load,
+        load: Loads,
         bend: Array,
         near: HeldSections | None,
         guided: list[int],

@@ -11,7 +11,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Shape
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
-from softarm_ros.models.cable_driven.weighted_sections import HeldSections, Load
+from softarm_ros.models.cable_driven.weight_layout import Loads
+from softarm_ros.models.cable_driven.weighted_sections import HeldSections
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
@@ -37,7 +38,7 @@ class HeldBends(SteppedProblem):
 
     """
 
-    def __init__(self, arm: HeavyCableStaticsArm, arcs: BendProblem, load: Load) -> None:
+    def __init__(self, arm: HeavyCableStaticsArm, arcs: BendProblem, load: Loads) -> None:
         self._arm, self._arcs, self._load = arm, arcs, load
         self._limits = np.radians([s.max_bending_angle_deg for s in arm.sections])
         dof = 2 * len(self._limits)

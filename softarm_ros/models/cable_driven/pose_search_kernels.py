@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.linear_kernels import solve_by_factor
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of
 from softarm_ros.models.cable_driven.constant_curvature_kernels import tip_jacobian_into
 from softarm_ros.models.cable_driven.slack_kernels import nearest_holdable
@@ -149,14 +150,7 @@ def _solve_in_place(matrix: Array, vector: Array) -> None:
             for k in range(j):
                 matrix[i, j] -= matrix[i, k] * matrix[j, k]
             matrix[i, j] /= matrix[j, j]
-    for i in range(n):
-        for k in range(i):
-            vector[i] -= matrix[i, k] * vector[k]
-        vector[i] /= matrix[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            vector[i] -= matrix[k, i] * vector[k]
-        vector[i] /= matrix[i, i]
+    solve_by_factor(matrix, vector)
 
 
 @kernel

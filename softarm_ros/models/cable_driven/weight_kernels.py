@@ -1,5 +1,5 @@
 """
-Compiled statics of bending sections under weight and a load at the tip, whatever holds them.
+Compiled shape and energy of bending sections under weight and a load at the tip.
 
 Curvature and twist of section k are sums of Legendre polynomials P_j of the arc length,
 
@@ -16,30 +16,18 @@ The rod is made of pieces; in each the rotation vector phi is the mean of the po
 and its chord the one of an arc. The gradient is the exact derivative of this sum. Dead forces act
 on the ends of pieces and endcaps.
 
-Arrays, for S sections of N pieces and E = S (N + 2) elements (endcap, pieces, endcap):
-`sections` (S, 4): L, h [m], K_b, K_tau [N m^2]; `basis` (N, max(bends, twists)): mean of P_j over
-a piece, over N; `forces` (E + 1, 3) [N] on the ends of elements; `moment` (3,) [N m] at the tip.
-Unknowns q (S u,): per section b_x, b_y, then the other bends by pairs, then the twists.
+Unknowns q (S u,): per section b_x, b_y, then the other bends by pairs, then the twists. Arrays are
+those of `weight_layout`.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, IntArray
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, stumpff
-from softarm_ros.models.cable_driven.slack_kernels import holding_shares
-
-HELD, UNSTABLE, NOT_FOUND = 0, 1, 2
-_STEP = 1e-5  # rad, of the differences of the gradient
-_BALANCED = 1e-12  # of K_b / L
-_MAX_STEP_RAD = 0.5
-_ROUNDED = 1e3  # of that, where steps no longer lead down
-_ROUNDS, _CHORD_ROUNDS = 100, 15
+from softarm_ros.models.cable_driven.weight_layout import Frames, Loads, Rod
 
 
 @kernel
@@ -57,20 +45,16 @@ def _place_piece(q: Array, s: int, bends: int, twists: int, row: Array, phi: Arr
 @kernel
 def frames_into(
     q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
+    rod: Rod,
+    frames: Frames,
 ) -> None:
     """
     Write rotations (E + 1, 3, 3) and places (E + 1, 3) [m] of the elements' ends.
 
     Also, of each element: `phi` (E, 3) [rad], zero for endcaps, and `tangent` (E, 3) of its chord.
     """
+    sections, basis, bends, twists = rod
+    rotation, place, phi, tangent = frames
     pieces = basis.shape[0]
     per_section = pieces + 2
     unknowns = 2 * bends + twists
@@ -132,8 +116,9 @@ def _cross(a: Array, b: Array, out: Array) -> None:
 
 
 @kernel
-def stiffness_of(sections: Array, k: int, bends: int, n: int) -> float:
+def stiffness_of(rod: Rod, k: int, n: int) -> float:
     """Return d2 V / dq^2 [N m] by elasticity alone, for unknown n of section k."""
+    sections, bends = rod.sections, rod.bends
     if n < 2 * bends:
         return float(sections[k, 2] / (sections[k, 0] * (2 * (n // 2) + 1)))
     return float(sections[k, 3] / (sections[k, 0] * (2 * (n - 2 * bends) + 1)))
@@ -142,34 +127,29 @@ def stiffness_of(sections: Array, k: int, bends: int, n: int) -> float:
 @kernel
 def gradient_into(
     q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    forces: Array,
-    moment: Array,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
+    rod: Rod,
+    load: Loads,
+    frames: Frames,
     gradient: Array,
 ) -> float:
     """Write dV/dq (S u,) [N m]; return V [J], without the work of `moment`, which has none."""
-    frames_into(q, sections, basis, bends, twists, rotation, place, phi, tangent)
+    frames_into(q, rod, frames)
+    sections, basis, bends, twists = rod
+    rotation, place, phi, tangent = frames
     pieces = basis.shape[0]
     per_section = pieces + 2
     unknowns = 2 * bends + twists
     energy = 0.0
     for a in range(q.shape[0]):
-        stiffness = stiffness_of(sections, a // unknowns, bends, a % unknowns)
+        stiffness = stiffness_of(rod, a // unknowns, a % unknowns)
         gradient[a] = stiffness * q[a]
         energy += 0.5 * stiffness * q[a] * q[a]
     elements = phi.shape[0]
     force, torque = np.empty(3), np.empty(3)
     turned, arm, pull = np.empty(3), np.empty(3), np.empty(3)
     for i in range(3):
-        force[i] = forces[elements, i]
-        torque[i] = moment[i]
+        force[i] = load.forces[elements, i]
+        torque[i] = load.moment[i]
         energy -= force[i] * place[elements, i]
     for e in range(elements - 1, -1, -1):
         k, n = e // per_section, e % per_section
@@ -196,378 +176,22 @@ def gradient_into(
         _cross(arm, force, pull)
         for i in range(3):
             torque[i] += pull[i]
-            force[i] += forces[e, i]
-            energy -= forces[e, i] * place[e, i]
+            force[i] += load.forces[e, i]
+            energy -= load.forces[e, i] * place[e, i]
     return energy
-
-
-@kernel
-def _hessian_into(
-    q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    forces: Array,
-    moment: Array,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
-    hessian: Array,
-) -> None:
-    """Write the derivative of the gradient (S u, S u), by central differences of it."""
-    count = q.shape[0]
-    up, down, beside = np.empty(count), np.empty(count), q.copy()
-    for a in range(count):
-        beside[a] = q[a] + _STEP
-        gradient_into(
-            beside, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, up,
-        )  # fmt: skip
-        beside[a] = q[a] - _STEP
-        gradient_into(
-            beside, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, down,
-        )  # fmt: skip
-        beside[a] = q[a]
-        for b in range(count):
-            hessian[b, a] = (up[b] - down[b]) / (2.0 * _STEP)
-
-
-@kernel
-def _factorise(
-    hessian: Array, free: IntArray, extra: float, diagonal: Array, factor: Array
-) -> bool:
-    """Write the Cholesky factor of the free block with `extra` diagonals; False if none is."""
-    n = free.shape[0]
-    for i in range(n):
-        for j in range(i + 1):
-            total = 0.5 * (hessian[free[i], free[j]] + hessian[free[j], free[i]])
-            if i == j:
-                total += extra * diagonal[i]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            if i > j:
-                factor[i, j] = total / factor[j, j]
-            else:
-                if not total > 1e-9 * diagonal[i]:
-                    return False
-                factor[i, i] = math.sqrt(total)
-    return True
-
-
-@kernel
-def _solve(factor: Array, right: Array) -> None:
-    """Solve factor factor^T x = right (n,) in place."""
-    n = right.shape[0]
-    for i in range(n):
-        for k in range(i):
-            right[i] -= factor[i, k] * right[k]
-        right[i] /= factor[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            right[i] -= factor[k, i] * right[k]
-        right[i] /= factor[i, i]
-
-
-@kernel
-def _largest(gradient: Array, free: IntArray) -> float:
-    """Return the largest moment among the free unknowns [N m]."""
-    most = 0.0
-    for i in range(free.shape[0]):
-        most = max(most, abs(gradient[free[i]]))
-    return most
-
-
-@kernel
-def _twist_of_cables(
-    q: Array,
-    gradient: Array,
-    sections: Array,
-    cables: Array,
-    first: IntArray,
-    bends: int,
-    twists: int,
-    added: Array,
-    slopes: Array,
-) -> None:
-    """
-    Write what taut cables add to the stiffness against twist, and add that to the gradient.
-
-    A cable at the distance r that pulls with T resists a twist tau with T r^2 tau. The pulls are
-    those of the two cables beside the moment D. `added` (S,) [N m^2]; `slopes` (S, 2) by D [m].
-    """
-    unknowns = 2 * bends + twists
-    for k in range(sections.shape[0]):
-        mine = cables[first[k] : first[k + 1]]
-        dx, dy = gradient[unknowns * k], gradient[unknowns * k + 1]
-        added[k], slopes[k, 0], slopes[k, 1] = 0.0, 0.0, 0.0
-        if dx == 0.0 and dy == 0.0:
-            continue
-        i, j, share_i, share_j, _ = holding_shares(dx, dy, mine)
-        square = mine[i, 0] * mine[i, 0] + mine[i, 1] * mine[i, 1]
-        added[k] = square * (share_i + share_j)
-        if i == j:
-            slopes[k, 0], slopes[k, 1] = mine[i, 0], mine[i, 1]
-        else:
-            det = mine[i, 0] * mine[j, 1] - mine[i, 1] * mine[j, 0]
-            slopes[k, 0] = square * (mine[j, 1] - mine[i, 1]) / det
-            slopes[k, 1] = square * (mine[i, 0] - mine[j, 0]) / det
-        for n in range(twists):
-            a = unknowns * k + 2 * bends + n
-            gradient[a] += added[k] * q[a] / (sections[k, 0] * (2 * n + 1))
-
-
-@kernel
-def settle_into(
-    q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    forces: Array,
-    moment: Array,
-    cables: Array,
-    first: IntArray,
-    near: Array,
-    held: Array,
-    stiffness: Array,
-    factor: Array,
-    slopes: Array,
-) -> int:
-    """
-    Find the free unknowns of `q` (S u,) for its bends b, from those in it; return the status.
-
-    `cables` (m, 3) as in `slack_kernels`, those of section k from `first[k]` to `first[k + 1]`;
-    `near` (f, f) or (0, 0) is the `factor` of a neighbour, with which the search begins. Written
-    are `held` (2 S,), D = dV/db [N m]; `stiffness` (2 S, 2 S), dD/db with the free unknowns
-    following; `factor` (f, f), Cholesky, of the free unknowns' stiffness; `slopes` (f, 2 S), their
-    derivative by b.
-    """
-    count = q.shape[0]
-    unknowns = 2 * bends + twists
-    groups = count // unknowns
-    f = count - 2 * groups
-    free, diagonal = np.empty(f, np.int64), np.empty(f)
-    i = 0
-    for a in range(count):
-        if a % unknowns >= 2:
-            free[i] = a
-            diagonal[i] = stiffness_of(sections, a // unknowns, bends, a % unknowns)
-            i += 1
-    elements = forces.shape[0] - 1
-    rotation, place = np.empty((elements + 1, 3, 3)), np.empty((elements + 1, 3))
-    phi, tangent = np.empty((elements, 3)), np.empty((elements, 3))
-    gradient, step, trial = np.empty(count), np.empty(f), q.copy()
-    hessian = np.empty((count, count))
-    added, by_held = np.empty(groups), np.empty((groups, 2))
-    stiffer = sections.copy()
-    limit = _BALANCED * sections[0, 2] / sections[0, 0]
-    balanced = near.shape[0] == f and _chord(
-        q, sections, basis, bends, twists, forces, moment, cables, first, free, near, limit,
-        rotation, place, phi, tangent, gradient, step, trial, added, by_held,
-    )  # fmt: skip
-    for _ in range(_ROUNDS):
-        if balanced:
-            break
-        gradient_into(
-            q, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, gradient,
-        )  # fmt: skip
-        _twist_of_cables(q, gradient, sections, cables, first, bends, twists, added, by_held)
-        for k in range(groups):
-            stiffer[k, 3] = sections[k, 3] + added[k]
-        if not _descend(
-            q, stiffer, basis, bends, twists, forces, moment, free, diagonal, limit,
-            rotation, place, phi, tangent, gradient, step, trial, hessian, factor,
-        ):  # fmt: skip
-            return NOT_FOUND
-        balanced = _chord(
-            q, sections, basis, bends, twists, forces, moment, cables, first, free, factor, limit,
-            rotation, place, phi, tangent, gradient, step, trial, added, by_held,
-        )  # fmt: skip
-    if not balanced:
-        return NOT_FOUND
-    _hessian_into(
-        q, sections, basis, bends, twists, forces, moment,
-        rotation, place, phi, tangent, hessian,
-    )  # fmt: skip
-    for k in range(groups):
-        for n in range(twists):
-            a = unknowns * k + 2 * bends + n
-            hessian[a, a] += added[k] / (sections[k, 0] * (2 * n + 1))
-    if not _factorise(hessian, free, 0.0, diagonal, factor):
-        return UNSTABLE
-    for k in range(groups):  # the cables' pull grows with the moment they hold
-        for n in range(twists):
-            a = unknowns * k + 2 * bends + n
-            share = q[a] / (sections[k, 0] * (2 * n + 1))
-            for b in range(count):
-                hessian[a, b] += share * (
-                    by_held[k, 0] * hessian[unknowns * k, b]
-                    + by_held[k, 1] * hessian[unknowns * k + 1, b]
-                )
-    matrix, column = np.empty((f, f)), np.empty(f)
-    for b in range(2 * groups):
-        at = unknowns * (b // 2) + b % 2
-        held[b] = gradient[at]
-        for i in range(f):
-            column[i] = -hessian[free[i], at]
-            for j in range(f):
-                matrix[i, j] = hessian[free[i], free[j]]
-        solve_small(matrix, column)
-        slopes[:, b] = column
-    for b in range(2 * groups):
-        row = unknowns * (b // 2) + b % 2
-        for d in range(2 * groups):
-            total = hessian[row, unknowns * (d // 2) + d % 2]
-            for i in range(f):
-                total += hessian[row, free[i]] * slopes[i, d]
-            stiffness[b, d] = total
-    return HELD
-
-
-@kernel
-def _chord(
-    q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    forces: Array,
-    moment: Array,
-    cables: Array,
-    first: IntArray,
-    free: IntArray,
-    factor: Array,
-    limit: float,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
-    gradient: Array,
-    step: Array,
-    trial: Array,
-    added: Array,
-    by_held: Array,
-) -> bool:
-    """Move `q` to the balance by steps with one factor; leave it and return False if it fails."""
-    trial[:] = q
-    last = math.inf
-    for _ in range(_CHORD_ROUNDS):
-        gradient_into(
-            trial, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, gradient,
-        )  # fmt: skip
-        _twist_of_cables(trial, gradient, sections, cables, first, bends, twists, added, by_held)
-        size = _largest(gradient, free)
-        if size <= limit:
-            q[:] = trial
-            return True
-        if not size < 0.7 * last:
-            return False
-        last = size
-        for i in range(free.shape[0]):
-            step[i] = gradient[free[i]]
-        _solve(factor, step)
-        for i in range(free.shape[0]):
-            trial[free[i]] -= step[i]
-    return False
-
-
-@kernel
-def _descend(
-    q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    forces: Array,
-    moment: Array,
-    free: IntArray,
-    diagonal: Array,
-    limit: float,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
-    gradient: Array,
-    step: Array,
-    trial: Array,
-    hessian: Array,
-    factor: Array,
-) -> bool:
-    """Move `q` down to the least energy with given stiffnesses; True if it was found."""
-    f = free.shape[0]
-    energy = gradient_into(
-        q, sections, basis, bends, twists, forces, moment,
-        rotation, place, phi, tangent, gradient,
-    )  # fmt: skip
-    conservative = moment[0] == 0.0 and moment[1] == 0.0 and moment[2] == 0.0
-    for _ in range(_ROUNDS):
-        size = _largest(gradient, free)
-        _hessian_into(
-            q, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, hessian,
-        )  # fmt: skip
-        extra = 0.0
-        while not _factorise(hessian, free, extra, diagonal, factor):
-            extra = 4.0 * extra + 0.05
-        if size <= limit:
-            return True
-        gradient_into(
-            q, sections, basis, bends, twists, forces, moment,
-            rotation, place, phi, tangent, gradient,
-        )  # fmt: skip
-        largest, downhill = 0.0, 0.0
-        for i in range(f):
-            step[i] = gradient[free[i]]
-        _solve(factor, step)
-        for i in range(f):
-            largest = max(largest, abs(step[i]))
-            downhill += step[i] * gradient[free[i]]
-        share = min(1.0, _MAX_STEP_RAD / largest)
-        # Close to the minimum the energy rounds; the gradient tells there.
-        flat = not conservative or downhill <= 1e-10 * limit / _BALANCED
-        moved = False
-        for _ in range(30):
-            trial[:] = q
-            for i in range(f):
-                trial[free[i]] -= share * step[i]
-            there = gradient_into(
-                trial, sections, basis, bends, twists, forces, moment,
-                rotation, place, phi, tangent, gradient,
-            )  # fmt: skip
-            if flat:
-                moved = _largest(gradient, free) < size
-            else:
-                moved = there <= energy - 1e-4 * share * downhill
-            if moved:
-                q[:] = trial
-                energy = there
-                break
-            share *= 0.5
-        if not moved:
-            return size <= _ROUNDED * limit
-    return False
 
 
 @kernel
 def tip_twist_into(
     q: Array,
-    sections: Array,
-    basis: Array,
-    bends: int,
-    twists: int,
-    rotation: Array,
-    place: Array,
-    phi: Array,
-    tangent: Array,
+    rod: Rod,
+    frames: Frames,
     twist: Array,
 ) -> None:
     """Write the derivative of the tip's pose (6, S u) by q, base frame, linear rows first."""
-    frames_into(q, sections, basis, bends, twists, rotation, place, phi, tangent)
+    frames_into(q, rod, frames)
+    sections, basis, bends, twists = rod
+    rotation, place, phi, tangent = frames
     pieces = basis.shape[0]
     per_section = pieces + 2
     unknowns = 2 * bends + twists

@@ -12,37 +12,15 @@ from numpy.polynomial.legendre import Legendre
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
-from softarm_ros.models.cable_driven.weight_kernels import (
-    HELD,
-    UNSTABLE,
-    frames_into,
-    settle_into,
-    tip_twist_into,
-)
+from softarm_ros.models.cable_driven.weight_balance_kernels import HELD, UNSTABLE, settle_into
+from softarm_ros.models.cable_driven.weight_kernels import frames_into, tip_twist_into
+from softarm_ros.models.cable_driven.weight_layout import Cables, Frames, Loads, Rod
 from softarm_ros.models.config import SectionConfig
 
 # Torsion over bending stiffness of a round, incompressible body: G J / E I with G = E / 3.
 _TORSION_SHARE = 2.0 / 3.0
 _NO_FACTOR = np.zeros((0, 0))
 _CHEAPEST_TURN_RAD = 1e-12
-
-
-@dataclass(frozen=True)
-class Load:
-    """
-    Dead loads on the arm, base frame.
-
-    Attributes
-    ----------
-    forces : (elements + 1, 3)
-        Weights of the sections and the force on the tip, on the elements' ends [N].
-    moment : (3,)
-        On the tip [N m].
-
-    """
-
-    forces: Array
-    moment: Array
 
 
 @dataclass(frozen=True)
@@ -103,7 +81,7 @@ class WeightedSections:
         twists: int = 2,
         pieces: int = 8,
     ) -> None:
-        self._sections = np.array(
+        rods = np.array(
             [
                 [s.length_m, s.endcap_length_m, s.bending_stiffness_N_m2,
                  _TORSION_SHARE * s.bending_stiffness_N_m2]
@@ -111,23 +89,23 @@ class WeightedSections:
             ]
         )  # fmt: skip
         self._names = [s.name for s in sections]
-        self._bends, self._twists, self._pieces = bends, twists, pieces
-        self._basis = _means(max(bends, twists), pieces)
+        self._rod = Rod(rods, _means(max(bends, twists), pieces), bends, twists)
+        self._pieces = pieces
         self._paths = list(cables)
-        self._cables = np.concatenate(list(cables))
-        self._first = np.cumsum([0, *(len(path) for path in cables)]).astype(np.int64)
+        first = np.cumsum([0, *(len(path) for path in cables)]).astype(np.int64)
+        self._cables = Cables(np.concatenate(list(cables)), first)
         per_section = 2 * bends + twists
         self._count = per_section * len(sections)
         self._held = np.array([a % per_section < 2 for a in range(self._count)])
         self._weights = _weights(sections, np.asarray(gravity_m_s2, dtype=float), pieces)
 
-    def load(self, tip_force: Array, tip_moment: Array) -> Load:
+    def load(self, tip_force: Array, tip_moment: Array) -> Loads:
         """Return the weight of the sections, and a force (3,) [N] and moment [N m] on the tip."""
         forces = self._weights.copy()
         forces[-1] += tip_force
-        return Load(forces, np.array(tip_moment, dtype=float))
+        return Loads(forces, np.array(tip_moment, dtype=float))
 
-    def settled(self, bend: Array, load: Load, near: HeldSections | None = None) -> HeldSections:
+    def settled(self, bend: Array, load: Loads, near: HeldSections | None = None) -> HeldSections:
         """
         Return the sections at rest with bends (dof,) [rad] under a load.
 
@@ -150,8 +128,7 @@ class WeightedSections:
         moments, stiffness = np.empty(dof), np.empty((dof, dof))
         factor, slopes = np.zeros((free_count, free_count)), np.empty((free_count, dof))
         status = settle_into(
-            unknowns, self._sections, self._basis, self._bends, self._twists,
-            load.forces, load.moment, self._cables, self._first, factor_near,
+            unknowns, self._rod, load, self._cables, factor_near,
             moments, stiffness, factor, slopes,
         )  # fmt: skip
         if status != HELD:
@@ -164,20 +141,20 @@ class WeightedSections:
 
     def section_tips(self, held: HeldSections) -> Array:
         """Return the section tips (sections, 4, 4)."""
-        rotation, place, _, _ = self._frames(held.unknowns)
-        ends = (self._pieces + 2) * np.arange(1, len(self._sections) + 1)
+        frames = self._frames(held.unknowns)
+        ends = (self._pieces + 2) * np.arange(1, len(self._rod.sections) + 1)
         tips = np.zeros((len(ends), 4, 4))
-        tips[:, :3, :3], tips[:, :3, 3], tips[:, 3, 3] = rotation[ends], place[ends], 1.0
+        tips[:, :3, :3], tips[:, :3, 3], tips[:, 3, 3] = (
+            frames.rotation[ends],
+            frames.place[ends],
+            1.0,
+        )
         return tips
 
     def tip_twist(self, held: HeldSections) -> Array:
         """Return the twist of the tip by the bends (6, dof), base frame, linear rows first."""
-        rotation, place, phi, tangent = self._work()
         twist = np.empty((6, self._count))
-        tip_twist_into(
-            held.unknowns, self._sections, self._basis, self._bends, self._twists,
-            rotation, place, phi, tangent, twist,
-        )  # fmt: skip
+        tip_twist_into(held.unknowns, self._rod, self._room(), twist)
         return np.asarray(twist[:, self._held] + twist[:, ~self._held] @ held.slopes)
 
     def lengthening(self, held: HeldSections) -> tuple[Array, Array]:
@@ -186,12 +163,13 @@ class WeightedSections:
 
         A cable at the distance r becomes longer by r^2 / 2 times the integral of tau^2.
         """
-        count = 2 * self._bends + self._twists
-        weights = np.zeros((len(self._sections), self._count))
-        for k, (length, path) in enumerate(zip(self._sections[:, 0], self._paths)):
+        sections, _, bends, twists = self._rod
+        count = 2 * bends + twists
+        weights = np.zeros((len(sections), self._count))
+        for k, (length, path) in enumerate(zip(sections[:, 0], self._paths)):
             square = path[0, 0] ** 2 + path[0, 1] ** 2
-            for j in range(self._twists):
-                weights[k, count * k + 2 * self._bends + j] = square / (length * (2 * j + 1))
+            for j in range(twists):
+                weights[k, count * k + 2 * bends + j] = square / (length * (2 * j + 1))
         by_unknown = weights * held.unknowns
         return 0.5 * by_unknown @ held.unknowns, by_unknown[:, ~self._held] @ held.slopes
 
@@ -200,7 +178,7 @@ class WeightedSections:
         rotation, place, phi, _ = self._frames(held.unknowns)
         lengths = np.concatenate(
             [[cap, *[length / self._pieces] * self._pieces, cap]
-             for length, cap in self._sections[:, :2]]
+             for length, cap in self._rod.sections[:, :2]]
         )  # fmt: skip
         ends = np.concatenate([[0.0], np.cumsum(lengths)])
         points = np.empty((n, 3))
@@ -215,14 +193,14 @@ class WeightedSections:
             points[i] = place[e] + chord * (rotation[e] @ exp_so3(0.5 * turn))[:, 2]
         return points
 
-    def _frames(self, unknowns: Array) -> tuple[Array, Array, Array, Array]:
-        work = self._work()
-        frames_into(unknowns, self._sections, self._basis, self._bends, self._twists, *work)
-        return work
+    def _frames(self, unknowns: Array) -> Frames:
+        frames = self._room()
+        frames_into(unknowns, self._rod, frames)
+        return frames
 
-    def _work(self) -> tuple[Array, Array, Array, Array]:
+    def _room(self) -> Frames:
         elements = len(self._weights) - 1
-        return (
+        return Frames(
             np.empty((elements + 1, 3, 3)),
             np.empty((elements + 1, 3)),
             np.empty((elements, 3)),
@@ -230,7 +208,7 @@ class WeightedSections:
         )
 
     @staticmethod
-    def _up(load: Load) -> Array:
+    def _up(load: Loads) -> Array:
         """Return the direction (3,) against the whole load."""
         whole = load.forces.sum(axis=0)
         size = float(np.linalg.norm(whole))
