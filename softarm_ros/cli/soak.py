@@ -23,7 +23,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
 TABLE_WIDTH = 130
-DIRECT_SEEDS = 5  # runs of `--direct` whose median error the graph's is compared with
+DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 
 
@@ -45,7 +45,7 @@ class SoakRow:
 
     rig: str
     runs: tuple[dict[str, Any], ...]  # summaries; 'why' where one failed
-    direct_mean_m: tuple[float, ...]  # of each seed, in one process
+    direct_mean_m: tuple[float, ...]  # of the first runs' seeds, in one process
 
     @property
     def completed(self) -> int:
@@ -54,9 +54,13 @@ class SoakRow:
 
     @property
     def error_ratio(self) -> float:
-        """Median error of the runs over the median of `--direct`; seeds differ by as much as 2."""
-        errors = self.column('tracking_error_m', 'mean')
-        return float(np.median(errors) / np.median(self.direct_mean_m)) if errors else float('nan')
+        """Median of error over that of `--direct`, seed by seed: each is another machine."""
+        ratios = [
+            run['tracking_error_m']['mean'] / direct
+            for run, direct in zip(self.runs, self.direct_mean_m)
+            if run.get('tracking_error_m')
+        ]
+        return float(np.median(ratios)) if ratios else float('nan')
 
     def column(self, *keys: str) -> list[float]:
         """Return a number of the summary of every run that has it."""
@@ -95,7 +99,7 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
                 if 'why' in runs[-1]:
                     console.print(f'{rig.name} {i + 1}: {runs[-1]["why"]}', markup=False)
                 progress.advance(task)
-            means = tuple(error.mean for error in direct if error)
+            means = tuple(error.mean if error else float('nan') for error in direct)
             rows.append(SoakRow(rig.name, tuple(runs), means))
             console.print(_line(rows[-1]), markup=False)
     return rows
@@ -152,7 +156,7 @@ def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
         title=f'{options.starts} starts of each rig, {options.backend}, rate {options.rate:g}, '
         f'{options.busy} busy loops',
         caption='p50/p99/max: pose to command, ms, medians of the runs and largest p99\n'
-        'error ratio: median of the mean errors over that of --direct; each in mm, all seeds\n'
+        'error ratio: mean error over that of --direct, median of five seeds; range in mm\n'
         'first motion: after the start of the command, s, median/largest\n'
         'CPU, MB: of all processes together, in motion, medians; 100 % is one processor',
         caption_justify='left',

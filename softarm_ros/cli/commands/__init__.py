@@ -30,7 +30,7 @@ SUMMARIES = {
     'soak': 'Run rigs over topics many times: completion, holds, missed cycles, latency, error.',
     'ports': 'List what is plugged in and test it without motion; opening its port resets a Mega.',
     'jog': 'Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.',
-    'excite': 'Move a simulated arm so that it can be identified, and record it as CSV.',
+    'excite': 'Move an arm so that it can be identified, and record it as CSV.',
     'identify': 'Identify an arm of any kind from its recordings; intervals, and what the data '
     'cannot tell.',
     'calibrate': "Calibrate cameras with a board, find the arm's base and the window of a tank.",
