@@ -54,7 +54,11 @@ def rviz(client):
             feedback.header.frame_id = frame
             feedback.pose.position = Point(x=x, y=y, z=z)
             client.reports.clear()
-            self._let_go.publish(feedback)
+            for _ in range(10):  # the other ends may not have found each other yet
+                self._let_go.publish(feedback)
+                client.spin(1.0)
+                if client.reports:
+                    return
 
     return Rviz()
 
