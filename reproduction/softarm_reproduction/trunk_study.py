@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
-from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.fit import ERROR_SHARE, chosen, fit
 from softarm_ros.cli.identification.recordings import Recorded, Rows, read_recordings
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
@@ -46,7 +46,6 @@ RADII_TOO = 'and the radii of the cables, directions nominal'
 MOST_ROWS = 1500  # that identify
 _FEW_ROWS = 500
 _TURNS = 4
-TOLERATED = 0.01  # of the arm's length: what a good model may be wrong by
 
 
 @dataclass(frozen=True)
@@ -344,7 +343,7 @@ def _radii(rig: Rig, recorded: Recorded) -> Rig:
     measured = tips_of(rig, recorded, few)
     sections = CableArm.of(rig).sections
     count = len(sections)
-    tolerated = TOLERATED * rig.model().rest_length_m
+    tolerated = ERROR_SHARE * rig.model().rest_length_m
     radii = np.array(
         [s.cable_radius_m for s in sections] + [s.passing_radius_m for s in sections[:-1]]
     )

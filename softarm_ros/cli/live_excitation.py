@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.goto_command import require_arm
+from softarm_ros.cli.goto_command import goal_client, require_arm
 from softarm_ros.cli.run_command import stop_on_signals
 from softarm_ros.control.excitation import Excitation
 from softarm_ros.rigs.schema import Rig
@@ -24,10 +23,9 @@ def lead(
         If no arm takes goals, or it may not move.
 
     """
-    try:
-        from softarm_ros.nodes.excitation_client import ExcitationClient
-    except ImportError as error:
-        raise UsageError(f'goals are sent over ROS 2, which is not available ({error})') from None
+    goal_client()  # which says so where there is no ROS
+    from softarm_ros.nodes.excitation_client import ExcitationClient
+
     with stop_on_signals() as stopped, ExcitationClient(rig) as client:
         require_arm(client, rig)
         why = client.run(plan, stopped, progress)

@@ -109,9 +109,6 @@ class ExcitationClient(GoalClient):
     def _stand(self, plan: Excitation, stopped: Callable[[], bool]) -> str:
         """Let the arm stand for the dwell, and for reading where it is read at rest."""
         for duration_s, kept in ((plan.dwell_s, False), (READ_S if plan.at_rest else 0.0, True)):
-            if kept:
-                self._tips.clear()
-                self._sections.clear()
             for _ in range(round(duration_s / _LOOK_S)):
                 self._look(plan.at_rest, clear=not kept)
                 why = self._why_not(stopped)
@@ -133,7 +130,7 @@ class ExcitationClient(GoalClient):
         if not at_rest:
             for poses in self._seen():
                 self._keep(poses)
-        if clear or not at_rest:
+        if clear:
             self._tips.clear()
             self._sections.clear()
 

@@ -14,6 +14,7 @@ from visualization_msgs.msg import (
 )
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.nodes.conversions import Health, nanoseconds_of
 from softarm_ros.nodes.goal_topics import STATUS
 from softarm_ros.nodes.qos import GOALS, REPORTS
@@ -38,8 +39,8 @@ class GoalHandle:
         That it lives in.
     rig : Rig
         For its base frame and size.
-    tip : (3,)
-        Where it is at first [m], base frame.
+    model : ArmModel
+        At whose resting tip it is at first.
 
     Raises
     ------
@@ -48,15 +49,16 @@ class GoalHandle:
 
     """
 
-    def __init__(self, node: Node, rig: Rig, tip: Array) -> None:
+    def __init__(self, node: Node, rig: Rig, model: ArmModel) -> None:
         from interactive_markers import InteractiveMarkerServer
 
         self._node = node
         self._sent_ns = 0
         self._goals = node.create_publisher(PoseStamped, 'goal/pose', GOALS)
+        tip = model.shape_of(model.rest_configuration).tip[:3, 3]
         self._server: Any = InteractiveMarkerServer(node, NAMESPACE)
         self._server.insert(
-            _handle(rig.base_frame, tip, _SIZE * rig.model().rest_length_m),
+            _handle(rig.base_frame, tip, _SIZE * model.rest_length_m),
             feedback_callback=self._on_feedback,
             feedback_type=InteractiveMarkerFeedback.MOUSE_UP,
         )

@@ -81,9 +81,8 @@ class MarkersNode(Node):
         self._heartbeat.ok('nobody looks')
 
     def _goal_handle(self, model: ArmModel) -> GoalHandle | None:
-        tip = model.shape_of(model.rest_configuration).tip[:3, 3]
         try:
-            return GoalHandle(self, self.rig, tip)
+            return GoalHandle(self, self.rig, model)
         except ImportError:
             self.get_logger().info('no handle for goals: interactive_markers is not installed')
             return None
