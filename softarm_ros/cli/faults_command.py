@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich import box
@@ -28,6 +29,27 @@ BARRED = ('freeze', 'room', 'mislabel')
 
 
 @dataclass(frozen=True)
+class TriedFault:
+    """A trial on the machine of a seed; `bar_met` is None where no bar is set."""
+
+    rig: str
+    seed: int
+    case: str
+    trial: Trial
+    bar_met: bool | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one level of fields."""
+        return {
+            'rig': self.rig,
+            'seed': self.seed,
+            'case': self.case,
+            'bar_met': self.bar_met,
+            **asdict(self.trial),
+        }
+
+
+@dataclass(frozen=True)
 class CleanRun:
     """A run without a fault; `alarm` is the reason if the supervisor stopped it."""
 
@@ -44,22 +66,25 @@ class CleanRun:
 def faults_command(
     rigs: Sequence[str],
     trajectory: str | None,
-    seed: int,
+    seeds: range,
     clean: bool,
-    seeds: int,
     json_file: Path | None,
     console: Console,
 ) -> int:
-    """Run fault trials, or clean runs, of every rig; print and write them; return the status."""
+    """
+    Run fault trials, or clean runs, of every rig on the machines of `seeds`; return the status.
+
+    Prints them, and writes them to `json_file`.
+    """
     if trajectory is not None and len(rigs) != 1:
         raise UsageError('--trajectory belongs to one RIG')
     found = [load_rig(name) for name in rigs or [info.name for info in list_rigs()]]
     for rig in found:
         compile_kernels(rig, console)
     if clean:
-        well, rows = _clean(found, trajectory, range(seed, seed + seeds), console)
+        well, rows = _clean(found, trajectory, seeds, console)
     else:
-        well, rows = _broken(found, trajectory, seed, console)
+        well, rows = _broken(found, trajectory, seeds, console)
     if json_file is not None:
         try:
             json_file.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
@@ -72,31 +97,36 @@ def faults_command(
 
 
 def _broken(
-    rigs: Sequence[Rig], trajectory: str | None, seed: int, console: Console
+    rigs: Sequence[Rig], trajectory: str | None, seeds: range, console: Console
 ) -> tuple[bool, list[dict[str, Any]]]:
-    rows: list[dict[str, Any]] = []
-    well = True
+    tried: list[TriedFault] = []
     with stop_on_signals() as stopped:
         for rig in rigs:
-            table = _fault_table(rig, trajectory)
-            length = rig.model().rest_length_m
+            mine: list[TriedFault] = []
             with Progress(console=console, transient=True) as progress:
-                task = progress.add_task(f'{rig.name}: run without a fault', total=None)
-                bench = FaultTrials(rig, trajectory, seed)
-                faults = bench.faults()
-                progress.update(task, total=len(faults))
-                for fault, at_rest in faults:
-                    if stopped():
-                        return False, rows
-                    progress.update(task, description=f'{rig.name}: {fault}')
-                    trial = bench.trial(fault, at_rest=at_rest)
-                    met = bar(trial, length)
-                    well = well and met is not False
-                    table.add_row(*_cells(trial, length, met))
-                    rows.append({'rig': rig.name, 'seed': seed, 'bar_met': met, **asdict(trial)})
-                    progress.advance(task)
-            console.print(table)
-    return well, rows
+                task = progress.add_task(f'{rig.name}: runs without a fault', total=None)
+                for done, seed in enumerate(seeds):
+                    bench = FaultTrials(rig, trajectory, seed)
+                    cases = bench.cases()
+                    progress.update(task, total=len(cases) * (len(seeds) - done) + len(mine))
+                    for case in cases:
+                        if stopped():
+                            break
+                        progress.update(task, description=f'{rig.name}, seed {seed}: {case.name}')
+                        trial = bench.trial(case.fault, at_rest=case.at_rest)
+                        met = bar(trial, rig.model().rest_length_m)
+                        mine.append(TriedFault(rig.name, seed, case.name, trial, met))
+                        progress.advance(task)
+            console.print(
+                _fault_table(rig, trajectory, mine)
+                if len(seeds) == 1
+                else _machines_table(rig, trajectory, mine)
+            )
+            tried += mine
+            if stopped():
+                break
+        well = not stopped() and not any(row.bar_met is False for row in tried)
+    return well, [row.as_json() for row in tried]
 
 
 def bar(trial: Trial, length_m: float) -> bool | None:
@@ -119,8 +149,10 @@ def bar(trial: Trial, length_m: float) -> bool | None:
     return near and (after is None or after <= FEEDBACK_S)
 
 
-def _fault_table(rig: Rig, trajectory: str | None) -> Table:
+def _fault_table(rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]) -> Table:
+    """Return a row a fault, of one machine."""
     name = trajectory or rig.default_trajectory
+    length = rig.model().rest_length_m
     table = Table(box=box.SIMPLE, title=f'{rig.name}, {name}: faults in simulated runs')
     table.add_column('fault')
     for heading in ('after fault, ms', 'after motion, ms', 'off its way, mm', '% of length'):
@@ -128,20 +160,54 @@ def _fault_table(rig: Rig, trajectory: str | None) -> Table:
     table.add_column('off reference, mm', justify='right')
     table.add_column('bar')
     table.add_column('noticed by', overflow='fold')
+    for row in tried:
+        trial = row.trial
+        table.add_row(
+            trial.fault + (' (at rest)' if trial.at_rest else ''),
+            _milliseconds(trial.reaction_s),
+            _milliseconds(trial.after_motion_s),
+            f'{1e3 * trial.deviation_m:.1f}',
+            f'{100.0 * trial.deviation_m / length:.1f}',
+            f'{1e3 * trial.error_m:.1f}',
+            '' if row.bar_met is None else 'met' if row.bar_met else 'MISSED',
+            trial.noticed_by or 'nobody',
+        )
     return table
 
 
-def _cells(trial: Trial, length_m: float, met: bool | None) -> list[str]:
-    return [
-        trial.fault + (' (at rest)' if trial.at_rest else ''),
-        _milliseconds(trial.reaction_s),
-        _milliseconds(trial.after_motion_s),
-        f'{1e3 * trial.deviation_m:.1f}',
-        f'{100.0 * trial.deviation_m / length_m:.1f}',
-        f'{1e3 * trial.error_m:.1f}',
-        '' if met is None else 'met' if met else 'MISSED',
-        trial.noticed_by or 'nobody',
-    ]
+def _machines_table(rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]) -> Table:
+    """Return a row a fault, over all machines."""
+    name = trajectory or rig.default_trajectory
+    machines = len({row.seed for row in tried})
+    table = Table(
+        box=box.SIMPLE,
+        title=f'{rig.name}, {name}: faults in simulated runs of {machines} machines, '
+        'median / largest',
+    )
+    table.add_column('fault')
+    headings = ('noticed', 'after motion, ms', 'off its way, mm', 'off reference, mm', 'bar met')
+    for heading in headings:
+        table.add_column(heading, justify='right')
+    for case in dict.fromkeys(row.case for row in tried):
+        rows = [row for row in tried if row.case == case]
+        trials = [row.trial for row in rows]
+        after = [1e3 * t.after_motion_s for t in trials if t.after_motion_s is not None]
+        barred = [row.bar_met for row in rows if row.bar_met is not None]
+        table.add_row(
+            case,
+            f'{sum(t.noticed for t in trials)} of {len(trials)}',
+            _spread(after, 0),
+            _spread([1e3 * t.deviation_m for t in trials], 1),
+            _spread([1e3 * t.error_m for t in trials], 1),
+            f'{sum(barred)} of {len(barred)}' if barred else '',
+        )
+    return table
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    if not values:
+        return '-'
+    return f'{median(values):.{digits}f} / {max(values):.{digits}f}'
 
 
 def _milliseconds(seconds: float | None) -> str:

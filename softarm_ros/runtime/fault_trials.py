@@ -19,6 +19,20 @@ HORIZON_S = 6.0  # how long a fault that nobody notices is looked at
 HELD_S = 0.3  # after the supervisor's word the actuators stand
 _MOVED_M = 5e-4  # of the reference: motion has begun
 CAMERA_FAULTS = ('freeze', 'room', 'mislabel', 'stuck', 'future', 'old')
+AT_REST_FAULTS = ('freeze', 'room', 'mislabel')
+
+
+@dataclass(frozen=True)
+class FaultCase:
+    """
+    One fault to try: as injected, whether before the motion, and its name on any machine.
+
+    Which actuator pulls hardest differs from machine to machine; the name says 'most loaded'.
+    """
+
+    fault: str
+    at_rest: bool
+    name: str
 
 
 @dataclass(frozen=True)
@@ -84,16 +98,18 @@ class FaultTrials:
         away = np.linalg.norm(probe.reference - probe.reference[0], axis=1)
         self._moving_s = float(probe.time_s[int(np.argmax(away > _MOVED_M))])
 
-    def faults(self) -> list[tuple[str, bool]]:
-        """Return the faults to try, and whether each comes at rest."""
-        cameras = [(f'cameras {kind}', False) for kind in CAMERA_FAULTS]
-        at_rest = [(f'cameras {kind}', True) for kind in ('freeze', 'room', 'mislabel')]
-        return cameras + at_rest + [(line, False) for line in self._mechanical()]
+    def cases(self) -> list[FaultCase]:
+        """Return the faults to try."""
+        cameras = [FaultCase(f'cameras {k}', False, f'cameras {k}') for k in CAMERA_FAULTS]
+        at_rest = [
+            FaultCase(f'cameras {k}', True, f'cameras {k} (at rest)') for k in AT_REST_FAULTS
+        ]
+        return [*cameras, *at_rest, *self._mechanical()]
 
     def trials(self) -> Iterator[Trial]:
         """Try all faults."""
-        for fault, at_rest in self.faults():
-            yield self.trial(fault, at_rest=at_rest)
+        for case in self.cases():
+            yield self.trial(case.fault, at_rest=case.at_rest)
 
     def trial(self, fault: str, *, at_rest: bool = False) -> Trial:
         """Try one fault; raises ValueError if the plant has no such fault."""
@@ -151,12 +167,12 @@ class FaultTrials:
             apart.append(float(np.min(np.linalg.norm(way - run.tip[k], axis=1))))
         return max(apart, default=0.0)
 
-    def _mechanical(self) -> list[str]:
+    def _mechanical(self) -> list[FaultCase]:
         """Return what breaks in the arm: where it works hardest at that moment, and least."""
         k = int(np.searchsorted(self.clean.time_s, self.in_motion_s))
         effort = self.clean.effort[min(k, len(self.clean.effort) - 1)]
         names = self.rig.actuator_names
-        ends = dict.fromkeys((names[int(np.argmax(effort))], names[int(np.argmin(effort))]))
+        ends = {names[int(np.argmin(effort))]: 'least', names[int(np.argmax(effort))]: 'most'}
         kinds = sorted(
             {
                 kind
@@ -164,4 +180,8 @@ class FaultTrials:
                 if len(fault.arguments) == 1
             }
         )
-        return [f'{kind} {name}' for kind in kinds for name in ends]
+        return [
+            FaultCase(f'{kind} {name}', False, f'{kind}, {load} loaded')
+            for kind in kinds
+            for name, load in reversed(ends.items())
+        ]

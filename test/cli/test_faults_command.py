@@ -33,6 +33,21 @@ def test_every_fault_is_tried_and_the_bars_decide(tmp_path):
     assert 'repeats itself' in rows[0]['noticed_by']
 
 
+def test_several_machines_are_one_row_a_fault(tmp_path):
+    file = tmp_path / 'faults.json'
+    result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(file.read_text())
+    cases = {row['case'] for row in rows}
+    assert {(row['seed'], row['case']) for row in rows} == {(s, c) for s in (0, 1) for c in cases}
+    assert 'cameras freeze (at rest)' in cases
+    assert any(case.endswith('most loaded') for case in cases)
+    frozen = [row['deviation_m'] for row in rows if row['case'] == 'cameras freeze']
+    assert frozen[0] != frozen[1]  # another machine
+    assert '2 of 2' in result.output
+    assert f'{1e3 * max(frozen):.1f}' in result.output
+
+
 def test_clean_runs_have_no_alarm_and_show_the_margins():
     result = softarm('faults', RIG, '--trajectory', PATH, '--clean', '--seeds', 2)
     assert result.exit_code == 0, result.output

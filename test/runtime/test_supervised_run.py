@@ -59,7 +59,7 @@ def test_a_foreign_frame_does_not_even_start(trials):
 
 
 def test_a_snapped_cable_stops_the_arm(trials):
-    line = trials.faults()[-2][0]
+    line = trials.cases()[-2].fault
     assert line.startswith('cable snap')
     trial = trials.trial(line)
     assert trial.reaction_s < 1.0

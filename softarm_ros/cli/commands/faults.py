@@ -10,9 +10,10 @@ import typer
 from softarm_ros.cli.options import command_app
 
 app = command_app()
+CLEAN_RUNS = 20
 
 
-@app.command(epilog='Examples:  softarm faults cable_arm   |   softarm faults --clean --seeds 20')
+@app.command(epilog='Examples:  softarm faults cable_arm --seeds 20   |   softarm faults --clean')
 def faults(
     rigs: Annotated[
         list[str] | None, typer.Argument(metavar='[RIG]...', help='Without any: all rigs.')
@@ -20,11 +21,18 @@ def faults(
     trajectory: Annotated[
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig; without it, the default.')
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number; the first.')] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help='Of every random number; the first. 0: nominal machine.')
+    ] = 0,
     clean: Annotated[
         bool, typer.Option('--clean', help='No faults: count false alarms, on all paths.')
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help='Clean runs of every path.')] = 20,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help='Machines, each with a seed of its own; 1, with --clean 20 of every path.'
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the results there.')
     ] = None,
@@ -38,6 +46,5 @@ def faults(
     from softarm_ros.cli.run_command import stdout_console
 
     console = stdout_console()
-    raise typer.Exit(
-        faults_command(rigs or (), trajectory, seed, clean, seeds, json_file, console)
-    )
+    machines = range(seed, seed + (seeds or (CLEAN_RUNS if clean else 1)))
+    raise typer.Exit(faults_command(rigs or (), trajectory, machines, clean, json_file, console))
