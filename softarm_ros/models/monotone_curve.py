@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
@@ -43,6 +46,11 @@ class MonotoneCurve:
         _require_monotone(self.y, y_name, self._sign)
         self._curve = PchipInterpolator(self.x, self.y, extrapolate=False)
         self._slope = self._curve.derivative()
+        # For the inverse, in plain numbers: a value at a time is no work for arrays.
+        self._rising: list[float] = (self._sign * self.y).tolist()
+        self._pieces = list(
+            zip(self.x[:-1].tolist(), np.diff(self.x).tolist(), self._curve.c.T.tolist())
+        )
 
     @property
     def y_limits(self) -> tuple[float, float]:
@@ -65,26 +73,31 @@ class MonotoneCurve:
         """Return x with y(x) = y, of the shape of y; raise `ModelError` beyond the table."""
         wanted = np.asarray(y, dtype=np.float64)
         wanted = self._inside(wanted, *self.y_limits, self.y_name)
-        flat = wanted.ravel()
-        # The interval, then Newton within a bracket: the slope may vanish at a point.
-        right = np.searchsorted(self._sign * self.y, self._sign * flat, side='left')
-        right = np.clip(right, 1, self.x.size - 1)
-        low, high = self.x[right - 1].copy(), self.x[right].copy()
-        y0, y1 = self.y[right - 1], self.y[right]
-        x = low + (high - low) * (flat - y0) / (y1 - y0)
+        return np.array([self._solve(y) for y in wanted.ravel().tolist()]).reshape(wanted.shape)
+
+    def _solve(self, y: float) -> float:
+        """Find x for one y: the piece, then Newton within a bracket, as the slope may vanish."""
+        piece = bisect.bisect_left(self._rising, self._sign * y)
+        if piece < len(self._rising) and self._rising[piece] == self._sign * y:
+            # Where the slope vanishes, the search would cost half of the digits.
+            return float(self.x[piece])
+        start, high, (cubic, square, slope, constant) = self._pieces[piece - 1]
+        low = 0.0
+        error_0, error_1 = constant - y, self._sign * self._rising[piece] - y
+        at = high * error_0 / (error_0 - error_1)
         for _ in range(_BISECTIONS_AND_NEWTONS):
-            error = self._sign * (self._curve(x) - flat)
-            low, high = np.where(error < 0.0, x, low), np.where(error > 0.0, x, high)
-            slope = self._sign * self._slope(x)
-            step = np.divide(error, slope, out=np.full_like(error, np.inf), where=slope > 0.0)
-            better = np.where((x - step > low) & (x - step < high), x - step, 0.5 * (low + high))
-            better = np.where(error == 0.0, x, better)
-            if np.array_equal(better, x):
+            error = self._sign * (((cubic * at + square) * at + slope) * at + (constant - y))
+            if error == 0.0:
                 break
-            x = better
-        # At a measured point, where a vanishing slope would cost half of the digits, it is that.
-        x = np.where(flat == y1, self.x[right], np.where(flat == y0, self.x[right - 1], x))
-        return x.reshape(wanted.shape)
+            low, high = (at, high) if error < 0.0 else (low, at)
+            rise = self._sign * ((3.0 * cubic * at + 2.0 * square) * at + slope)
+            better = at - error / rise if rise > 0.0 else math.inf
+            if not low < better < high:
+                better = 0.5 * (low + high)
+            if better == at:
+                break
+            at = better
+        return start + at
 
     def _inside(self, values: Array, low: float, high: float, name: str) -> Array:
         """Return the values, moved onto the ends by at most rounding; refuse those beyond."""

@@ -311,23 +311,21 @@ class PneumaticArm:
         bends = values.reshape(-1, 3)
         give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
         jacobian = tip_derivative(
-            bends, self._rigid, self._materials, self._compliances_of(bends), self._weights,
-            self._tip_weight, np.zeros(3), np.zeros(3), give,
+            bends, self._rigid, self._materials, self._compliances_of(bends),
+            self._softenings_of(bends), self._weights, self._tip_weight, np.zeros(3),
+            np.zeros(3), give,
         )  # fmt: skip
-        for k in np.flatnonzero(self._compliances * self._growths):
-            # The give changes with the length: by differences.
-            ends = []
-            for step in (_STEP, -_STEP):
-                moved = values.copy()
-                moved[3 * k + 2] += step * self.rest_length_m
-                ends.append(self.sagged_pose(moved).section_tips[-1, :3, 3])
-            jacobian[:, 3 * k + 2] = (ends[0] - ends[1]) / (2.0 * _STEP * self.rest_length_m)
         return pose.section_tips[-1, :3, 3].copy(), jacobian
 
     def _compliances_of(self, bends: Array) -> Array:
         """Return L / (E I) (sections,) of arcs (sections, 3): walls thin as they stretch."""
         strains = bends[:, 2] / self._rest_lengths - 1.0
         return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
+
+    def _softenings_of(self, bends: Array) -> Array:
+        """Return the derivative (sections,) of the compliances by the lengths."""
+        stretched = bends[:, 2] > self._rest_lengths
+        return np.asarray(self._compliances * self._growths / self._rest_lengths * stretched)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear first [m/Pa]."""

@@ -252,6 +252,50 @@ def residual_into(
 
 
 @kernel
+def _jacobian_into(
+    bends: Array,
+    lengths: Array,
+    give: Array,
+    materials: Array,
+    compliances: Array,
+    weights: Array,
+    tip_weight: Array,
+    tip_force: Array,
+    tip_moment: Array,
+    bent: Array,
+    mounts: Array,
+    tips: Array,
+    moments: Array,
+    middles: Array,
+    jacobian: Array,
+) -> None:
+    """Write d residual / d give (4 sections, 4 sections) by central differences."""
+    size = 4 * bends.shape[0]
+    after, before = np.empty(size), np.empty(size)
+    flat = give.reshape(size)
+    for k in range(size):
+        if (k % 4 < 2 and materials[k // 4, 0] == 0.0) or (
+            k % 4 >= 2 and compliances[k // 4] == 0.0
+        ):  # rigid: stays zero, whatever the others do
+            jacobian[:, k] = 0.0
+            jacobian[k, k] = 1.0
+            continue
+        saved = flat[k]
+        flat[k] = saved + _DIFFERENCE
+        residual_into(
+            bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+            tip_moment, bent, mounts, tips, moments, middles, after,
+        )  # fmt: skip
+        flat[k] = saved - _DIFFERENCE
+        residual_into(
+            bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+            tip_moment, bent, mounts, tips, moments, middles, before,
+        )  # fmt: skip
+        flat[k] = saved
+        jacobian[:, k] = (after - before) / (2.0 * _DIFFERENCE)
+
+
+@kernel
 def solve_give(
     bends: Array,
     lengths: Array,
@@ -273,11 +317,12 @@ def solve_give(
     Newton on the give (sections, 4) [rad], from the one given; writes frames and moments too.
 
     Returns whether it converged and the largest residual [rad]. `jacobian` (4 sections,
-    4 sections) is d residual / d give by central differences: it steers the iteration and tells a
-    stable equilibrium from others, and has no part in the solution.
+    4 sections) is d residual / d give by central differences: it steers the iteration, as long as
+    a step leaves a tenth of the residual, and tells a stable equilibrium from others; it has no
+    part in the solution.
     """
     size = 4 * bends.shape[0]
-    residual, trial, other = np.empty(size), np.empty(size), np.empty(size)
+    residual, trial = np.empty(size), np.empty(size)
     flat = give.reshape(size)
     saved = np.empty(size)
     residual_into(
@@ -285,32 +330,21 @@ def solve_give(
         tip_moment, bent, mounts, tips, moments, middles, residual,
     )  # fmt: skip
     worst = np.abs(residual).max()
+    here = False  # whether the Jacobian is that of this place
+    stale = True  # whether it no longer steers well
     for _ in range(_MAX_ITERATIONS):
+        if stale:
+            _jacobian_into(
+                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+                tip_moment, bent, mounts, tips, moments, middles, jacobian,
+            )  # fmt: skip
+            here, stale = True, False
         saved[:] = flat
-        for k in range(size):
-            if (k % 4 < 2 and materials[k // 4, 0] == 0.0) or (
-                k % 4 >= 2 and compliances[k // 4] == 0.0
-            ):  # rigid: stays zero, whatever the others do
-                jacobian[:, k] = 0.0
-                jacobian[k, k] = 1.0
-                continue
-            flat[k] = saved[k] + _DIFFERENCE
-            residual_into(
-                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
-                tip_moment, bent, mounts, tips, moments, middles, trial,
-            )  # fmt: skip
-            flat[k] = saved[k] - _DIFFERENCE
-            residual_into(
-                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
-                tip_moment, bent, mounts, tips, moments, middles, other,
-            )  # fmt: skip
-            flat[k] = saved[k]
-            jacobian[:, k] = (trial - other) / (2.0 * _DIFFERENCE)
         better = False
         if worst > _TOLERANCE:
             step = np.linalg.solve(jacobian, residual)
             scale = 1.0
-            for _ in range(20):
+            for _ in range(20 if here else 1):
                 flat[:] = saved - scale * step
                 residual_into(
                     bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
@@ -320,13 +354,19 @@ def solve_give(
                     better = True
                     break
                 scale *= 0.5
-        if not better:  # arrived, down to rounding, or stuck
-            flat[:] = saved
-            residual_into(
-                bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
-                tip_moment, bent, mounts, tips, moments, middles, trial,
-            )  # fmt: skip
-            return worst <= 1e3 * _TOLERANCE, worst
-        residual[:] = trial
-        worst = np.abs(residual).max()
+        if better:
+            residual[:] = trial
+            before, worst = worst, np.abs(residual).max()
+            here, stale = False, worst > 0.1 * before
+            continue
+        flat[:] = saved
+        if not here:
+            stale = True
+            continue
+        # Arrived, down to rounding, or stuck.
+        residual_into(
+            bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
+            tip_moment, bent, mounts, tips, moments, middles, trial,
+        )  # fmt: skip
+        return worst <= 1e3 * _TOLERANCE, worst
     return False, worst

@@ -23,6 +23,7 @@ def tip_derivative(
     lengths: Array,
     materials: Array,
     compliances: Array,
+    softenings: Array,
     weights: Array,
     tip_weight: Array,
     tip_force: Array,
@@ -32,7 +33,8 @@ def tip_derivative(
     """
     Return the derivative (3, 3 sections) of the tip by bends and lengths at an equilibrium.
 
-    Arguments as of `solve_give`; `give` (sections, 4) is the solved one and left as it is.
+    Arguments as of `solve_give`; `softenings` (sections,) is d compliance / d length, `give`
+    (sections, 4) the solved one and left as it is.
     """
     count = bends.shape[0]
     size = 4 * count
@@ -73,4 +75,11 @@ def tip_derivative(
         else:
             by_bends[:, k] = (after - before) / (2.0 * _STEP)
             tip_by_bends[:, k] = ahead / (2.0 * _STEP)
+    residual_into(
+        moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
+        tip_moment, bent, mounts, tips, moments, middles, after,
+    )  # fmt: skip
+    for i in range(count):  # the compliance changes with the length; the residual is linear in it
+        by_bends[4 * i + 2, 3 * i + 2] -= softenings[i] * middles[i, 1]
+        by_bends[4 * i + 3, 3 * i + 2] += softenings[i] * middles[i, 0]
     return tip_by_bends - tip_by_give @ np.linalg.solve(by_give, by_bends)
