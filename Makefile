@@ -64,10 +64,12 @@ demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
 # What only computes takes all processors; sensors that wait for packets (nine tenths of their time)
-# share them; whole arms and boards that run on the computer's clock have them to themselves.
+# share them; simulated arms over topics run two at a time, for they hold on a busy computer; boards
+# and devices that run on the computer's clock have it to themselves.
 test: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not packets'
+	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not graphs and not packets'
 	$(PYTEST) --numprocesses 6 --dist load -m packets
+	$(PYTEST) --numprocesses 2 --dist loadfile -m graphs
 	$(PYTEST) -m wall_clock
 
 # The tests of reproduction/, which is a package of its own.
@@ -86,9 +88,11 @@ lint: $(VENV)/.lint
 	$(BIN)/lint-imports --config setup.cfg
 	$(BIN)/lint-imports --config import_cycles.cfg
 
-# Compiles what the arms and their tests need, where that has not been done: once, not in each test.
+# Compiles what the arms, with emulated devices too, and their tests need, where that has not been
+# done: once, not in each test. Without the boards' compilers what needs none.
 kernels: setup
 	@for rig in $(basename $(notdir $(wildcard config/rigs/*.yaml))); do \
+	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig --backend emulated || \
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig || exit 1; done
 
 # The site, in site/; a warning is an error.

@@ -1,7 +1,7 @@
 """
-Parts of the tests that run by themselves (`-m wall_clock`) import their own files only.
+Parts of the tests that run by themselves (`-m graphs`) import their own files only.
 
-Importing all files takes ten seconds of each process, those of the clock or of packets one.
+Importing all files takes ten seconds of each process, those of a part one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PARTS = ('wall_clock', 'packets')
+PARTS = ('wall_clock', 'graphs', 'packets')
 
 
 @cache

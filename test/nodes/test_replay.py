@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
@@ -13,7 +14,7 @@ from test_topic_run import environment, run
 
 from softarm_ros.cli.replay_direct import describe, replay_direct
 
-pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope='module')
@@ -103,5 +104,5 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     times = [c.clock.sec * 10**9 + c.clock.nanosec for c in clock]
     assert times == sorted(times)
     assert times[-1] - times[0] > 3 * 10**9
-    moved = {tuple(command.position) for command in commands}
-    assert len(moved) > 100, 'the live tracker did not move'
+    moved = np.ptp([command.position for command in commands], axis=0)
+    assert moved.max() > 0.1, 'the live tracker did not move'
