@@ -262,9 +262,10 @@ def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
 
 def clean_table(runs: Sequence[CleanRun]) -> Table:
     """Return alarms and the largest values that the rules saw, a row a rig and path."""
-    table = Table(box=box.SIMPLE, title='runs without a fault: largest value, limit (mm, kPa)')
-    for heading in ('', 'runs', 'alarms', 'drift', 'model error', 'tracking error', 'pressure'):
-        table.add_column(heading, justify='left' if not heading else 'right')
+    table = Table(box=box.SIMPLE, title='runs without a fault: largest error, limit (mm, kPa)')
+    table.add_column()
+    for heading in ('alarms', 'drift', 'model', 'at rest', 'tracking', 'pressure'):
+        table.add_column(heading, justify='right')
     for rig, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
         mine = [run for run in runs if (run.rig, run.trajectory) == (rig, trajectory)]
         supervisor = load_rig(rig).supervisor
@@ -272,13 +273,16 @@ def clean_table(runs: Sequence[CleanRun]) -> Table:
         pairs = (
             (max(run.extremes.drift_m for run in mine), limits.max_drift_m),
             (max(run.extremes.model_error_m for run in mine), limits.max_model_error_m),
+            (max(run.extremes.rest_error_m for run in mine), limits.max_rest_error_m),
             (max(run.extremes.tracking_error_m for run in mine), limits.max_tracking_error_m),
         )
         table.add_row(
-            f'{rig} {trajectory}',
-            str(len(mine)),
-            str(sum(bool(run.alarm) for run in mine)),
-            *(f'{1e3 * seen:.1f} of {1e3 * limit:g}' for seen, limit in pairs),
+            f'{rig}\n{trajectory}',
+            f'{sum(bool(run.alarm) for run in mine)} of {len(mine)}',
+            *(
+                f'{1e3 * seen:.1f} of {"-" if limit is None else format(1e3 * limit, "g")}'
+                for seen, limit in pairs
+            ),
             ''
             if pressures is None
             else f'{1e-3 * max(run.pressure_error_Pa for run in mine):.1f} of '

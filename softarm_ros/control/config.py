@@ -67,6 +67,11 @@ class FeedbackWatchConfig(ConfigBlock):
         description="share of the model's motion that a drift may have in addition",
     )
     max_model_error_m: Positive = Field(default=0.1, description='between measured and model tip')
+    max_rest_error_m: Positive | None = Field(
+        default=None,
+        description='likewise where the model has its tip at rest; a metre more for each metre '
+        'away from there, up to max_model_error_m',
+    )
     max_tracking_error_m: Positive = Field(
         default=0.05, description='between tip and reference while tracking'
     )

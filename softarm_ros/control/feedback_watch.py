@@ -37,6 +37,8 @@ class Extremes:
         Largest excess of a drift over its share of the model's motion; limit `max_drift_m`.
     model_error_m : float
         Largest distance between measured and model tip; limit `max_model_error_m`.
+    rest_error_m : float
+        Largest excess of that distance over the model's way from rest; limit `max_rest_error_m`.
     tracking_error_m : float
         Largest distance from the reference while tracking; limit `max_tracking_error_m`.
     still_m : float
@@ -46,6 +48,7 @@ class Extremes:
 
     drift_m: float = 0.0
     model_error_m: float = 0.0
+    rest_error_m: float = 0.0
     tracking_error_m: float = 0.0
     still_m: float = 0.0
 
@@ -75,6 +78,8 @@ class FeedbackWatch:
         Names of the base frame.
     tip_of : callable, optional
         Model tip (3,) [m] of a configuration (dof,); without it nothing is compared.
+    rest_tip : (3,), optional
+        Model tip at rest [m], where the model knows it best.
     time_scale : float
         Simulated speed: faster than real time, stamps may differ from the clock by more.
 
@@ -86,12 +91,14 @@ class FeedbackWatch:
         frame_ids: Collection[str],
         tip_of: TipOf | None = None,
         *,
+        rest_tip: ArrayLike | None = None,
         time_scale: float = 1.0,
     ) -> None:
         self.config = config
         self.frame_ids = tuple(frame_ids)
         self.extremes = Extremes()
         self._tip_of = tip_of
+        self._rest_tip = None if rest_tip is None else np.asarray(rest_tip, dtype=float)
         self._stretch = max(1.0, time_scale)
         self._last_stamp_s = -np.inf
         self._pose: tuple[float, Array] | None = None  # newest admitted: stamp, position
@@ -286,10 +293,23 @@ class FeedbackWatch:
                 )
         if sample.stamp_s >= closed_up:
             samples.append(sample)
-        if error > c.max_model_error_m and problem is None:
-            limit = 1e3 * c.max_model_error_m
-            problem = f'measured tip is {1e3 * error:.1f} mm from the model (limit {limit:.1f} mm)'
+        limit = self._model_error_limit(sample, error)
+        if error > limit and problem is None:
+            problem = (
+                f'measured tip is {1e3 * error:.1f} mm from the model (limit {1e3 * limit:.1f} mm)'
+            )
         return problem
+
+    def _model_error_limit(self, sample: _Sample, error_m: float) -> float:
+        """Return how far the model may be off at a sample [m]; note how near it came to that."""
+        c = self.config
+        if self._rest_tip is None:
+            return c.max_model_error_m
+        away = float(np.linalg.norm(sample.model - self._rest_tip))
+        self.extremes.rest_error_m = max(self.extremes.rest_error_m, error_m - away)
+        if c.max_rest_error_m is None:
+            return c.max_model_error_m
+        return min(c.max_model_error_m, c.max_rest_error_m + away)
 
     def _matched(self) -> _Sample | None:
         """Return the newest pose with the model tip at its stamp; None if it is not new."""

@@ -372,12 +372,12 @@ def build_feedback_watch(
         posture = arm.posture_of(configuration, posture)
         return posture.tip
 
-    if arm is not None:
-        tip_of(arm.rest_configuration)  # loads compiled code now, not in motion
     return FeedbackWatch(
         rig.supervisor.feedback_watch,
         rig.base_frames,
         None if arm is None else tip_of,
+        # Loads compiled code too, now and not in motion.
+        rest_tip=None if arm is None else tip_of(arm.rest_configuration),
         time_scale=time_scale,
     )
 

@@ -116,6 +116,23 @@ def test_a_room_frame_that_is_called_base_is_noticed():
     assert 'measured tip and model moved apart' in said
 
 
+@pytest.mark.parametrize(
+    ('way', 'said'), [(0.0, 'limit 10.0'), (0.025, 'limit 35.0'), (0.5, 'limit 50.0')]
+)
+def test_the_model_may_be_off_by_little_at_rest_and_by_more_away_from_it(way, said):
+    limits = LIMITS.model_copy(update={'max_rest_error_m': 0.01})
+    camera = Camera(limits, rest_tip=[0.0, 0.0, 0.2])
+    camera.x = way
+    off = min(0.05, 0.01 + way)
+    camera.see = lambda tip: tip + np.array([0.0, off - 0.002, 0.0])
+    assert camera.run(1.0, speed=0.0) == (None, None)
+    assert camera.watch.extremes.rest_error_m == pytest.approx(
+        max(0.0, off - 0.002 - way), abs=1e-3
+    )
+    camera.see = lambda tip: tip + np.array([0.0, off + 0.002, 0.0])
+    assert said in camera.run(1.0, speed=0.0)[1]
+
+
 def test_a_tip_far_from_the_model_is_noticed_from_the_start():
     camera = Camera()
     camera.see = lambda tip: tip + np.array([0.0, 0.0, 0.06])
