@@ -16,7 +16,7 @@ from softarm_reproduction.experiments import Experiment, Row
 from softarm_reproduction.nominal import NOMINAL
 from softarm_reproduction.tracking_study import TrackedPath, track, tracking_experiment
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.report import prepare_folder
+from softarm_ros.cli.report_files import prepare_folder
 from softarm_ros.cli.report_html import escape, page
 from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.rigs.errors import did_you_mean, listed

@@ -10,7 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from softarm_ros.cli.report import ComparisonRow, error_table, prepare_folder, write_comparison
+from softarm_ros.cli.report_comparison import write_comparison
+from softarm_ros.cli.report_files import prepare_folder
+from softarm_ros.cli.report_tables import ComparisonRow, error_table
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.cli.run_command import RunOptions, compile_kernels, stop_on_signals
 from softarm_ros.models.config import ModelName

@@ -66,7 +66,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
 
     _check(options)
     if options.report is not None:
-        from softarm_ros.cli.report import prepare_folder  # loads matplotlib
+        from softarm_ros.cli.report_files import prepare_folder
 
         prepare_folder(options.report)
     if options.json_file is not None:

@@ -1,0 +1,97 @@
+"""Figures of reports: what their lines show, and where they are drawn."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from report_cases import (
+    APPROACH,
+    LAP,
+    PERIOD_S,
+    circle_record,
+)
+
+from softarm_ros.cli.report_comparison_figures import (
+    mean_error_figure,
+)
+from softarm_ros.cli.report_figures import (
+    angle_and_direction,
+    configuration_figure,
+    lap_starts,
+)
+from softarm_ros.cli.report_paths import reference_path
+from softarm_ros.cli.report_plotting import connected, runs_of
+from softarm_ros.cli.report_tables import ComparisonRow
+
+
+def test_neither_pyplot_nor_global_settings_are_touched(tmp_path):
+    def settings():
+        return {k: v for k, v in matplotlib.rcParams.items() if k != 'backend'}
+
+    with pytest.MonkeyPatch.context() as patch:
+        before = settings()
+        patch.setitem(sys.modules, 'matplotlib.pyplot', None)  # an import of it would fail
+        configuration_figure(circle_record((0.001,)), tmp_path / 'figure.png')
+        mean_error_figure([ComparisonRow('a', (circle_record(),), 0.01)], tmp_path / 'bars.png')
+    assert settings() == before
+
+
+def test_direction_is_unwrapped_and_blank_when_nearly_straight():
+    phi = np.linspace(0.3, 4.0 * np.pi, 200)
+    theta = np.where(np.arange(200) < 20, np.deg2rad(0.99), np.deg2rad(1.01))
+    theta[150] = np.nan
+    angle, direction = angle_and_direction(theta * np.cos(phi), theta * np.sin(phi))
+    np.testing.assert_allclose(angle, theta)
+    assert np.all(np.isnan(direction[:20]))
+    assert np.isnan(direction[150])
+    shown_rows = np.isfinite(direction)
+    assert np.count_nonzero(shown_rows) == 179
+    np.testing.assert_allclose(direction[shown_rows], phi[shown_rows], atol=1e-9)
+
+
+def test_measured_lines_cross_empty_rows_and_break_at_drop_outs():
+    time = 0.01 * np.arange(100)
+    values = np.sin(time)
+    values[1::2] = np.nan
+    values[40:61] = np.nan
+    t, v = connected(time, values)
+    assert np.count_nonzero(np.isnan(v)) == 1
+    assert np.flatnonzero(np.isnan(v)).tolist() == [20]
+    kept = np.isfinite(v)
+    np.testing.assert_array_equal(v[kept], values[np.isfinite(values)])
+    np.testing.assert_array_equal(t[kept], time[np.isfinite(values)])
+    t, v = connected(time, np.full((100, 3), np.nan))
+    assert t.shape == (0,)
+    assert v.shape == (0, 3)
+
+
+def test_stretches_and_laps_are_found():
+    assert runs_of(np.array(['a', 'a', 'b', 'a'])) == [(0, 1), (2, 2), (3, 3)]
+    assert runs_of(np.array([])) == []
+    starts = lap_starts(circle_record().samples)
+    expected = [(0, APPROACH * PERIOD_S), (1, (APPROACH + LAP) * PERIOD_S)]
+    assert [k for k, _ in starts] == [k for k, _ in expected]
+    np.testing.assert_allclose([t for _, t in starts], [t for _, t in expected])
+
+
+def test_reference_comes_from_the_samples_where_no_path_was_kept():
+    record = circle_record(path=np.zeros((0, 3)))
+    np.testing.assert_array_equal(
+        reference_path(record), record.samples.reference[APPROACH : APPROACH + 2 * LAP]
+    )
+
+
+def test_all_figures_come_from_one_module():
+    """So that size, fonts and colours are the same in reports, studies and documentation."""
+    root = Path(__file__).parents[2]
+    home = root / 'softarm_ros' / 'cli' / 'report_plotting.py'
+    sources = [*(root / 'softarm_ros').rglob('*.py'), *(root / 'reproduction').rglob('*.py')]
+    makes = re.compile(r'pyplot|rcParams|(?<![\w.])Figure\(')
+    others = [p for p in sources if p != home and makes.search(p.read_text(encoding='utf-8'))]
+    assert makes.search(home.read_text(encoding='utf-8'))
+    assert others == []
