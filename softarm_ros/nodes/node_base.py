@@ -33,7 +33,7 @@ from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_pr
 from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.arguments import settings_of
-from softarm_ros.rigs.checks import HEARTBEAT_RATE_HZ
+from softarm_ros.rigs.common_checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig

@@ -37,7 +37,7 @@ from softarm_ros.nodes.wire import (
     read_pose,
     read_status,
 )
-from softarm_ros.rigs.checks import PERMIT_RATE_HZ
+from softarm_ros.rigs.common_checks import PERMIT_RATE_HZ
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
     build_feedback_watch,

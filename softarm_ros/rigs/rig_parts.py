@@ -16,8 +16,8 @@ from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import Part
 from softarm_ros.plant.config import AS_STATED, MocapConfig, PlantBase
 from softarm_ros.rigs.arms.base import ArmBase
-from softarm_ros.rigs.checks import CHECKS as COMMON_CHECKS
 from softarm_ros.rigs.checks import Check
+from softarm_ros.rigs.common_checks import CHECKS as COMMON_CHECKS
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part, kinds_of, parts

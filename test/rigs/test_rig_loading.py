@@ -13,7 +13,8 @@ import pytest
 import softarm_ros
 from softarm_ros import rigs, share_folder
 from softarm_ros.rigs import arms
-from softarm_ros.rigs.checks import CHECKS, Check
+from softarm_ros.rigs.checks import Check
+from softarm_ros.rigs.common_checks import CHECKS
 from softarm_ros.rigs.loader import RigError, find_share_folder, list_rigs, load_rig
 from softarm_ros.rigs.part_registry import kinds_of, parts
 from softarm_ros.rigs.schema import Rig

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from softarm_ros.rigs.checks import (
-    STABLE_GAIN_TIMES_DELAY,
     actuator_sections,
     check,
     checks_in,
     duplicates,
-    feedback_gain_1_s,
-    latest_poses,
     only_in_air,
     plant_sections,
 )
+from softarm_ros.rigs.common_checks import STABLE_GAIN_TIMES_DELAY, feedback_gain_1_s, latest_poses
 from softarm_ros.rigs.errors import Problem
 
 MIN_CABLE_SEPARATION_DEG = 1.0

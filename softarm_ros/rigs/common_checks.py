@@ -1,0 +1,311 @@
+"""What must hold between the fields of every rig, whatever its arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from softarm_ros.plant.machine import patterns, wrong_spread
+from softarm_ros.rigs.checks import check, checks_in, duplicates
+from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
+from softarm_ros.rigs.recording import names_of_sections, recording_problems
+
+# Nodes say at this rate that they live, the supervisor at the second whether motion is allowed.
+HEARTBEAT_RATE_HZ = 10.0
+PERMIT_RATE_HZ = 50.0
+# A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
+STABLE_GAIN_TIMES_DELAY = math.pi / 2.0
+
+
+@check('actuators')
+def _unique_actuators(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.actuators, 'actuators')
+
+
+@check('gravity_m_s2')
+def _gravity(rig: Any) -> Iterator[Problem]:
+    size = math.sqrt(sum(g * g for g in rig.gravity_m_s2))
+    if size != 0.0 and not 0.1 <= size <= 30.0:
+        yield Problem(
+            ('gravity_m_s2',),
+            f'magnitude {size:g} m/s^2; expected 0, or 0.1 to 30 (9.81 on Earth)',
+            _vector(rig.gravity_m_s2),
+        )
+
+
+def _vector(values: Iterable[float]) -> str:
+    return '[' + ', '.join(f'{v:g}' for v in values) + ']'
+
+
+# -- plant ------------------------------------------------------------------------------------
+
+
+@check('plant')
+def _machine_spreads(rig: Any) -> Iterator[Problem]:
+    """A spread that names no field, or that leads out of what the field can be."""
+    spreads = {} if rig.plant.machine is None else rig.plant.machine.spreads
+    nominal = rig.plant.nominal()
+    for pattern, spread in spreads.items():
+        why = wrong_spread(nominal, pattern, spread)
+        if why is not None:
+            hint = did_you_mean(pattern, patterns(nominal))
+            hint = '' if f"'{pattern}'" in hint else hint
+            yield Problem(('plant', 'machine', 'spreads', pattern), f'{why}{hint}')
+
+
+@check('plant', 'tracker')
+def _plant_time_step(rig: Any) -> Iterator[Problem]:
+    period = 1.0 / rig.tracker.rate_hz
+    if rig.plant.time_step_s > period * (1.0 + 1e-9):
+        yield Problem(
+            ('plant', 'time_step_s'),
+            f'expected at most the control period {period:g} s (controller.rate_hz = '
+            f'{rig.tracker.rate_hz:g})',
+            f'{rig.plant.time_step_s:g}',
+        )
+
+
+# -- timing -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A value, and the field that states it."""
+
+    field: str
+    value: float
+
+
+def pose_sensors(rig: Any) -> list[tuple[str, Any]]:
+    """Return the sensor as the controller takes it, and as simulated where there is a plant."""
+    plant = getattr(rig, 'plant', None)
+    sensors = [('sensors.pose_topic', rig.feedback)]
+    return sensors if plant is None else [*sensors, ('plant.pose_sensor', plant.mocap)]
+
+
+def latest_poses(rig: Any) -> Stated:
+    """Return the longest delay of measured poses [s]."""
+    return _largest(rig, 'delay_s')
+
+
+def _largest(rig: Any, field: str) -> Stated:
+    stated = [Stated(f'{name}.{field}', getattr(s, field)) for name, s in pose_sensors(rig)]
+    return max(stated, key=lambda one: one.value)  # of equals the first: the controller's
+
+
+@check('feedback', 'tracker')
+def _feedback_rate(rig: Any) -> Iterator[Problem]:
+    feedback, tracker = rig.feedback.rate_hz, rig.tracker.rate_hz
+    if not tracker / 5.0 <= feedback <= tracker * 10.0:
+        yield Problem(
+            ('sensors', 'pose_topic', 'rate_hz'),
+            f'expected {tracker / 5.0:g} to {tracker * 10.0:g}: a fifth of, up to ten times '
+            f'controller.rate_hz = {tracker:g}',
+            f'{feedback:g}',
+        )
+
+
+@check('tracker')
+def _controller(rig: Any) -> Iterator[Problem]:
+    yield from _choice('controller', rig.tracker)
+
+
+@check('estimator')
+def _estimator(rig: Any) -> Iterator[Problem]:
+    yield from _choice('estimator', rig.estimator)
+
+
+@check('arm', 'chosen_model')
+def _model(rig: Any) -> Iterator[Problem]:
+    from softarm_ros.rigs.model_choice import why_no_model
+
+    name = rig.chosen_model.kind
+    wrong = why_no_model(name, rig.arm.mechanics_name)
+    if wrong is None:
+        yield from _choice('model', rig.chosen_model)
+    else:
+        yield Problem(('model', 'kind'), wrong, repr(name))
+
+
+@check('plant')
+def _medium_of_the_plant(rig: Any) -> Iterator[Problem]:
+    medium = rig.plant.medium
+    yield from _choice('medium', medium, ('plant',))
+    if medium.kind != 'air' and not rig.plant.IMMERSIBLE:
+        message = f"expected 'air': the body {rig.plant.kind!r} has no loads of a fluid"
+        yield Problem(('plant', 'medium'), message, repr(medium.kind))
+
+
+def _choice(family: str, block: Any, within: FieldPath = ()) -> Iterator[Problem]:
+    from softarm_ros.rigs.part_choice import choice_problems
+
+    yield from choice_problems(family, block, within)
+
+
+@check('feedback', 'tracker')
+def _loop_gain(rig: Any) -> Iterator[Problem]:
+    latest = latest_poses(rig)
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest.value
+    limit = STABLE_GAIN_TIMES_DELAY / delay
+    gain = feedback_gain_1_s(rig.tracker)
+    if gain >= limit:
+        yield Problem(
+            ('controller', 'feedback_gain_1_s'),
+            f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
+            f'(both periods and {latest.field}) the loop oscillates',
+            f'{gain:g}',
+        )
+
+
+def feedback_gain_1_s(tracker: Any) -> float:
+    """Return the gain of the controller, 0 where it has none or no number stands there."""
+    gain = tracker.of_part.get('feedback_gain_1_s', 0.0)
+    return float(gain) if isinstance(gain, int | float) else 0.0
+
+
+def _timeout(field: str, value: float, shortest: float, why: str) -> Iterator[Problem]:
+    if value <= shortest:
+        yield Problem(
+            ('supervisor', *field.split('.')),
+            f'expected more than {shortest:.4g}: {why}',
+            f'{value:g}',
+        )
+
+
+@check('supervisor', 'feedback')
+def _feedback_timeout(rig: Any) -> Iterator[Problem]:
+    timeout, rate = rig.supervisor.feedback_timeout_s, rig.feedback.rate_hz
+    if timeout <= 2.0 / rate:
+        why = (
+            f'two periods of sensors.pose_topic.rate_hz = {rate:g}, else one lost pose stops the '
+            'arm'
+        )
+        yield from _timeout('feedback_timeout_s', timeout, 2.0 / rate, why)
+        return
+    for source, sensor in pose_sensors(rig):
+        why = f'{source}.delay_s and two periods of {source}.rate_hz'
+        shortest = sensor.delay_s + 2.0 / sensor.rate_hz
+        if timeout <= shortest:
+            yield from _timeout('feedback_timeout_s', timeout, shortest, why)
+            return
+
+
+@check('supervisor', 'plant')
+def _drop_outs(rig: Any) -> Iterator[Problem]:
+    timeout, mocap = rig.supervisor.feedback_timeout_s, rig.plant.mocap
+    if mocap.dropout_probability > 0.0 and timeout > mocap.delay_s + 2.0 / mocap.rate_hz:
+        why = (
+            'five times plant.pose_sensor.dropout_duration_s, else ordinary drop-outs stop the arm'
+        )
+        yield from _timeout('feedback_timeout_s', timeout, 5.0 * mocap.dropout_duration_s, why)
+
+
+@check('supervisor', 'feedback')
+def _feedback_age(rig: Any) -> Iterator[Problem]:
+    latest, rate = latest_poses(rig), rig.feedback.rate_hz
+    why = (
+        f'{latest.field} = {latest.value:g} and two periods of sensors.pose_topic.rate_hz = '
+        f'{rate:g}'
+    )
+    age, shortest = rig.supervisor.feedback_watch.max_age_s, latest.value + 2.0 / rate
+    if rig.supervisor.feedback_timeout_s > shortest:  # else that is the mistake
+        yield from _timeout('feedback_watch.max_age_s', age, shortest, why)
+
+
+@check('supervisor', 'feedback')
+def _frozen_resolution(rig: Any) -> Iterator[Problem]:
+    resolution = rig.supervisor.feedback_watch.frozen_resolution_m
+    for source, sensor in pose_sensors(rig):
+        noise = sensor.position_noise_m
+        if noise > 0.0 and resolution >= 0.1 * noise:
+            yield Problem(
+                ('supervisor', 'feedback_watch', 'frozen_resolution_m'),
+                f'expected less than {0.1 * noise:g}: a tenth of {source}.position_noise_m, '
+                'else a sound sensor seems frozen',
+                f'{resolution:g}',
+            )
+            return
+
+
+@check('supervisor', 'actuators')
+def _pressure_watch(rig: Any) -> Iterator[Problem]:
+    if rig.supervisor.pressure_watch is None:
+        return
+    if not all(hasattr(actuator, 'pressure_max_Pa') for actuator in rig.actuators):
+        yield Problem(
+            ('supervisor', 'pressure_watch'), 'belongs to arms whose actuators are set by pressure'
+        )
+
+
+@check('supervisor', 'tracker')
+def _command_timeout(rig: Any) -> Iterator[Problem]:
+    rate = rig.tracker.rate_hz
+    why = f'two periods of controller.rate_hz = {rate:g}, else one late cycle stops the arm'
+    yield from _timeout('command_timeout_s', rig.supervisor.command_timeout_s, 2.0 / rate, why)
+
+
+@check('supervisor')
+def _heartbeat_timeout(rig: Any) -> Iterator[Problem]:
+    why = f'two heartbeats, which nodes send at {HEARTBEAT_RATE_HZ:g} Hz'
+    timeout = rig.supervisor.heartbeat_timeout_s
+    yield from _timeout('heartbeat_timeout_s', timeout, 2.0 / HEARTBEAT_RATE_HZ, why)
+    why = f'two permissions, which the supervisor sends at {PERMIT_RATE_HZ:g} Hz'
+    timeout = rig.supervisor.permit_timeout_s
+    yield from _timeout('permit_timeout_s', timeout, 2.0 / PERMIT_RATE_HZ, why)
+
+
+@check('supervisor', 'tracker')
+def _state_timeout(rig: Any) -> Iterator[Problem]:
+    rate = rig.tracker.rate_hz
+    why = f'two periods of controller.rate_hz = {rate:g}, at which simulated actuators report'
+    yield from _timeout('state_timeout_s', rig.supervisor.state_timeout_s, 2.0 / rate, why)
+
+
+@check('supervisor', 'feedback')
+def _pose_jump(rig: Any) -> Iterator[Problem]:
+    noisiest = _largest(rig, 'position_noise_m')
+    why = f'ten times {noisiest.field} = {noisiest.value:g}, else noise stops the arm'
+    jump = rig.supervisor.max_pose_jump_m
+    yield from _timeout('max_pose_jump_m', jump, 10.0 * noisiest.value, why)
+
+
+# -- trajectories -----------------------------------------------------------------------------
+
+
+@check('trajectories', 'default_trajectory')
+def _default_trajectory(rig: Any) -> Iterator[Problem]:
+    named = rig.default_trajectory  # empty: the first one
+    if named and named not in rig.trajectories:
+        hint = did_you_mean(named, rig.trajectories)
+        yield Problem(
+            ('default_trajectory',),
+            f'no such trajectory{hint}; known: {listed(rig.trajectories)}',
+            repr(named),
+        )
+
+
+@check('trajectories', 'supervisor', 'feedback')
+def _trajectory_speed(rig: Any) -> Iterator[Problem]:
+    limit = rig.supervisor.max_pose_jump_m * rig.feedback.rate_hz
+    for name, trajectory in rig.trajectories.items():
+        if trajectory.speed >= limit:
+            yield Problem(
+                ('trajectories', name, 'speed'),
+                f'expected less than {limit:g}: supervisor.max_pose_jump_m times '
+                'sensors.pose_topic.rate_hz, else the motion itself is taken for a jump',
+                f'{trajectory.speed:g}',
+            )
+
+
+# Of every rig, whatever the arm.
+@check('recording', 'actuators')
+def _recording(rig: Any) -> Iterator[Problem]:
+    sections = names_of_sections(rig)
+    if sections is not None:
+        names = [actuator.name for actuator in rig.actuators]
+        yield from recording_problems(rig.recording, names, sections)
+
+
+CHECKS = checks_in(globals())
