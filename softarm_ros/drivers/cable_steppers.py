@@ -37,15 +37,7 @@ from softarm_ros.geometry.arrays import Array
 
 BOARD = 'steppers'
 COMMAND = 'command'
-_ROUNDING = 1e-9  # of a metre
 _VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
-_CAUSES = {
-    Cause.NONE: 'no reason given',
-    Cause.STOP_FRAME: 'told to stop',
-    Cause.WATCHDOG: 'no command reached it for 200 ms',
-    Cause.NEW_HOST: 'another host, or a restarted one, said hello',
-    Cause.COIL_BUS: 'a motor shield does not answer',
-}
 
 
 class CableSteppers:
@@ -82,6 +74,7 @@ class CableSteppers:
         self._clock = clock
         self._limits = limits
         self._orders = board_limits(config, limits)
+        self._names = [motor.name for motor in config.motors]
         self._motors = np.array([motor.motor for motor in config.motors])
         self._steps = np.array([motor.step_m for motor in config.motors])
         self._mask = int(sum(1 << motor.motor for motor in config.motors))
@@ -212,7 +205,7 @@ class CableSteppers:
         if state is None:
             return f'{BOARD}: no state yet'
         if state.state in (State.STOPPED, State.FAULT):
-            return f'{BOARD}: {_code(state)} {_CAUSES[state.cause]}'
+            return f'{BOARD}: {state.code} {state.cause.text}'
         if resetting or homing:
             return f'{BOARD}: {"resetting" if resetting else "homing"}'
         if state.zeroed & self._mask != self._mask:
@@ -314,7 +307,7 @@ class CableSteppers:
         told = (state.state, state.cause)
         if state.state in (State.STOPPED, State.FAULT):
             if told != self._told and not resetting and not self._fresh:
-                self._problem(BOARD, _code(state), _CAUSES[state.cause])
+                self._problem(BOARD, state.code, state.cause.text)
                 self._told = told
         else:
             self._told = None
@@ -391,26 +384,11 @@ class CableSteppers:
 
     def _as_target(self, command: Array) -> list[int]:
         """Return microsteps (MOTORS,) for contractions (m,), or raise ValueError."""
-        values = np.asarray(command, dtype=float)
-        names = [motor.name for motor in self.config.motors]
-        if values.shape != (len(names),):
-            raise ValueError(f'command: shape {values.shape}; expected ({len(names)},)')
-        low, high = self._limits.position_min, self._limits.position_max
-        for i, name in enumerate(names):
-            if not np.isfinite(values[i]):
-                raise ValueError(f'{name}: {values[i]} m is not finite')
-            if not low[i] - _ROUNDING <= values[i] <= high[i] + _ROUNDING:
-                raise ValueError(
-                    f'{name}: {values[i]:g} m is not within {low[i]:g}..{high[i]:g} m'
-                )
+        values = self._limits.checked(command, self._names)
         target = [0] * MOTORS
         for motor, count in zip(self._motors, to_microsteps(values, self._steps), strict=True):
             target[motor] = count
         return target
-
-
-def _code(state: StepperState) -> str:
-    return f'{state.state.name} cause {state.cause.value}'
 
 
 def _listed(counts: Array) -> str:

@@ -7,6 +7,7 @@ of a drive that differs are set in the rig file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated
 
@@ -91,6 +92,16 @@ def next_control_word(state: DriveState, wanted: bool, words: ControlWords) -> i
         DriveState.SWITCHED_ON: words.enable_operation,
         DriveState.ENABLED: words.enable_operation,
     }.get(state, words.disable_voltage)
+
+
+def resetting_words(
+    controls: Sequence[int], states: Sequence[DriveState], sent: Sequence[int], words: ControlWords
+) -> list[int]:
+    """Return control words that reset faults; the bit must rise, so not where it was `sent`."""
+    return [
+        words.fault_reset if state is DriveState.FAULT and last != words.fault_reset else word
+        for word, state, last in zip(controls, states, sent)
+    ]
 
 
 # Error codes of the profile; a drive's own go into the rig file.

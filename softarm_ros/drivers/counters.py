@@ -19,6 +19,13 @@ class Latency:
     max_s: float
     count: int
 
+    @property
+    def text(self) -> str:
+        """Of diagnostics, in ms."""
+        if not self.count:
+            return 'none yet'
+        return f'{1e3 * self.p50_s:.1f} / {1e3 * self.p99_s:.1f} (p50 / p99)'
+
 
 class LatencyRecord:
     """The latest latencies of one kind of work; safe to use from several threads."""

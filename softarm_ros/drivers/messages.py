@@ -73,6 +73,20 @@ class Cause(IntEnum):
     NEW_HOST = 3
     COIL_BUS = 4
 
+    @property
+    def text(self) -> str:
+        """In words."""
+        return _CAUSES[self]
+
+
+_CAUSES = {
+    Cause.NONE: 'no reason given',
+    Cause.STOP_FRAME: 'told to stop',
+    Cause.WATCHDOG: 'no command reached it for 200 ms',
+    Cause.NEW_HOST: 'another host, or a restarted one, said hello',
+    Cause.COIL_BUS: 'a motor shield does not answer',
+}
+
 
 class Result(IntEnum):
     """What a device answers."""
@@ -242,6 +256,11 @@ class StepperState:
     zeroed: int
     stalled: int
     positions: tuple[int, ...]
+
+    @property
+    def code(self) -> str:
+        """State and cause, as diagnostics show them."""
+        return f'{self.state.name} cause {self.cause.value}'
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.messages import (
     Ack,
     Cause,
@@ -160,7 +161,7 @@ class MuscleValves:
             If the command has the wrong shape, is not finite or beyond the tables of the valves.
 
         """
-        target = self._checked(command)
+        target = checked_command(command, self._names, *self._drive.range_m, 'm')
         refusal = self.not_ready()
         if refusal:
             return refusal
@@ -328,18 +329,6 @@ class MuscleValves:
                     self._book.found(self._state.batch, cut_s=self._clock.now_s())
 
     # ---- Parts ------------------------------------------------------------------------------
-    def _checked(self, command: Array) -> Array:
-        target = np.array(command, dtype=np.float64)
-        if target.shape != (len(self._names),):
-            raise ValueError(f'command has shape {target.shape}; expected ({len(self._names)},)')
-        low, high = self._drive.range_m
-        for name, value in zip(self._names, target):
-            if not np.isfinite(value):
-                raise ValueError(f'{name} = {value}: expected a finite number of m')
-            if not low <= value <= high:
-                raise ValueError(f'{name} = {value:.6g} m outside [{low:.6g}, {high:.6g}] m')
-        return target
-
     def _arm(self, link: BoardLink) -> bool:
         """Let the board take batches; it had stopped, or was never armed."""
         if self._state is None:

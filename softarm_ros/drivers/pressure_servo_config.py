@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from pydantic import Field, model_validator
 
+from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import Finite, Positive
@@ -68,14 +68,5 @@ class CylinderAxes:
 
     def check(self, command: Array) -> Array:
         """Return commanded pressures (m,) as floats; raises ValueError naming what is wrong."""
-        values = np.array(command, dtype=float)
-        if values.shape != (len(self.names),):
-            raise ValueError(
-                f'command has shape {values.shape}; expected ({len(self.names)},) pressures'
-            )
-        limits = zip(self.names, values, self.pressure_min_Pa, self.pressure_max_Pa)
-        for name, value, low, high in limits:
-            slack = 1e-9 * (high - low)
-            if not low - slack <= value <= high + slack:  # also NaN
-                raise ValueError(f'{name} = {value:.6g} Pa outside [{low:.6g}, {high:.6g}] Pa')
-        return values
+        low, high = self.pressure_min_Pa, self.pressure_max_Pa
+        return checked_command(command, self.names, low, high, 'Pa', slack=1e-9 * (high - low))

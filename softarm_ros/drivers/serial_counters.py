@@ -95,9 +95,9 @@ class SerialCounter:
             'states_lost': str(counts.received.lost),
             'frames_corrupt': str(counts.received.corrupt + counts.received.malformed),
             'unanswered': str(counts.unanswered),
-            'round_trip_ms': _in_ms(counts.round_trip),
-            'command_latency_ms': _in_ms(counts.command_latency),
-            'cycle_delay_ms': _in_ms(counts.cycle_delay),
+            'round_trip_ms': counts.round_trip.text,
+            'command_latency_ms': counts.command_latency.text,
+            'cycle_delay_ms': counts.cycle_delay.text,
         }
         if counts.board is not None:
             values['board_frames_lost'] = str(counts.board.lost)
@@ -106,9 +106,3 @@ class SerialCounter:
             values['board_states_skipped'] = str(counts.board.skipped_states)
             values['board_write_errors'] = str(counts.board.write_errors)
         return values
-
-
-def _in_ms(latency: Latency) -> str:
-    if not latency.count:
-        return 'none yet'
-    return f'{1e3 * latency.p50_s:.1f} / {1e3 * latency.p99_s:.1f} (p50 / p99)'

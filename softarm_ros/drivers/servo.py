@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock
-from softarm_ros.drivers.cia402 import DriveState, next_control_word
+from softarm_ros.drivers.cia402 import DriveState, next_control_word, resetting_words
+from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.modbus_link import (
     ClientMaker,
@@ -28,14 +29,20 @@ from softarm_ros.drivers.problems import (
     require_none,
 )
 from softarm_ros.drivers.servo_config import ServoConfig
-from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
+from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange, write_all
 from softarm_ros.drivers.servo_state import ServoState
-from softarm_ros.drivers.servo_watch import Intent, drive_faults, out_of_operation, overspeed
+from softarm_ros.drivers.servo_watch import (
+    Intent,
+    drive_faults,
+    out_of_operation,
+    overspeed,
+    stale_command,
+    unanswered,
+)
 from softarm_ros.geometry.arrays import Array
 
 T = TypeVar('T')
 LINK = 'link'
-COMMAND = 'command'
 _ROUNDING = 1e-9  # of the limit
 
 
@@ -162,7 +169,10 @@ class ServoDriver:
             For a wrong number of values, one that is not finite or one beyond its limit.
 
         """
-        command = self._check(values)
+        most = self._limits
+        command = checked_command(
+            values, self.config.names, -most, most, 'N m', slack=_ROUNDING * most
+        )
         with self._lock:
             if not self._wanted:
                 return 'servo not enabled'
@@ -198,20 +208,6 @@ class ServoDriver:
     def counts(self) -> LinkCounts:
         """Return latency and loss since the driver was made."""
         return self._counter.summary()
-
-    def _check(self, values: Sequence[float] | Array) -> Array:
-        command = np.array(values, dtype=float)
-        names = self.config.names
-        if command.shape != (len(names),):
-            raise ValueError(f'torque has shape {command.shape}; expected ({len(names)},)')
-        for name, value, limit in zip(names, command, self._limits):
-            if not np.isfinite(value):
-                raise ValueError(f'{name} = {value}: expected a finite torque in N m')
-            if abs(value) > limit * (1.0 + _ROUNDING):
-                raise ValueError(
-                    f'{name} = {value:.6g} N m outside [{-limit:.6g}, {limit:.6g}] N m'
-                )
-        return command
 
     def _disable(self) -> None:
         self._wanted = False
@@ -280,7 +276,8 @@ class ServoDriver:
             return False
         try:
             self._link.connect()
-            self._write_off()  # all that answer, whatever becomes of the others
+            # All that answer, whatever becomes of the others.
+            write_all(self._units, self._link, self._off, self._idle_torque(self._enabling))
             for unit in self._units:
                 unit.setup(self._link)
         except RefusedError as error:
@@ -323,9 +320,7 @@ class ServoDriver:
                 self._last, self._last_enabling = torques, enabling
         controls = [next_control_word(state, wanted, words) for state in states]
         if resetting:
-            for i, state in enumerate(states):
-                if state is DriveState.FAULT and self._controls[i] != words.fault_reset:
-                    controls[i] = words.fault_reset
+            controls = resetting_words(controls, states, self._controls, words)
         return Intent(controls, torques, sent, wanted, running, enabling, since)
 
     def _idle_torque(self, enabling: int) -> Array:
@@ -370,11 +365,10 @@ class ServoDriver:
             if intent.wanted and all(state is DriveState.ENABLED for state in states):
                 with self._lock:
                     self._running = intent.enabling
+        if command is not None:
+            findings += stale_command(config, intent, now - stamp)
         for finding in findings:
             self._trouble(*finding)
-        if intent.running and command is not None and now - stamp > config.command_timeout_s:
-            limit_ms = 1e3 * config.command_timeout_s
-            self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
 
     def _judge_link(self, now: float) -> bool:
         """Report every axis silent for too long; return whether that is all of them."""
@@ -383,10 +377,8 @@ class ServoDriver:
         if len(lost) == len(self._units):
             self._lose_link(f'no device answered for {1e3 * limit:.0f} ms')
             return True
-        for unit in lost:
-            for i in unit.axes:
-                text = f'no answer for {1e3 * limit:.0f} ms'
-                self._trouble(self.config.axes[i].name, 'timeout', text)
+        for finding in unanswered(self.config, [i for unit in lost for i in unit.axes]):
+            self._trouble(*finding)
         return False
 
     def _trouble(self, source: str, code: str, text: str) -> None:
@@ -402,18 +394,7 @@ class ServoDriver:
             self._disable()
         if self._link.connected:
             with contextlib.suppress(LinkDownError, NoAnswerError, RefusedError):
-                self._write_off()
+                write_all(self._units, self._link, self._off, self._idle_torque(self._enabling))
         self._link.close()
         with self._lock:
             self._states = [DriveState.UNKNOWN] * len(self._states)
-
-    def _write_off(self) -> None:
-        """Switch every unit off; raises what went wrong last, after all have been tried."""
-        failure: NoAnswerError | RefusedError | None = None
-        for unit in self._units:
-            try:
-                unit.write(self._link, self._off, self._idle_torque(self._enabling))
-            except (NoAnswerError, RefusedError) as error:
-                failure = error
-        if failure is not None:
-            raise failure

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from softarm_ros.drivers.modbus_link import ModbusLink
+from softarm_ros.drivers.modbus_link import ModbusLink, NoAnswerError, RefusedError
 from softarm_ros.drivers.modbus_registers import (
     MAX_READ,
     MAX_WRITE,
@@ -124,6 +124,20 @@ class UnitExchange:
             speed=sign * registers.speed.decode(words(registers.speed)),
             position=sign * registers.position.decode(words(registers.position)),
         )
+
+
+def write_all(
+    units: Iterable[UnitExchange], link: ModbusLink, controls: Sequence[int], torques: Array
+) -> None:
+    """Write to every unit; raises what went wrong last, after all have been tried."""
+    failure: NoAnswerError | RefusedError | None = None
+    for unit in units:
+        try:
+            unit.write(link, controls, torques)
+        except (NoAnswerError, RefusedError) as error:
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _span(config: ServoConfig, axis: int, name: str) -> Span:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,3 +69,18 @@ def out_of_operation(
     for axis, state in zip(config.axes, states):
         if state is not DriveState.ENABLED:
             yield Finding(axis.name, 'state', f'{what}: {state.value}')
+
+
+def stale_command(config: ServoConfig, intent: Intent, age_s: float) -> Iterator[Finding]:
+    """Yield that commands have stopped coming to axes that follow them."""
+    if intent.running and age_s > config.command_timeout_s:
+        yield Finding(
+            'command', 'stale', f'no command for {1e3 * config.command_timeout_s:.0f} ms'
+        )
+
+
+def unanswered(config: ServoConfig, axes: Iterable[int]) -> Iterator[Finding]:
+    """Yield axes that have been silent for too long."""
+    for i in axes:
+        text = f'no answer for {1e3 * config.link_timeout_s:.0f} ms'
+        yield Finding(config.axes[i].name, 'timeout', text)

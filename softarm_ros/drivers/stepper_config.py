@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
+from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.messages import MAX_BRAKING_S, MOTORS, StepperConfig
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.geometry.arrays import Array
@@ -21,6 +23,7 @@ MAX_SPEED = 4000  # microsteps/s
 MIN_ACCELERATION, MAX_ACCELERATION = 100, 120_000  # microsteps/s^2
 MAX_POSITION = 1 << 28  # microsteps
 MAX_BRAKING_STEPS = 16_000
+_ROUNDING_M = 1e-9
 
 
 class MotorConfig(ConfigBlock):
@@ -75,6 +78,11 @@ class CableLimits:
     position_max: Array
     max_speed: Array
     max_acceleration: Array
+
+    def checked(self, command: ArrayLike, names: Sequence[str]) -> Array:
+        """Return contractions (m,) [m] as an array; ValueError as of `checked_command`."""
+        low, high = self.position_min, self.position_max
+        return checked_command(command, names, low, high, 'm', slack=_ROUNDING_M)
 
 
 class BoardLimitError(ValueError):

@@ -246,9 +246,9 @@ def test_a_port_that_is_not_there_is_named(tmp_path):
     ('command', 'text'),
     [
         (np.zeros(5), r'shape \(5,\); expected \(6,\)'),
-        (np.array([0, np.nan, 0, 0, 0, 0]), 'cable_1: nan m is not finite'),
-        (np.array([0, 0, 0, 0, 0, 0.0551]), r'cable_5: 0.0551 m is not within -0.045..0.055 m'),
-        (np.array([-0.0451, 0, 0, 0, 0, 0]), 'cable_0: -0.0451 m is not within'),
+        (np.array([0, np.nan, 0, 0, 0, 0]), 'cable_1 = nan: expected a finite number of m'),
+        (np.array([0, 0, 0, 0, 0, 0.0551]), r'cable_5 = 0.0551 m outside \[-0.045, 0.055\] m'),
+        (np.array([-0.0451, 0, 0, 0, 0, 0]), 'cable_0 = -0.0451 m outside'),
     ],
 )
 def test_impossible_commands_are_named(command, text):

@@ -125,8 +125,8 @@ def test_mode_limits_and_watchdog_are_in_the_servos(running):
     ('command', 'message'),
     [
         (np.zeros(5), r'shape \(5,\)'),
-        (np.array([0.007, 0, 0, 0, 0, 0]), 'base_1: 0.007 m is not within -0.006..0.006 m'),
-        (np.array([0, 0, 0, np.nan, 0, 0]), 'middle_2: nan m is not finite'),
+        (np.array([0.007, 0, 0, 0, 0, 0]), r'base_1 = 0.007 m outside \[-0.006, 0.006\] m'),
+        (np.array([0, 0, 0, np.nan, 0, 0]), 'middle_2 = nan: expected a finite number of m'),
     ],
 )
 def test_what_cannot_be_is_refused(running, command, message):

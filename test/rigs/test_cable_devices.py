@@ -20,7 +20,7 @@ def test_shipped_arms_have_a_driver_within_their_limits(name):
     for end in (limits.position_min, limits.position_max):
         assert driver.follow(end) == 'steppers: not started'
         beyond = end + np.sign(end) * 1e-4
-        with pytest.raises(ValueError, match=rf'{limits.names[0]}: .* is not within'):
+        with pytest.raises(ValueError, match=rf'{limits.names[0]} = .* outside'):
             driver.follow(beyond)
 
 

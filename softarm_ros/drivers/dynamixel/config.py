@@ -101,6 +101,14 @@ class DynamixelConfig(SerialConfig):
         """Cable pulled in by one count of each servo [m]."""
         return np.array([servo.step_m for servo in self.servos])
 
+    def pulls(self, current_A: Array) -> Array:
+        """Return the pulls (m,) [N] on the cables; (0,) where torque per current is not known."""
+        per_A = self.torque_per_current_N_m_A
+        if per_A is None:
+            return np.empty(0)
+        radii = np.array([servo.pulley_radius_m for servo in self.servos])
+        return np.asarray(np.sign(self.steps) * current_A * per_A / radii)
+
     @property
     def zeros(self) -> NDArray[np.int64]:
         """Counts where the arm is at rest."""

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.actuator_driver import ActuatorReading
-from softarm_ros.drivers.counters import Latency, LinkCounter, LinkCounts
+from softarm_ros.drivers.counters import LinkCounter, LinkCounts
 from softarm_ros.drivers.dynamixel import control_table as table
 from softarm_ros.drivers.dynamixel.bus import (
     DynamixelBus,
     NoAnswerError,
     RefusedError,
-    Status,
 )
 from softarm_ros.drivers.dynamixel.config import DynamixelConfig, profiles
+from softarm_ros.drivers.dynamixel.readings import BusSilentError, ServoReadings
 from softarm_ros.drivers.dynamixel.set_up import MissingError, reboot_failed, set_up
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import (
@@ -34,15 +34,7 @@ from softarm_ros.drivers.stepper_config import CableLimits
 from softarm_ros.geometry.arrays import Array
 
 LINK, COMMAND, INTERNAL = 'link', 'command', 'internal'
-_ROUNDING = 1e-9  # of a metre
 _DRAIN_S = 0.05
-# What is read of all servos in each period, and of one of them, in turn.
-_STATE = table.PRESENT_CURRENT.address, 10
-_HEALTH = table.TORQUE_ENABLE.address, table.TABLE_SIZE - table.TORQUE_ENABLE.address
-
-
-class _BusSilentError(Exception):
-    """No servo answers any more."""
 
 
 class DynamixelServos:
@@ -76,6 +68,7 @@ class DynamixelServos:
         self._limits = limits
         self._profiles = profiles(config, limits)
         self._clock, self._open_port = clock, open_port
+        self._names = [servo.name for servo in config.servos]
         self._ids = [servo.id for servo in config.servos]
         self._steps = config.steps
         self._braking = config.acceleration_m_s2 / np.abs(self._steps)  # counts/s^2
@@ -85,20 +78,15 @@ class DynamixelServos:
         self._thread = PollingThread(
             'dynamixel', self._run, self._on_failure, clock, interrupt=self._wake, goes_first=True
         )
-        m = len(self._ids)
 
         # Between callers and the thread, under the lock.
         self._lock = threading.Lock()
+        self._seen = ServoReadings(config, self._lock, self._stop, clock)
         self._target: Array | None = None  # counts
         self._target_s = -np.inf
         self._sent = True
         self._resetting = False
         self._zeros = config.zeros.astype(float)
-        self._counts = np.full(m, np.nan)
-        self._velocity = np.full(m, np.nan)  # counts/s
-        self._current = np.full(m, np.nan)  # A
-        self._stamp_s = -np.inf
-        self._health: dict[int, dict[str, float]] = {}
         self._trouble = 'not started'
         self._port: SerialPort | None = None
 
@@ -106,9 +94,6 @@ class DynamixelServos:
         self._running = False  # since the servos were set up
         self._torque = False
         self._resting: Array | None = None  # counts at which the servos are held
-        self._heard = np.full(m, -np.inf)
-        self._next_health = 0
-        self._alerts: set[int] = set()
 
     # -- for the caller
 
@@ -151,9 +136,9 @@ class DynamixelServos:
         with self._lock:
             if self._target is not None:
                 raise DriverError('the servos are moving')
-            if np.isnan(self._counts).any():
+            if not self._seen.known:
                 raise DriverError('no position of the servos yet')
-            self._zeros = self._counts.copy()
+            self._zeros = self._seen.counts.copy()
 
     def reset(self) -> None:
         """Forget problems; servos that have switched off are started anew, and all set up."""
@@ -173,7 +158,7 @@ class DynamixelServos:
             If the command has the wrong shape, is not finite or beyond a limit. Nothing changes.
 
         """
-        values = self._checked(command)
+        values = self._limits.checked(command, self._names)
         reason = self.not_ready()
         if reason:
             return reason
@@ -199,17 +184,12 @@ class DynamixelServos:
     def reading(self) -> ActuatorReading | None:
         """Return the newest contractions [m], their speed, and the pull [N] by the current."""
         with self._lock:
-            if np.isnan(self._counts).any():
+            if not self._seen.known:
                 return None
-            position = (self._counts - self._zeros) * self._steps
-            velocity, current = self._velocity * self._steps, self._current.copy()
-            stamp = self._stamp_s
-        per_A = self.config.torque_per_current_N_m_A
-        if per_A is None:
-            return ActuatorReading(stamp, position, velocity, np.empty(0))
-        radii = np.array([s.pulley_radius_m for s in self.config.servos])
-        pull = np.sign(self._steps) * current * per_A / radii
-        return ActuatorReading(stamp, position, velocity, pull)
+            position = (self._seen.counts - self._zeros) * self._steps
+            velocity, current = self._seen.velocity * self._steps, self._seen.current.copy()
+            stamp = self._seen.stamp_s
+        return ActuatorReading(stamp, position, velocity, self.config.pulls(current))
 
     def not_ready(self) -> str:
         """Return '' if motion could start now, or why not."""
@@ -221,7 +201,7 @@ class DynamixelServos:
         with self._lock:
             if self._resetting:
                 return 'dynamixel: resetting'
-            if np.isnan(self._counts).any():
+            if not self._seen.known:
                 return 'dynamixel: no position of the servos yet'
         return ''
 
@@ -236,8 +216,9 @@ class DynamixelServos:
     def values(self) -> dict[str, str]:
         """Return connection, state of the servos, and losses and latencies of the bus."""
         with self._lock:
-            counts, zeros, health = self._counts.copy(), self._zeros.copy(), dict(self._health)
-            age_s = self._clock.now_s() - self._stamp_s
+            counts, zeros = self._seen.counts.copy(), self._zeros.copy()
+            health = dict(self._seen.health)
+            age_s = self._clock.now_s() - self._seen.stamp_s
         values = {'connected': str(not self._trouble).lower(), 'port': self.config.port}
         if not np.isnan(counts).any():
             values['age_ms'] = f'{1e3 * age_s:.0f}'
@@ -249,14 +230,13 @@ class DynamixelServos:
             values['temperature_max_deg_c'] = f'{max(h["deg_c"] for h in health.values()):.0f}'
             values['voltage_min'] = f'{min(h["volts"] for h in health.values()):.1f}'
         summary = self._counter.summary()
-        values |= {
+        return values | {
             'connections': str(summary.connections),
             'requests': str(summary.requests),
             'answers_lost': str(summary.lost),
-            'command_latency_ms': _in_ms(summary.command_latency),
-            'cycle_ms': _in_ms(summary.cycle),
+            'command_latency_ms': summary.command_latency.text,
+            'cycle_ms': summary.cycle.text,
         }
-        return values
 
     # -- the thread
 
@@ -306,7 +286,7 @@ class DynamixelServos:
                     self._pause_after_wake(thread, began)
                 if thread.ending.is_set():
                     self._leave(bus)
-            except _BusSilentError as error:
+            except BusSilentError as error:
                 self._lost(str(error))
 
     def _pause_after_wake(self, thread: PollingThread, began_s: float) -> None:
@@ -337,8 +317,7 @@ class DynamixelServos:
         self._running = True
         self._trouble = ''
         self._resting = None
-        self._alerts.clear()
-        self._heard[:] = self._clock.now_s()
+        self._seen.begin()
         self._end_reset(resetting)
         return True
 
@@ -362,13 +341,13 @@ class DynamixelServos:
             self._resting = None
             self._move(bus, target)
             self._counter.command_latency.add(self._clock.now_s() - stamp)
-        elif self._torque and not np.isnan(self._counts).any():
+        elif self._torque and self._seen.known:
             if self._resting is None:
                 self._resting = self._nearest_rest()
             self._move(bus, self._resting)
-        self._look(bus)
-        self._look_closer(bus)
-        self._judge(self._clock.now_s())
+        self._seen.look(bus)
+        self._seen.look_closer(bus, torque=self._torque)
+        self._seen.judge(self._clock.now_s())
 
     def _move(self, bus: DynamixelBus, counts: Array) -> None:
         bus.sync_write(table.GOAL_POSITION, {i: int(count) for i, count in zip(self._ids, counts)})
@@ -376,13 +355,13 @@ class DynamixelServos:
     def _nearest_rest(self) -> Array:
         """Return where the servos can stop [counts]."""
         with self._lock:
-            counts, velocity = self._counts.copy(), self._velocity.copy()
+            counts, velocity = self._seen.counts.copy(), self._seen.velocity.copy()
         return np.rint(counts + 0.5 * velocity * np.abs(velocity) / self._braking)
 
     def _switch_on(self, bus: DynamixelBus) -> None:
         """Let all servos hold where they are."""
         with self._lock:
-            here = self._counts.copy()
+            here = self._seen.counts.copy()
         try:
             for servo, count in zip(self._ids, here):
                 bus.write(servo, table.GOAL_POSITION, int(count))
@@ -394,92 +373,12 @@ class DynamixelServos:
             return
         self._torque = True
 
-    def _look(self, bus: DynamixelBus) -> None:
-        """Read position, velocity and current of all servos."""
-        asked = self._clock.now_s()
-        answers = bus.sync_read(*_STATE, self._ids)
-        for i, servo in enumerate(self._ids):
-            # One is silent, and those behind it waited; an old loss shall not slow down the rest.
-            if servo in answers or self._heard[i] <= asked - self.config.link_timeout_s:
-                continue
-            try:
-                answers[servo] = bus.read(servo, *_STATE)
-            except NoAnswerError:
-                if not answers:
-                    break  # it is the line: nobody answers
-            except RefusedError as error:
-                self._stop(self.config.servos[i].name, f'error {error.code}', str(error))
-        now = self._clock.now_s()
-        with self._lock:
-            for i, servo in enumerate(self._ids):
-                if servo in answers:
-                    self._take(i, answers[servo])
-                    self._heard[i] = now
-            if answers:
-                self._stamp_s = 0.5 * (asked + now)
-
-    def _take(self, i: int, status: Status) -> None:
-        start = _STATE[0]
-        self._counts[i] = table.PRESENT_POSITION.of(status.data, start)
-        units = table.PRESENT_VELOCITY.of(status.data, start)
-        per_rad = table.COUNTS_PER_TURN / (2.0 * np.pi)
-        self._velocity[i] = units * table.VELOCITY_RAD_S * per_rad
-        units = table.PRESENT_CURRENT.of(status.data, start)
-        self._current[i] = units * self.config.current_unit_A
-        if status.alert:
-            self._alerts.add(i)
-
-    def _look_closer(self, bus: DynamixelBus) -> None:
-        """Read errors, torque, watchdog, voltage and temperature of one servo."""
-        i = min(self._alerts) if self._alerts else self._next_health
-        self._alerts.discard(i)
-        self._next_health = (self._next_health + 1) % len(self._ids)
-        name = self.config.servos[i].name
-        if self._clock.now_s() - self._heard[i] > self.config.link_timeout_s:
-            return
-        try:
-            data = bus.read(self._ids[i], *_HEALTH).data
-        except NoAnswerError:
-            return
-        except RefusedError as error:
-            self._stop(name, f'error {error.code}', str(error))
-            return
-        start = _HEALTH[0]
-        with self._lock:
-            self._health[i] = {
-                'deg_c': float(table.TEMPERATURE.of(data, start)),
-                'volts': table.VOLT * table.VOLTAGE.of(data, start),
-            }
-        bits = table.HARDWARE_ERROR.of(data, start)
-        if bits:
-            self._stop(name, f'hardware 0x{bits:02X}', table.hardware_error_text(bits))
-        elif self._torque and not table.TORQUE_ENABLE.of(data, start):
-            self._stop(name, 'torque off', 'it was switched off, or started anew')
-        elif table.BUS_WATCHDOG.of(data, start) == table.WATCHDOG_TRIPPED:
-            limit_ms = 1e3 * self.config.watchdog_s
-            self._stop(name, 'watchdog', f'no packet reached it for {limit_ms:.0f} ms')
-
-    def _judge(self, now: float) -> None:
-        """Report every servo that is silent for too long."""
-        limit = self.config.link_timeout_s
-        silent = now - self._heard > limit
-        if silent.all():
-            raise _BusSilentError(f'no servo answered for {1e3 * limit:.0f} ms')
-        for i in np.flatnonzero(silent):
-            servo = self.config.servos[i]
-            self._stop(
-                servo.name,
-                'timeout',
-                f'id {servo.id} has not answered for {1e3 * limit:.0f} ms: look at its plug and '
-                'its power, and with softarm ports at its id',
-            )
-
     def _lost(self, why: str) -> None:
         self._trouble = why
         self._torque = False
         with self._lock:
             self._target = None
-            self._counts[:] = np.nan
+            self._seen.counts[:] = np.nan
         if self._running:
             self._running = False
             self._problems.report(LINK, '', f'lost: {why}', self._clock.now_s())
@@ -487,7 +386,7 @@ class DynamixelServos:
     def _leave(self, bus: DynamixelBus) -> None:
         """Leave the servos held where they are, without a watchdog that nobody feeds."""
         with contextlib.suppress(NoAnswerError, RefusedError, PortError):
-            if self._torque and not np.isnan(self._counts).any():
+            if self._torque and self._seen.known:
                 self._move(bus, self._nearest_rest())
             for servo in self._ids:
                 bus.write(servo, table.BUS_WATCHDOG, 0)
@@ -498,24 +397,3 @@ class DynamixelServos:
         self._problems.report(source, code, text, self._clock.now_s())
         with self._lock:
             self._target = None
-
-    def _checked(self, command: ArrayLike) -> Array:
-        values = np.asarray(command, dtype=float)
-        names = [servo.name for servo in self.config.servos]
-        if values.shape != (len(names),):
-            raise ValueError(f'command: shape {values.shape}; expected ({len(names)},)')
-        low, high = self._limits.position_min, self._limits.position_max
-        for i, name in enumerate(names):
-            if not np.isfinite(values[i]):
-                raise ValueError(f'{name}: {values[i]} m is not finite')
-            if not low[i] - _ROUNDING <= values[i] <= high[i] + _ROUNDING:
-                raise ValueError(
-                    f'{name}: {values[i]:g} m is not within {low[i]:g}..{high[i]:g} m'
-                )
-        return values
-
-
-def _in_ms(latency: Latency) -> str:
-    if not latency.count:
-        return 'none yet'
-    return f'{1e3 * latency.p50_s:.1f} / {1e3 * latency.p99_s:.1f} (p50 / p99)'
