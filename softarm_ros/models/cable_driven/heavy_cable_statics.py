@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,14 +18,9 @@ from softarm_ros.models.arm_model import (
     Vector3,
 )
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
-from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
-    balance,
-    equilibrium_jacobian_into,
-)
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
-from softarm_ros.models.cable_driven.cable_statics_kernels import OK
 from softarm_ros.models.cable_driven.held_bends import HeldBends
-from softarm_ros.models.cable_driven.loaded_cable_kernels import loaded_contractions_into
+from softarm_ros.models.cable_driven.pulled_sections import CablePull, PulledSections
 from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
@@ -37,24 +31,6 @@ _MAX_ROUNDS, _MAX_HALVINGS = 60, 30
 _FOUND = 1e-10  # rad, of the last correction
 _MAX_STEP_RAD = 0.5
 _FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # of the load, on the way to all of it
-
-
-@dataclass(frozen=True)
-class CablePull:
-    """Contractions (m,) [m], tensions (m,) [N] and d contraction / d bend (m, dof) [m/rad]."""
-
-    contraction: Array
-    tension: Array
-    by_bend: Array
-
-
-@dataclass(frozen=True)
-class CableMoments:
-    """Of a section's cables (2,) [N m], and d / d bend (2, dof), d / d contraction (2, m)."""
-
-    moments: Array
-    by_bend: Array
-    by_contraction: Array
 
 
 class HeavyPosture:
@@ -147,13 +123,7 @@ class HeavyCableStaticsArm(BendingArm):
         self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
         self._weightless = CableStaticsArm(sections, cables)
         self._own_load = self.rod.load(self._tip_weight, np.zeros(3))
-        self._stiffnesses = [
-            np.array(
-                [s.length_m, s.endcap_length_m, s.bending_stiffness_N_m2,
-                 s.cutting_in_stiffness_N_m2]
-            )
-            for s in self.sections
-        ]  # fmt: skip
+        self._pulled = PulledSections(self.rod, self._weightless, self._columns, self._paths)
 
     # Configuration -> shape.
 
@@ -220,27 +190,7 @@ class HeavyCableStaticsArm(BendingArm):
 
     def pull_of(self, held: HeldSections) -> CablePull:
         """Return what the cables do that hold sections at rest; the others are just not slack."""
-        m, dof = len(self.cables), len(held.bend)
-        longer, longer_by = self.rod.lengthening(held)
-        pull = CablePull(np.empty(m), np.empty(m), np.zeros((m, dof)))
-        for k, columns in enumerate(self._columns):
-            two = slice(2 * k, 2 * k + 2)
-            count = len(columns)
-            contraction, tension = np.empty(count), np.empty(count)
-            by_bend, by_held = np.empty((count, 2)), np.empty((count, 2))
-            status = loaded_contractions_into(
-                held.bend[two], held.moments[two], self._stiffnesses[k], self._paths[k],
-                contraction, tension, by_bend, by_held,
-            )  # fmt: skip
-            if status != OK:
-                section = self._weightless.section(k)
-                bx, by = held.bend[two]
-                raise section.error(status, float(bx), float(by), contraction)
-            pull.contraction[columns], pull.tension[columns] = contraction - longer[k], tension
-            rows = by_held @ held.stiffness[two] - longer_by[k]
-            rows[:, two] += by_bend
-            pull.by_bend[columns] = rows
-        return pull
+        return self._pulled.pull(held)
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
@@ -283,7 +233,7 @@ class HeavyCableStaticsArm(BendingArm):
         by_contraction = np.zeros((len(held.bend), len(contraction)))
         for k, columns in enumerate(self._columns):
             two = slice(2 * k, 2 * k + 2)
-            found = self._balance(k, held, contraction[columns])
+            found = self._pulled.moments(k, held, contraction[columns])
             if found is None:
                 return self._straight_jacobian(contraction)
             slope[two] -= found.by_bend
@@ -293,27 +243,6 @@ class HeavyCableStaticsArm(BendingArm):
     def _straight_jacobian(self, contraction: Array) -> Array:
         """Return the jacobian of an arm with a straight section: as if it had no weight."""
         return self._weightless.jacobian(contraction)
-
-    def _balance(self, k: int, held: HeldSections, contraction: Array) -> CableMoments | None:
-        """Return what the cables of section k do at contractions (m,) [m]; None if they cannot."""
-        two = slice(2 * k, 2 * k + 2)
-        (bx, by), count = held.bend[two], len(contraction)
-        longer, longer_by = self.rod.lengthening(held)
-        wound = contraction + longer[k]
-        section, path = self._stiffnesses[k], self._paths[k]
-        possible, rx, ry, jxx, jxy, jyx, jyy = balance(
-            bx, by, wound, section, path, np.empty(count), np.empty(count)
-        )
-        own = np.empty((2, count))
-        if not possible or not equilibrium_jacobian_into(bx, by, wound, section, path, own):
-            return None
-        # The kernels divide moments by K_b / L and take the section's own K_b / L b off.
-        gain = section[2] / section[0]
-        slope = np.array([[jxx, jxy], [jyx, jyy]])
-        by_contraction = -gain * slope @ own
-        by_bend = np.outer(by_contraction.sum(axis=1), longer_by[k])
-        by_bend[:, two] += gain * (slope + np.eye(2))
-        return CableMoments(gain * (np.array([rx, ry]) + held.bend[two]), by_bend, by_contraction)
 
     def _rest_under(
         self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
@@ -355,7 +284,7 @@ class HeavyCableStaticsArm(BendingArm):
         except ModelError:
             return None
         for k in self._straight(start):
-            if self._balance(k, held, contraction[self._columns[k]]) is None:
+            if self._pulled.moments(k, held, contraction[self._columns[k]]) is None:
                 guided.append(k)
                 bend[2 * k : 2 * k + 2] = start[2 * k : 2 * k + 2]
         state = self._residual(contraction, load, bend, None, guided)
@@ -418,7 +347,7 @@ class HeavyCableStaticsArm(BendingArm):
             if k in guided:
                 missing[two], slope[two] = 0.0, 0.0
                 continue
-            found = self._balance(k, held, contraction[columns])
+            found = self._pulled.moments(k, held, contraction[columns])
             if found is None:
                 return None
             missing[two] += found.moments

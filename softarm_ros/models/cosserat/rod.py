@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from softarm_ros.models.cosserat.solver_kernels import (
     equilibrate,
     newton,
 )
-from softarm_ros.models.cosserat.state import RodStart, RodState
+from softarm_ros.models.cosserat.state import RodDerivatives, RodStart, RodState
 from softarm_ros.models.cosserat.strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
 from softarm_ros.models.cosserat.tables import Loads, Trace, new_trace
 
@@ -40,30 +39,6 @@ _REASONS = {
     SINGULAR: 'the equilibrium is singular: a buckling load',
     TOO_MANY_ITERATIONS: 'no convergence: no equilibrium near, or a limit load',
 }
-
-
-@dataclass(frozen=True)
-class RodDerivatives:
-    """
-    First derivatives at an equilibrium; twists of the tip in the base frame, linear first.
-
-    Attributes
-    ----------
-    tip_by_tension : (6, cables)
-        [m/N, rad/N].
-    compliance : (6, 6)
-        Tip twist by tip force and moment, symmetric.
-    contraction_by_tension : (cables, cables)
-        [m/N], symmetric.
-    contraction_by_wrench : (cables, 6)
-        The transpose of `tip_by_tension` (Maxwell-Betti).
-
-    """
-
-    tip_by_tension: Array
-    compliance: Array
-    contraction_by_tension: Array
-    contraction_by_wrench: Array
 
 
 class CosseratRod:

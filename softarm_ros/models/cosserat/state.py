@@ -1,4 +1,4 @@
-"""State of an arm in equilibrium: poses, strains, wrenches, cables, energy."""
+"""State of an arm in equilibrium: poses, strains, wrenches, cables, energy, derivatives."""
 
 from __future__ import annotations
 
@@ -180,6 +180,30 @@ class RodState:
 
     def _or_nan(self, values: Array) -> Array:
         return values if self.converged else np.full_like(values, math.nan)
+
+
+@dataclass(frozen=True)
+class RodDerivatives:
+    """
+    First derivatives at an equilibrium; twists of the tip in the base frame, linear first.
+
+    Attributes
+    ----------
+    tip_by_tension : (6, cables)
+        [m/N, rad/N].
+    compliance : (6, 6)
+        Tip twist by tip force and moment, symmetric.
+    contraction_by_tension : (cables, cables)
+        [m/N], symmetric.
+    contraction_by_wrench : (cables, 6)
+        The transpose of `tip_by_tension` (Maxwell-Betti).
+
+    """
+
+    tip_by_tension: Array
+    compliance: Array
+    contraction_by_tension: Array
+    contraction_by_wrench: Array
 
 
 def _hermite(

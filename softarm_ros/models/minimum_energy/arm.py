@@ -16,60 +16,20 @@ from softarm_ros.models.arm_model import (
     Shape,
     Vector3,
 )
-from softarm_ros.models.banded_kernels import banded_ldl_into, banded_solve_into
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.inverse import LengthProblem
-from softarm_ros.models.minimum_energy.kernels import positions_into
-from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy.muscled_rod import MuscledRod, MuscleEquilibrium
 from softarm_ros.models.minimum_energy.muscles import (
-    check_disks,
-    muscle_anchors,
     muscle_lengths,
     muscle_names,
 )
-from softarm_ros.models.minimum_energy.newton_kernels import (
-    CONVERGED,
-    constrained_newton,
-    descend,
-    system_into,
-)
 from softarm_ros.models.minimum_energy.rod import (
-    MinimumEnergyRod,
     RodEquilibrium,
-    node_poses,
 )
 from softarm_ros.models.posture import PlainPosture
 
-_FREE_TIP = np.zeros(0)
-_NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-_WARM_ITERATIONS, _DESCENT_ITERATIONS, _SLOW_ITERATIONS = 10, 200, 2000
-_COARSE, _FINE = 1e-4, 1e-8  # gradients at which a descent ends, of EI / L
 _STRETCHED = 1e-6  # of the length: closer to straight, the held rod has no direction to lean to
-
-
-@dataclass(frozen=True)
-class MuscleEquilibrium:
-    """
-    Equilibrium of backbone and muscles under commanded lengths.
-
-    Attributes
-    ----------
-    nodes, positions : (n + 1, 4), (n + 1, 3)
-        Quaternions, scalar first, and positions [m] of the backbone.
-    lengths, tensions : (3 modules,)
-        Actual lengths [m] and muscle forces [N], positive pulling.
-    stable : bool
-        Whether it is a minimum of the energy.
-
-    """
-
-    nodes: Array
-    positions: Array
-    lengths: Array
-    tensions: Array
-    stable: bool
-    iterations: int
 
 
 @dataclass(frozen=True)
@@ -85,13 +45,13 @@ class MusclePosture(PlainPosture):
     @cached_property
     def _tip_and_jacobian(self) -> tuple[Array, Array]:
         state = self._equilibrium
-        jacobian = self.model.state_jacobian(state, self.configuration, ZERO3)[:3]
+        jacobian = self.model.muscled.jacobian(state, self.configuration, ZERO3)[:3]
         return state.positions[-1].copy(), jacobian
 
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
-        return self.model.shape_of_state(self._equilibrium, self.configuration).section_tips
+        return self.model.muscled.shape(self._equilibrium, self.configuration).section_tips
 
 
 class MinimumEnergyArm:
@@ -117,13 +77,9 @@ class MinimumEnergyArm:
         gravity: Vector3 = (0.0, 0.0, 9.81),
         tip_load_kg: float = 0.0,
     ) -> None:
-        check_disks(intervals, modules)
         self.modules = modules
-        self.rod = MinimumEnergyRod(backbone, intervals, gravity, tip_load_kg)
-        self._stiffness = np.full((modules.modules, 3), modules.muscle_stiffness_N_m)
-        self._anchors = muscle_anchors(modules)
-        self._stride = intervals // modules.modules
-        self._band = max(5, 3 * self._stride + 2)
+        self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
+        self.rod = self.muscled.rod
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -191,34 +147,7 @@ class MinimumEnergyArm:
             For a length beyond the limits, or if no equilibrium is found.
 
         """
-        lengths = self.checked_lengths(actuation)
-        loads = self.rod.loads(tip_force)
-        if guess is not None:
-            nodes = guess.nodes.copy()
-            status, used = self._newton(nodes, loads, lengths)
-            if status == CONVERGED:
-                return self._equilibrium(nodes, lengths, True, used)
-        total = 0
-        # Next to lengths at which the arm snaps over, a minimum is so flat that Newton's steps
-        # leave it, and only the descent comes down to it; from some starts rounding stops that.
-        for nodes, tolerance, most in (
-            (self._bent_modules(lengths), _COARSE, _DESCENT_ITERATIONS),
-            (self._bent_modules(lengths), _FINE, _SLOW_ITERATIONS),
-            (self._bent_modules(np.full_like(lengths, lengths.mean())), _FINE, _SLOW_ITERATIONS),
-        ):
-            _, steps = descend(
-                nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
-                _FREE_TIP, _FREE_TIP, self._anchors, lengths, self._stiffness, self._band,
-                tolerance, most,
-            )  # fmt: skip
-            status, used = self._newton(nodes, loads, lengths)
-            total += steps + used
-            if status == CONVERGED:
-                return self._equilibrium(nodes, lengths, True, total)
-        raise ModelError(
-            f'no stable equilibrium found for muscle lengths '
-            f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {total} iterations'
-        )
+        return self.muscled.equilibrium(self.checked_lengths(actuation), tip_force, guess)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -237,7 +166,7 @@ class MinimumEnergyArm:
                 f'tip_moment = {np.asarray(tip_moment).tolist()}: the minimum-energy model takes '
                 f'forces only, a moment fixed in space has no potential energy'
             )
-        return self.shape_of_state(self.equilibrium(actuation, tip_force), np.array(actuation))
+        return self.muscled.shape(self.equilibrium(actuation, tip_force), np.array(actuation))
 
     def inverse(
         self,
@@ -266,7 +195,7 @@ class MinimumEnergyArm:
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear first."""
         state = self.equilibrium(actuation, tip_force)
-        return self.state_jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
+        return self.muscled.jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load for lengths (3 modules,) [m]."""
@@ -280,7 +209,7 @@ class MinimumEnergyArm:
         """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
         lengths = np.array(configuration, dtype=np.float64)
-        return state.positions[-1].copy(), self.state_jacobian(state, lengths, ZERO3)[:3]
+        return state.positions[-1].copy(), self.muscled.jacobian(state, lengths, ZERO3)[:3]
 
     def muscle_tensions(self, actuation: Array) -> Array:
         """
@@ -333,87 +262,6 @@ class MinimumEnergyArm:
         neutral = self.rest_length_m / config.modules
         return min(max(neutral, config.min_length_m), config.max_length_m)
 
-    def _bent_modules(self, lengths: Array) -> Array:
-        """Return nodes (n + 1, 4) of modules bent to constant curvature by their lengths."""
-        anchors = self._anchors
-        # l_i = const + (turn x a_i) . z, by least squares for three anchors 120 degrees apart.
-        weight = 2.0 / (3.0 * self.modules.anchor_radius_m**2)
-        turn = weight * np.stack(
-            [np.sum(lengths * anchors[:, :, 1], 1), -np.sum(lengths * anchors[:, :, 0], 1)], 1
-        )
-        nodes = np.zeros((self.rod.intervals + 1, 4))
-        nodes[0, 0] = 1.0
-        for i in range(self.rod.intervals):
-            x, y = 0.5 * turn[i // self._stride] / self._stride
-            half = np.hypot(x, y)
-            c, s = np.cos(half), np.sinc(half / np.pi)
-            w0, w1, w2, w3 = nodes[i]
-            nodes[i + 1] = [
-                w0 * c - s * (w1 * x + w2 * y),
-                w1 * c + s * (w0 * x - w3 * y),
-                w2 * c + s * (w0 * y + w3 * x),
-                w3 * c + s * (w1 * y - w2 * x),
-            ]
-        return nodes
-
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """Return the posture of lengths (3 modules,) [m]."""
         return MusclePosture(self, np.array(configuration, dtype=float))
-
-    def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
-        status, used, _, _ = constrained_newton(
-            nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
-            np.zeros(0), self._anchors, lengths, self._stiffness, self._band,
-            _WARM_ITERATIONS,
-        )  # fmt: skip
-        return status, used
-
-    def _equilibrium(
-        self, nodes: Array, commanded: Array, stable: bool, iterations: int
-    ) -> MuscleEquilibrium:
-        positions = np.empty((self.rod.intervals + 1, 3))
-        positions_into(nodes, self.rod.ds, positions)
-        vectors = np.empty(self._anchors.shape)
-        muscle_vectors_into(nodes, positions, self._anchors, vectors)
-        lengths = np.linalg.norm(vectors, axis=2)
-        tensions = self.modules.muscle_stiffness_N_m * (lengths - commanded)
-        return MuscleEquilibrium(
-            nodes, positions, lengths.ravel(), tensions.ravel(), stable, iterations
-        )
-
-    def state_jacobian(
-        self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
-    ) -> Array:
-        """Return the tip twist per length by the implicit function theorem."""
-        n, size = self.rod.intervals, 3 * self.rod.intervals
-        vectors = np.empty(self._anchors.shape)
-        muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)
-        gradient, band = np.empty(size), np.empty((size, self._band + 1))
-        border, by_lengths = np.empty((size, 3)), np.empty((size, lengths.size))
-        system_into(
-            state.nodes, self.rod.ds, self.rod.stiffness, self.rod.loads(tip_force),
-            _NO_ATTITUDE, np.zeros(3), self._anchors, vectors,
-            np.ascontiguousarray(lengths.reshape(-1, 3)), self._stiffness,
-            np.empty((n, 3)), gradient, band, border, by_lengths, True,
-        )  # fmt: skip
-        if banded_ldl_into(band) < 0:
-            raise ModelError('the equilibrium is about to buckle: its Jacobian is unbounded')
-        banded_solve_into(band, by_lengths)
-        jacobian = np.empty((6, lengths.size))
-        jacobian[:3] = border.T @ by_lengths
-        rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
-        jacobian[3:] = 2.0 * rotation @ by_lengths[-3:]
-        return jacobian
-
-    def shape_of_state(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
-        """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""
-        disks = slice(self._stride, None, self._stride)
-        section_tips = node_poses(state.nodes[disks], state.positions[disks])
-        positions = state.positions
-        arc = np.linspace(0.0, 1.0, len(positions))
-
-        def sample_centerline(n: int) -> Array:
-            s = np.linspace(0.0, 1.0, n)
-            return np.stack([np.interp(s, arc, positions[:, k]) for k in range(3)], axis=1)
-
-        return Shape(section_tips[-1].copy(), section_tips, lengths.copy(), sample_centerline)

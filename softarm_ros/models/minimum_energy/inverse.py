@@ -15,7 +15,8 @@ from softarm_ros.models.minimum_energy.rod import node_poses
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
-    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm, MuscleEquilibrium
+    from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
 
 
 class LengthProblem(SteppedProblem):
@@ -43,7 +44,7 @@ class LengthProblem(SteppedProblem):
         state = arm.equilibrium(unknowns, force, None if near is None else near.state)
         tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
         return Place(
-            unknowns, tip, lambda: arm.state_jacobian(state, unknowns, force), state=state
+            unknowns, tip, lambda: arm.muscled.jacobian(state, unknowns, force), state=state
         )
 
     def effort(self, end: End) -> float:
@@ -61,8 +62,8 @@ class LengthProblem(SteppedProblem):
         try:
             alone = arm.equilibrium(lengths, self._tip_force)
         except ModelError as error:
-            return Outcome(lengths, arm.shape_of_state(followed, lengths), str(error))
-        shape = arm.shape_of_state(alone, lengths)
+            return Outcome(lengths, arm.muscled.shape(followed, lengths), str(error))
+        shape = arm.muscled.shape(alone, lengths)
         apart = float(np.linalg.norm(alone.positions[-1] - followed.positions[-1]))
         if apart > TOLERANCE * arm.rest_length_m:
             snaps = f'the arm takes a shape whose tip is {1e3 * apart:.1f} mm off'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
-from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, solve_give
 from softarm_ros.models.pneumatic.chambers import (
     CHAMBER_DIRECTIONS,
     ChamberCurves,
@@ -22,40 +20,10 @@ from softarm_ros.models.pneumatic.chambers import (
     passive_length,
 )
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
-from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
+from softarm_ros.models.pneumatic.sagging_chain import SaggedPose, SaggingChain
 from softarm_ros.models.pneumatic.two_chamber_problem import TwoChamberProblem
 
 _STEP = 1e-5  # of differences, rad and (times the length) m
-_LOAD_STEPS = 20
-_MAX_GIVE_RAD = math.radians(60.0)
-
-
-@dataclass(frozen=True)
-class SaggedPose:
-    """
-    Pose of an arm with its mounts in equilibrium.
-
-    Attributes
-    ----------
-    section_tips, mounts : (sections, 4, 4)
-        Ends of the sections; mount frames before their tilt; base frame.
-    bends : (sections, 3)
-        Bending vectors [rad] and lengths [m] of the arcs under load.
-    tilts : (sections, 2)
-        Turn of each mount about its x and y axes [rad].
-    moments : (sections, 3)
-        Moment on each mount [N m], base frame.
-    residual : float
-        Largest difference [rad] between a tilt and that of the moment it leads to.
-
-    """
-
-    section_tips: Array
-    mounts: Array
-    bends: Array
-    tilts: Array
-    moments: Array
-    residual: float
 
 
 class PneumaticArm:
@@ -96,30 +64,20 @@ class PneumaticArm:
         names = [section.name for section in self.sections]
         if len(set(names)) != len(names):
             raise ValueError(f'section names repeat: {", ".join(names)}')
+        self.gravity = finite_vector(gravity, 'gravity')
         for what, value in (
             ('fluid_density_kg_m3', fluid_density_kg_m3),
             ('tip_mass_kg', tip_mass_kg),
         ):
             if not (math.isfinite(value) and value >= 0.0):
                 raise ValueError(f'{what} = {value}: must be at least 0')
-        soft = any(s.bend_per_moment_rad_N_m > 0.0 for s in self.sections)
-        self.gives = mount is not None or soft
+        self._chain = SaggingChain(
+            self.sections, mount, self.gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
+        )
+        self.gives = self._chain.gives
         self.name = 'angle_correction' if self.gives else 'constant_curvature_chambers'
         self.mount = mount
-        self.gravity = finite_vector(gravity, 'gravity')
         self.curves = [ChamberCurves(section) for section in self.sections]
-        self._rigid = np.array([s.rigid_length_m for s in self.sections])
-        self._weights = np.array(
-            [
-                (s.mass_kg - fluid_density_kg_m3 * _volume_m3(s)) * self.gravity
-                for s in self.sections
-            ]
-        )
-        self._tip_weight = np.append(tip_mass_kg * self.gravity, tip_offset_m)
-        self._materials = np.array([_material(mount) for _ in self.sections])
-        self._compliances = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
-        self._growths = np.array([s.give_growth for s in self.sections])
-        self._rest_lengths = np.array([s.bending_length_m for s in self.sections])
 
     # Names and sizes.
 
@@ -224,61 +182,9 @@ class PneumaticArm:
             further than the model means.
 
         """
-        bends = self._checked_configuration(configuration).reshape(-1, 3)
-        count = len(self.sections)
+        values = self._checked_configuration(configuration)
         force = finite_vector(tip_force, 'tip_force')
-        moment = finite_vector(tip_moment, 'tip_moment')
-        pose = SaggedPose(
-            section_tips=np.zeros((count, 4, 4)),
-            mounts=np.zeros((count, 4, 4)),
-            bends=bends.copy(),
-            tilts=np.zeros((count, 2)),
-            moments=np.zeros((count, 3)),
-            residual=0.0,
-        )
-        if not self.gives:
-            frames_into(bends, self._rigid, pose.tilts, pose.mounts, pose.section_tips)
-            return pose
-        # If the first try fails, the load grows in steps from no load, which decides the branch.
-        for steps in (1, _LOAD_STEPS):
-            give = np.zeros((count, 4))
-            for share in np.linspace(0.0, 1.0, steps + 1)[1:]:
-                stable, residual = self._solve(bends, share, force, moment, give, pose)
-                if not stable:
-                    break
-            else:
-                tilts = np.ascontiguousarray(give[:, :2])
-                return replace(pose, tilts=tilts, residual=residual)
-        raise ModelError(
-            f'the arm finds no stable equilibrium under tip_force = {force.tolist()} N: at '
-            f'{100 * share:.0f} % of weight and load it tips over, or gives by more than '
-            f'{math.degrees(_MAX_GIVE_RAD):.0f} deg'
-        )
-
-    def _solve(
-        self,
-        bends: Array,
-        share: float,
-        force: Array,
-        moment: Array,
-        give: Array,
-        pose: SaggedPose,
-    ) -> tuple[bool, float]:
-        """Solve for the give (sections, 4) under a share of the load; return stable, residual."""
-        tip_weight = self._tip_weight * np.array([share, share, share, 1.0])
-        jacobian, middles = np.empty((give.size, give.size)), np.empty((len(give), 3))
-        try:
-            converged, residual = solve_give(
-                bends, self._rigid, self._materials, self._compliances_of(bends),
-                share * self._weights, tip_weight, share * force, share * moment, give,
-                pose.bends, pose.mounts,
-                pose.section_tips, pose.moments, middles, jacobian,
-            )  # fmt: skip
-        except np.linalg.LinAlgError:
-            return False, math.inf
-        # More give calls for more moment than it causes as long as these are positive.
-        stable = converged and bool(np.all(np.linalg.eigvals(jacobian).real > 0.0))
-        return stable and float(np.abs(give).max()) <= _MAX_GIVE_RAD, float(residual)
+        return self._chain.pose(values, force, finite_vector(tip_moment, 'tip_moment'))
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 sections,) under its own weight."""
@@ -308,24 +214,7 @@ class PneumaticArm:
         """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
         values = self._checked_configuration(configuration)
         pose = self.sagged_pose(values)
-        bends = values.reshape(-1, 3)
-        give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
-        jacobian = tip_derivative(
-            bends, self._rigid, self._materials, self._compliances_of(bends),
-            self._softenings_of(bends), self._weights, self._tip_weight, np.zeros(3),
-            np.zeros(3), give,
-        )  # fmt: skip
-        return pose.section_tips[-1, :3, 3].copy(), jacobian
-
-    def _compliances_of(self, bends: Array) -> Array:
-        """Return L / (E I) (sections,) of arcs (sections, 3): walls thin as they stretch."""
-        strains = bends[:, 2] / self._rest_lengths - 1.0
-        return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
-
-    def _softenings_of(self, bends: Array) -> Array:
-        """Return the derivative (sections,) of the compliances by the lengths."""
-        stretched = bends[:, 2] > self._rest_lengths
-        return np.asarray(self._compliances * self._growths / self._rest_lengths * stretched)
+        return pose.section_tips[-1, :3, 3].copy(), self._chain.tip_jacobian(values, pose)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear first [m/Pa]."""
@@ -389,7 +278,7 @@ class PneumaticArm:
         state = self.sagged_pose(configuration, tip_force, tip_moment)
 
         def sample_centerline(n: int) -> Array:
-            return _centerline(state.bends, self._rigid, state, n)
+            return self._chain.centerline(state, n)
 
         return Shape(
             state.section_tips[-1].copy(), state.section_tips, configuration, sample_centerline
@@ -419,33 +308,3 @@ class PneumaticArm:
         if not np.all(values[2::3] > 0.0):
             raise ValueError(f'lengths {values[2::3].tolist()} m: must be positive')
         return values
-
-
-def _centerline(bends: Array, rigid: Array, state: SaggedPose, n: int) -> Array:
-    """Return (n, 3) points evenly spaced along arcs and rigid parts."""
-    ends = np.cumsum(bends[:, 2] + rigid)
-    points = np.empty((n, 3))
-    for row, s in enumerate(np.linspace(0.0, ends[-1], n)):
-        k = min(int(np.searchsorted(ends, s)), len(ends) - 1)
-        length = bends[k, 2]
-        along = s - (ends[k] - length - rigid[k])
-        if along > length:
-            tip = state.section_tips[k]
-            points[row] = tip[:3, 3] - (length + rigid[k] - along) * tip[:3, 2]
-            continue
-        part = np.array([[bends[k, 0] * along / length, bends[k, 1] * along / length, along]])
-        mounts, tips = np.zeros((1, 4, 4)), np.zeros((1, 4, 4))
-        frames_into(part, np.zeros(1), state.tilts[k : k + 1], mounts, tips)
-        points[row] = (state.mounts[k] @ tips[0])[:3, 3]
-    return points
-
-
-def _volume_m3(section: ChamberSectionConfig) -> float:
-    length = section.bending_length_m + section.rigid_length_m
-    return math.pi * section.chamber_radius_m**2 * length
-
-
-def _material(mount: MountConfig | None) -> tuple[float, float, float, float]:
-    if mount is None:
-        return 0.0, 0.0, 0.0, 0.0  # rigid
-    return mount.diameter_m, mount.deforming_length_m, mount.c10_Pa, mount.c20_Pa

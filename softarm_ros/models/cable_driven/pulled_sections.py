@@ -1,0 +1,117 @@
+"""Cables that cut into sections under weight: their pull at rest, and their moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
+    balance,
+    equilibrium_jacobian_into,
+)
+from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
+from softarm_ros.models.cable_driven.cable_statics_kernels import OK
+from softarm_ros.models.cable_driven.loaded_cable_kernels import loaded_contractions_into
+from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
+
+
+@dataclass(frozen=True)
+class CablePull:
+    """Contractions (m,) [m], tensions (m,) [N] and d contraction / d bend (m, dof) [m/rad]."""
+
+    contraction: Array
+    tension: Array
+    by_bend: Array
+
+
+@dataclass(frozen=True)
+class CableMoments:
+    """Of a section's cables (2,) [N m], and d / d bend (2, dof), d / d contraction (2, m)."""
+
+    moments: Array
+    by_bend: Array
+    by_contraction: Array
+
+
+class PulledSections:
+    """
+    The cables of an arm whose sections sag, section by section.
+
+    Parameters
+    ----------
+    rod
+        The sections under weight.
+    weightless
+        The same arm without weight, for what its sections say of bends they cannot have.
+    columns
+        Per section, where its cables stand among all.
+    paths
+        Per section, those of its cables.
+
+    """
+
+    def __init__(
+        self,
+        rod: WeightedSections,
+        weightless: CableStaticsArm,
+        columns: Sequence[Array],
+        paths: Sequence[Array],
+    ) -> None:
+        self._rod, self._weightless = rod, weightless
+        self._columns, self._paths = columns, paths
+        self._count = len(weightless.cables)
+        self._stiffnesses = [
+            np.array(
+                [s.length_m, s.endcap_length_m, s.bending_stiffness_N_m2,
+                 s.cutting_in_stiffness_N_m2]
+            )
+            for s in weightless.sections
+        ]  # fmt: skip
+
+    def pull(self, held: HeldSections) -> CablePull:
+        """Return what the cables do that hold sections at rest; the others are just not slack."""
+        m, dof = self._count, len(held.bend)
+        longer, longer_by = self._rod.lengthening(held)
+        pull = CablePull(np.empty(m), np.empty(m), np.zeros((m, dof)))
+        for k, columns in enumerate(self._columns):
+            two = slice(2 * k, 2 * k + 2)
+            count = len(columns)
+            contraction, tension = np.empty(count), np.empty(count)
+            by_bend, by_held = np.empty((count, 2)), np.empty((count, 2))
+            status = loaded_contractions_into(
+                held.bend[two], held.moments[two], self._stiffnesses[k], self._paths[k],
+                contraction, tension, by_bend, by_held,
+            )  # fmt: skip
+            if status != OK:
+                section = self._weightless.section(k)
+                bx, by = held.bend[two]
+                raise section.error(status, float(bx), float(by), contraction)
+            pull.contraction[columns], pull.tension[columns] = contraction - longer[k], tension
+            rows = by_held @ held.stiffness[two] - longer_by[k]
+            rows[:, two] += by_bend
+            pull.by_bend[columns] = rows
+        return pull
+
+    def moments(self, k: int, held: HeldSections, contraction: Array) -> CableMoments | None:
+        """Return what the cables of section k do at contractions (m,) [m]; None if they cannot."""
+        two = slice(2 * k, 2 * k + 2)
+        (bx, by), count = held.bend[two], len(contraction)
+        longer, longer_by = self._rod.lengthening(held)
+        wound = contraction + longer[k]
+        section, path = self._stiffnesses[k], self._paths[k]
+        possible, rx, ry, jxx, jxy, jyx, jyy = balance(
+            bx, by, wound, section, path, np.empty(count), np.empty(count)
+        )
+        own = np.empty((2, count))
+        if not possible or not equilibrium_jacobian_into(bx, by, wound, section, path, own):
+            return None
+        # The kernels divide moments by K_b / L and take the section's own K_b / L b off.
+        gain = section[2] / section[0]
+        slope = np.array([[jxx, jxy], [jyx, jyy]])
+        by_contraction = -gain * slope @ own
+        by_bend = np.outer(by_contraction.sum(axis=1), longer_by[k])
+        by_bend[:, two] += gain * (slope + np.eye(2))
+        return CableMoments(gain * (np.array([rx, ry]) + held.bend[two]), by_bend, by_contraction)

@@ -1,0 +1,197 @@
+"""Arcs in series whose mounts sag: their pose in equilibrium with weight and tip load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, solve_give
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
+
+_LOAD_STEPS = 20
+_MAX_GIVE_RAD = math.radians(60.0)
+
+
+@dataclass(frozen=True)
+class SaggedPose:
+    """
+    Pose of an arm with its mounts in equilibrium.
+
+    Attributes
+    ----------
+    section_tips, mounts : (sections, 4, 4)
+        Ends of the sections; mount frames before their tilt; base frame.
+    bends : (sections, 3)
+        Bending vectors [rad] and lengths [m] of the arcs under load.
+    tilts : (sections, 2)
+        Turn of each mount about its x and y axes [rad].
+    moments : (sections, 3)
+        Moment on each mount [N m], base frame.
+    residual : float
+        Largest difference [rad] between a tilt and that of the moment it leads to.
+
+    """
+
+    section_tips: Array
+    mounts: Array
+    bends: Array
+    tilts: Array
+    moments: Array
+    residual: float
+
+
+class SaggingChain:
+    """
+    Sections of given bends and lengths, on mounts that tilt and with arcs that give.
+
+    Parameters
+    ----------
+    sections, mount, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
+        As of `PneumaticArm`.
+    gravity
+        (3,) [m/s^2], base frame.
+
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[ChamberSectionConfig],
+        mount: MountConfig | None,
+        gravity: Array,
+        fluid_density_kg_m3: float,
+        tip_mass_kg: float,
+        tip_offset_m: float,
+    ) -> None:
+        soft = any(s.bend_per_moment_rad_N_m > 0.0 for s in sections)
+        self.gives = mount is not None or soft
+        self._rigid = np.array([s.rigid_length_m for s in sections])
+        self._weights = np.array(
+            [(s.mass_kg - fluid_density_kg_m3 * _volume_m3(s)) * gravity for s in sections]
+        )
+        self._tip_weight = np.append(tip_mass_kg * gravity, tip_offset_m)
+        self._materials = np.array([_material(mount) for _ in sections])
+        self._compliances = np.array([s.bend_per_moment_rad_N_m for s in sections])
+        self._growths = np.array([s.give_growth for s in sections])
+        self._rest_lengths = np.array([s.bending_length_m for s in sections])
+
+    def pose(self, configuration: Array, force: Array, moment: Array) -> SaggedPose:
+        """
+        Return the pose of bends and lengths (3 sections,) under a tip force and moment (3,).
+
+        Raises
+        ------
+        ModelError
+            If the arm tips over before it carries all of its weight and load, or its mounts tilt
+            further than the model means.
+
+        """
+        bends = configuration.reshape(-1, 3)
+        count = len(bends)
+        pose = SaggedPose(
+            section_tips=np.zeros((count, 4, 4)),
+            mounts=np.zeros((count, 4, 4)),
+            bends=bends.copy(),
+            tilts=np.zeros((count, 2)),
+            moments=np.zeros((count, 3)),
+            residual=0.0,
+        )
+        if not self.gives:
+            frames_into(bends, self._rigid, pose.tilts, pose.mounts, pose.section_tips)
+            return pose
+        # If the first try fails, the load grows in steps from no load, which decides the branch.
+        for steps in (1, _LOAD_STEPS):
+            give = np.zeros((count, 4))
+            for share in np.linspace(0.0, 1.0, steps + 1)[1:]:
+                stable, residual = self._solve(bends, share, force, moment, give, pose)
+                if not stable:
+                    break
+            else:
+                tilts = np.ascontiguousarray(give[:, :2])
+                return replace(pose, tilts=tilts, residual=residual)
+        raise ModelError(
+            f'the arm finds no stable equilibrium under tip_force = {force.tolist()} N: at '
+            f'{100 * share:.0f} % of weight and load it tips over, or gives by more than '
+            f'{math.degrees(_MAX_GIVE_RAD):.0f} deg'
+        )
+
+    def _solve(
+        self,
+        bends: Array,
+        share: float,
+        force: Array,
+        moment: Array,
+        give: Array,
+        pose: SaggedPose,
+    ) -> tuple[bool, float]:
+        """Solve for the give (sections, 4) under a share of the load; return stable, residual."""
+        tip_weight = self._tip_weight * np.array([share, share, share, 1.0])
+        jacobian, middles = np.empty((give.size, give.size)), np.empty((len(give), 3))
+        try:
+            converged, residual = solve_give(
+                bends, self._rigid, self._materials, self._compliances_of(bends),
+                share * self._weights, tip_weight, share * force, share * moment, give,
+                pose.bends, pose.mounts,
+                pose.section_tips, pose.moments, middles, jacobian,
+            )  # fmt: skip
+        except np.linalg.LinAlgError:
+            return False, math.inf
+        # More give calls for more moment than it causes as long as these are positive.
+        stable = converged and bool(np.all(np.linalg.eigvals(jacobian).real > 0.0))
+        return stable and float(np.abs(give).max()) <= _MAX_GIVE_RAD, float(residual)
+
+    def tip_jacobian(self, configuration: Array, pose: SaggedPose) -> Array:
+        """Return d tip / d configuration (3, 3 sections) at a pose."""
+        bends = configuration.reshape(-1, 3)
+        give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
+        jacobian: Array = tip_derivative(
+            bends, self._rigid, self._materials, self._compliances_of(bends),
+            self._softenings_of(bends), self._weights, self._tip_weight, np.zeros(3),
+            np.zeros(3), give,
+        )  # fmt: skip
+        return jacobian
+
+    def _compliances_of(self, bends: Array) -> Array:
+        """Return L / (E I) (sections,) of arcs (sections, 3): walls thin as they stretch."""
+        strains = bends[:, 2] / self._rest_lengths - 1.0
+        return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
+
+    def _softenings_of(self, bends: Array) -> Array:
+        """Return the derivative (sections,) of the compliances by the lengths."""
+        stretched = bends[:, 2] > self._rest_lengths
+        return np.asarray(self._compliances * self._growths / self._rest_lengths * stretched)
+
+    def centerline(self, state: SaggedPose, n: int) -> Array:
+        """Return (n, 3) points [m] evenly spaced along arcs and rigid parts of a pose."""
+        bends, rigid = state.bends, self._rigid
+        ends = np.cumsum(bends[:, 2] + rigid)
+        points = np.empty((n, 3))
+        for row, s in enumerate(np.linspace(0.0, ends[-1], n)):
+            k = min(int(np.searchsorted(ends, s)), len(ends) - 1)
+            length = bends[k, 2]
+            along = s - (ends[k] - length - rigid[k])
+            if along > length:
+                tip = state.section_tips[k]
+                points[row] = tip[:3, 3] - (length + rigid[k] - along) * tip[:3, 2]
+                continue
+            part = np.array([[bends[k, 0] * along / length, bends[k, 1] * along / length, along]])
+            mounts, tips = np.zeros((1, 4, 4)), np.zeros((1, 4, 4))
+            frames_into(part, np.zeros(1), state.tilts[k : k + 1], mounts, tips)
+            points[row] = (state.mounts[k] @ tips[0])[:3, 3]
+        return points
+
+
+def _volume_m3(section: ChamberSectionConfig) -> float:
+    length = section.bending_length_m + section.rigid_length_m
+    return math.pi * section.chamber_radius_m**2 * length
+
+
+def _material(mount: MountConfig | None) -> tuple[float, float, float, float]:
+    if mount is None:
+        return 0.0, 0.0, 0.0, 0.0  # rigid
+    return mount.diameter_m, mount.deforming_length_m, mount.c10_Pa, mount.c20_Pa
