@@ -21,7 +21,7 @@ from softarm_reproduction.hydraulic_arm_study import (
     static_poses,
     sweep_workspace,
 )
-from softarm_reproduction.hydraulic_study import settling, simulate_coupled
+from softarm_reproduction.hydraulic_motions import settling, simulate_coupled
 from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.models.hydraulics.identified_arm import SET_B, build_hydraulic_arm
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from softarm_reproduction.hydraulic_arm_study import MotionError, StaticPose, Workspace
-from softarm_reproduction.hydraulic_study import Record
+from softarm_reproduction.hydraulic_motions import Record
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 
 

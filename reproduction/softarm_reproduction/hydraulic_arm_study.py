@@ -14,9 +14,9 @@ from itertools import product
 
 import numpy as np
 
-from softarm_reproduction.hydraulic_study import Experiment as Motion
-from softarm_reproduction.hydraulic_study import experiments as paper_motions
-from softarm_reproduction.hydraulic_study import simulate_coupled
+from softarm_reproduction.hydraulic_motions import Experiment as Motion
+from softarm_reproduction.hydraulic_motions import experiments as paper_motions
+from softarm_reproduction.hydraulic_motions import simulate_coupled
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from softarm_reproduction.bench_cosserat import two_segment_arm
 from softarm_reproduction.bench_rows import median_us
+from softarm_reproduction.rod_reference import two_segment_arm
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.config import CableConfig, ModelName, SectionConfig

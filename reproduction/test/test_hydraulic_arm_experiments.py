@@ -19,7 +19,7 @@ from softarm_reproduction.hydraulic_arm_study import (
     sweep_workspace,
     torque_controlled,
 )
-from softarm_reproduction.hydraulic_study import Record
+from softarm_reproduction.hydraulic_motions import Record
 from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.hydraulics.identified_arm import SET_B

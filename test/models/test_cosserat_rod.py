@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.integrate import solve_bvp
+from cosserat_cases import FORCE, MOMENT, TENSIONS, winding_arm
 
-from softarm_reproduction.bench_cosserat import random_cases, reference_tip, two_segment_arm
+from softarm_reproduction.rod_reference import random_cases, reference_tip, two_segment_arm
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.geometry.rotations import exp_so3, rotation_z
 from softarm_ros.models.arm_model import ModelError
@@ -20,59 +18,13 @@ from softarm_ros.models.cosserat.config import (
     RigidConnector,
     RodCableConfig,
     RodSegmentConfig,
-    RoundProfile,
 )
-from softarm_ros.models.cosserat.inverse import tensions_of_lengths
 from softarm_ros.models.cosserat.rod import CosseratRod
-
-TENSIONS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.0])
-FORCE, MOMENT = (0.05, 0.02, -0.02), (0.001, 0.0, 0.002)
 
 
 @pytest.fixture(scope='module')
 def arm():
     return CosseratArm(two_segment_arm())
-
-
-def winding_arm(steps=12, extensible=True, turn_deg=(0.0, 0.0, 0.0)):
-    """Taper, pre-curvature, helical and conical cables, one that ends early, gravity askew."""
-    profile = dict(young_modulus_Pa=8e5, poisson_ratio=0.4, density_kg_m3=1100.0)
-    return CosseratConfig(
-        segments=[
-            RodSegmentConfig(
-                name='a',
-                length_m=0.15,
-                profile=RoundProfile(radius_m=0.012, tip_radius_m=0.009, **profile),
-                rest_curvature_1_m=(1.0, -2.0, 3.0),
-                connector=RigidConnector(rotation_vector_deg=turn_deg),
-            ),
-            RodSegmentConfig(
-                name='b',
-                length_m=0.1,
-                profile=RoundProfile(radius_m=0.009, tip_radius_m=0.006, **profile),
-            ),
-        ],
-        cables=[
-            RodCableConfig(
-                name='through',
-                routes=[
-                    CableRoute(segment='a', radius_m=0.01, end_radius_m=0.007, angle_deg=20.0),
-                    CableRoute(segment='b', radius_m=0.007, end_radius_m=0.005, angle_deg=20.0),
-                ],
-            ),
-            RodCableConfig(
-                name='helix',
-                routes=[CableRoute(segment='a', radius_m=0.009, angle_deg=130.0, turns=0.8)],
-            ),
-            RodCableConfig(
-                name='sheathed',
-                routes=[CableRoute(segment='b', radius_m=0.006, angle_deg=250.0, turns=-0.3)],
-            ),
-        ],
-        gravity_m_s2=(3.0, -5.0, 7.0),
-        steps=steps,
-        extensible=extensible,
-    )
 
 
 def test_agrees_with_the_independent_formulation():
@@ -272,52 +224,6 @@ def test_centreline(arm):
     assert spacing == pytest.approx(np.full(100, 0.0046), rel=0.05)
 
 
-def test_inverse_comes_back(arm):
-    for tensions, force, _ in random_cases(15, seed=3):
-        target = arm.forward(tensions, force).tip
-        found = arm.inverse(target[:3, 3], tip_force=force)
-        assert found.converged, found.message
-        assert found.shape.tip[:3, 3] == pytest.approx(target[:3, 3], abs=1e-7)
-        assert np.linalg.norm(found.actuation) <= np.linalg.norm(tensions) * (1.0 + 1e-4)
-        assert found.actuation.min() >= 0.0
-        posed = arm.inverse(target[:3, 3], target[:3, :3], guess=found.actuation, tip_force=force)
-        assert posed.converged, posed.message
-        assert posed.shape.tip == pytest.approx(target, abs=1e-6)
-
-
-def test_inverse_reports_what_it_cannot_reach(arm):
-    found = arm.inverse((0.35, 0.0, 0.3))
-    assert not found.converged
-    assert found.residual > 0.01
-    assert 'not reached: ' in found.message and 'c0_1 at 0 N' in found.message
-
-
-def test_cable_lengths_come_back(arm):
-    for tensions, force, moment in random_cases(15, seed=4):
-        wanted = arm.rod.solve(tensions, force, moment).contractions
-        slack = tensions == 0.0
-        # Slack cables are left longer than their path.
-        found = tensions_of_lengths(
-            arm.rod, wanted - 0.01 * slack, tip_force=force, tip_moment=moment
-        )
-        assert found.converged, found.message
-        assert found.tensions == pytest.approx(tensions, abs=2e-4)
-        assert found.state.slack[slack].all()
-
-
-def test_central_cables_are_a_singular_routing():
-    config = two_segment_arm()
-    cables = [
-        RodCableConfig(
-            name='middle', routes=[CableRoute(segment='s0', radius_m=0.0, angle_deg=0.0)]
-        )
-    ]
-    arm = CosseratArm(config.model_copy(update={'cables': tuple(cables), 'extensible': False}))
-    found = arm.inverse((0.02, 0.0, 0.39))
-    assert not found.converged
-    assert 'nothing that may change moves the tip' in found.message
-
-
 def test_bad_input_names_field_value_and_limit(arm):
     with pytest.raises(ModelError, match=r'tension of c0_1 is -1\.0 N, allowed are 0 to 1000'):
         arm.forward([0.0, -1.0, 0.0, 0.0, 0.0, 0.0])
@@ -345,95 +251,3 @@ def test_bad_input_names_field_value_and_limit(arm):
                 )
             ],
         )
-
-
-def test_a_crushed_rod_is_reported(arm):
-    with pytest.raises(ModelError, match=r'crush|carries|convergence|stable'):
-        arm.forward([900.0] * 6)
-    with pytest.raises(ModelError, match='no solution'):
-        arm.rod.derivatives()
-    state = arm.rod.solve(TENSIONS, FORCE, MOMENT)
-    assert state.converged  # a failure leaves nothing behind
-
-
-@pytest.mark.parametrize('length, force', [(0.8, 2.0), (1.2, 0.5)])
-def test_long_heavy_arms_need_pieces(length, force):
-    """Hanging, pulled aside: w L^3 / EI = 200 and 680; against the plane problem's collocation."""
-    profile = two_segment_arm().segments[0].profile
-    config = CosseratConfig(
-        segments=[RodSegmentConfig(name='a', length_m=length, profile=profile)],
-        gravity_m_s2=(0.0, 0.0, 9.81),
-        extensible=False,
-        steps=40,
-    )
-    state = CosseratRod(config).solve([], (force, 0.0, 0.0))
-    assert state.stable, state.message
-    weight = profile.mass_per_length(0.0) * 9.81
-    bending = profile.stiffness(0.0)[0, 0]
-
-    def beam(s, y):
-        pull = weight * (length - s)
-        turn = (pull * np.sin(y[0]) - force * np.cos(y[0])) / bending
-        return np.vstack([y[1], turn, np.sin(y[0]), np.cos(y[0])])
-
-    s = np.linspace(0.0, length, 400)
-    guess = np.vstack([0.8 * s / length, 0.8 / length + 0 * s, 0.4 * s, 0.9 * s])
-    plane = solve_bvp(
-        beam, lambda a, b: np.array([a[0], b[1], a[2], a[3]]), s, guess, tol=1e-9, max_nodes=50000
-    )
-    assert plane.status == 0
-    assert state.tip[[0, 2], 3] == pytest.approx(plane.y[2:, -1], abs=2e-6)
-
-
-@pytest.mark.parametrize('upwards', [-9.81, 9.81])
-def test_loads_beyond_buckling_lead_to_stable_shapes(upwards):
-    """Standing soft arm, tensions to 10 N, 0.5 N, 0.02 N m: limit loads and several branches."""
-    config = two_segment_arm(5).model_copy(update={'gravity_m_s2': (0.0, 0.0, -upwards)})
-    rod = CosseratRod(config)
-    rng = np.random.default_rng(5)
-    stable = 0
-    for _ in range(40):
-        state = rod.solve(
-            rng.uniform(0, 10, 6), rng.uniform(-0.5, 0.5, 3), rng.uniform(-0.02, 0.02, 3)
-        )
-        stable += state.stable
-        assert state.stable or state.message
-    assert stable >= 39
-
-
-@settings(deadline=None, max_examples=25, derandomize=True)
-@given(
-    st.integers(1, 3),
-    st.lists(st.floats(0.0, 4.0), min_size=9, max_size=9),
-    st.lists(st.floats(-0.1, 0.1), min_size=3, max_size=3),
-    st.floats(-1.5, 1.5),
-    st.booleans(),
-)
-def test_random_rigs_balance(segments, tensions, force, turns, extensible):
-    """Any rig: converged or reported; where converged, base wrench and local law balance."""
-    config = two_segment_arm(6, extensible, segments, 2)
-    cables = [
-        cable.model_copy(
-            update={'routes': tuple(r.model_copy(update={'turns': turns}) for r in cable.routes)}
-        )
-        for cable in config.cables
-    ]
-    rod = CosseratRod(config.model_copy(update={'cables': tuple(cables)}))
-    pulls = np.array(tensions[: 2 * segments])
-    state = rod.solve(pulls, force)
-    if not state.converged:
-        assert state.message
-        assert np.isnan(state.tip).all()
-        return
-    mass = segments * 1000.0 * math.pi * 0.01**2 * 0.2
-    assert state.forces[0] == pytest.approx(np.add(force, [0, 0, 9.81 * mass]), abs=1e-9)
-    assert state.rotations[0] == pytest.approx(np.eye(3), abs=1e-9)
-    # The cut wrench at the base, from the strain there: rod plus cables.
-    u, v = state.strains[0, :3], state.strains[0, 3:]
-    stiffness = config.segments[0].profile.stiffness(0.0)
-    moment = stiffness[:3, :3] @ u
-    for pull, cable in zip(pulls, cables):
-        r, dr = np.split(cable.routes[0].offset(0.0, 0.2), 2)
-        along = v + np.cross(u, r) + dr
-        moment += pull * np.cross(r, along / np.linalg.norm(along))
-    assert moment == pytest.approx(state.moments[0], abs=1e-6)

@@ -1,0 +1,156 @@
+"""Curves driven point by point on the muscle arm, and how its valves are used for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_reproduction.minimum_energy_study import (
+    POINTS,
+    curve_points,
+)
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+from softarm_ros.models.minimum_energy.muscles import clamp_lengths
+from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
+from softarm_ros.plant.pam_arm.valves import Pulse
+from softarm_ros.rigs.arms.muscle import MuscleArm
+from softarm_ros.rigs.schema import Rig
+
+GRAVITY_M_S2 = 9.81
+DWELL_S = 2.0
+_SEEN_S = 0.5  # of the end of a dwell, over which the tip is averaged
+_SPEED_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class PointRun:
+    """
+    A curve driven point by point in open loop, with the lengths of the paper.
+
+    Attributes
+    ----------
+    targets, tips : (20, 3)
+        Points and measured tips [m].
+    model_miss_m : (20,)
+        Distance by which these lengths miss, by the controller's own model.
+    pulses
+        Of all valves.
+
+    """
+
+    curve: str
+    load_N: float
+    length_m: float
+    targets: Array
+    tips: Array
+    model_miss_m: Array
+    pulses: tuple[Pulse, ...]
+
+    @property
+    def errors_percent(self) -> Array:
+        """Normalised errors (20,) of eq. 55."""
+        return 100.0 * np.linalg.norm(self.tips - self.targets, axis=1) / self.length_m
+
+
+@dataclass(frozen=True)
+class ValveUse:
+    """How valves were switched over some runs; times in s."""
+
+    pulses: int
+    shortest_on_s: float
+    shortest_gap_s: float
+    smallest_delay_s: float
+    largest_delay_s: float
+    open_together: int
+
+
+def with_load(rig: Rig, load_N: float) -> Rig:
+    """Return the rig with a weight at the tip, known to the controller."""
+    return rig.model_copy(update={'tip_load_kg': load_N / GRAVITY_M_S2})
+
+
+def muscle_model(rig: Rig) -> MinimumEnergyArm:
+    """Return the model of the arm."""
+    return MuscleArm.of(rig).muscle_model(rig.around)
+
+
+def drive_points(
+    rig: Rig, curve: str, load_N: float, seed: int, corrected: bool = False
+) -> PointRun:
+    """
+    Drive the 20 points of a curve one after the other, each with a dwell; no feedback.
+
+    With the lengths of the rod held at its tip, as the paper, or `corrected` for what the muscles
+    give way.
+    """
+    loaded = with_load(rig, load_N)
+    model = muscle_model(loaded)
+    limits, period = loaded.actuator_limits(), 1.0 / loaded.tracker.rate_hz
+    plant = loaded.simulated_arm(seed)
+    if not isinstance(plant, MuscleArmPlant):
+        raise TypeError(f'{type(plant).__name__}: expected the plant of the muscle arm')
+    present, held = model.rest_configuration, None
+    tips, miss = np.empty((POINTS, 3)), np.empty(POINTS)
+    targets = curve_points(curve)
+    for k, point in enumerate(targets):
+        if corrected:
+            lengths = model.inverse(point).actuation
+        else:
+            lengths, held = model.lengths_of_held_tip(point, guess=held)
+            lengths, _ = clamp_lengths(lengths, model.modules)
+        lengths = np.clip(lengths, limits.position_min, limits.position_max)
+        miss[k] = np.linalg.norm(model.forward(lengths).tip[:3, 3] - point)
+        way = float(np.max(np.abs(lengths - present) / limits.max_speed))
+        steps = max(int(np.ceil(way / _SPEED_SHARE / period)), 1)
+        for i in range(steps):
+            plant.step(present + (i + 1) / steps * (lengths - present), period)
+        for _ in range(round(DWELL_S / period)):
+            plant.step(lengths, period)
+        frames = [f for f in plant.poll_poses() if f.stamp_s > plant.time_s - _SEEN_S]
+        tips[k] = np.mean([f.section_tips[-1, :3, 3] for f in frames], axis=0)
+        present = lengths
+    return PointRun(
+        curve, load_N, model.rest_length_m, targets, tips, miss, tuple(plant.drives.board.log)
+    )
+
+
+def valve_use(runs: Sequence[PointRun]) -> ValveUse:
+    """Return the use of the valves from their logs: pulses, gaps, delays, both valves open."""
+    gaps, together, pulses = [], 0, [p for run in runs for p in run.pulses]
+    for run in runs:
+        last: dict[int, Pulse] = {}
+        for pulse in run.pulses:
+            before = last.get(pulse.muscle)
+            if before is not None:
+                gaps.append(pulse.on_s - before.off_s)
+                unlike = pulse.inflate != before.inflate
+                together += bool(unlike and pulse.open_s < before.close_s)
+            last[pulse.muscle] = pulse
+    delays = [p.open_s - p.on_s for p in pulses] + [p.close_s - p.off_s for p in pulses]
+    return ValveUse(
+        len(pulses),
+        min(p.off_s - p.on_s for p in pulses),
+        min(gaps),
+        min(delays),
+        max(delays),
+        together,
+    )
+
+
+def pull_share(rig: Rig, curve: str, load_N: float) -> float:
+    """
+    Return the largest share of its pull that a muscle needs at the points of a curve.
+
+    A folded skeleton takes a part of what the vacuum can do: all of it in an empty muscle.
+    """
+    model, valves = muscle_model(with_load(rig, load_N)), MuscleArm.of(rig).valves
+    low, high = valves.range_m[0], valves.range_m[1]
+    largest = 0.0
+    for point in curve_points(curve):
+        lengths = model.inverse(point).actuation
+        possible = valves.max_pull_N * (lengths - low) / (high - low)
+        largest = max(largest, float(np.max(model.equilibrium(lengths).tensions / possible)))
+    return largest
