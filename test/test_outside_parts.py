@@ -1,19 +1,12 @@
 """A package of a laboratory's own parts and rig, installed by pip, works without a line here."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from outside_lab import ROOT, assert_refused, installed_lab, said_by, softarm
 
 from softarm_ros.geometry.parts import FAMILIES
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = Path(__file__).parent / 'outside_parts'
-RIG = 'lab_arm/lab_arm.yaml'
 PARTS = {
     'arm.lab_careful': 'soft sections that bend less than they could',
     'body.lab_arcs': 'an arc that lags behind its cables',
@@ -32,32 +25,7 @@ def lab(tmp_path_factory):
     """Return a function that runs Python beside the installed package, and its rig."""
     # The first that builds wheels without the package of that name.
     pytest.importorskip('setuptools', minversion='70.1')
-    folder = tmp_path_factory.mktemp('lab')
-    source, installed = folder / 'source', folder / 'installed'
-    shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns('__pycache__'))
-    done = subprocess.run(
-        [
-            *(sys.executable, '-m', 'pip', 'install', '--quiet', '--no-index', '--no-deps'),
-            *('--no-build-isolation', '--target', str(installed), str(source)),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    paths = [str(installed), str(ROOT), os.environ.get('PYTHONPATH', '')]
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
-
-    def run(*arguments):
-        return subprocess.run(
-            [sys.executable, *arguments],
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
-
-    return run, installed / RIG
+    return installed_lab(tmp_path_factory.mktemp('lab'))
 
 
 @pytest.fixture
@@ -68,32 +36,6 @@ def short(tmp_path):
         'type: line\nstart: [0.04, -0.02, 0.0885]\nend: [0.04, 0.02, 0.0885]\nspeed: 0.02\n'
     )
     return path
-
-
-def softarm(lab, *arguments):
-    run, _ = lab
-    return run('-m', 'softarm_ros.cli', *map(str, arguments))
-
-
-def assert_refused(lab, cases):
-    """Check that `softarm check` refuses each text of a rig file, and says why."""
-    paths = [lab[1].with_name(f'bad_{number}.yaml') for number in range(len(cases))]
-    for path, (text, _) in zip(paths, cases):
-        path.write_text(text)
-    done = softarm(lab, 'check', *paths)
-    assert done.returncode == 1
-    for path, (_, message) in zip(paths, cases):
-        said = [line for line in done.stderr.splitlines() if line.startswith(f'{path}:')]
-        assert any(message in line for line in said), (message, done.stderr)
-
-
-def said_by(lab, code):
-    """Return what a script prints that has the rig as `rig`."""
-    run, rig = lab
-    begin = f'from softarm_ros import load_rig\nrig = load_rig({str(rig)!r})\n'
-    done = run('-c', begin + code)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_its_parts_are_listed(lab):

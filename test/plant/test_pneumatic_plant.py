@@ -1,107 +1,21 @@
-"""The simulated pneumatic arm: regulators, chambers, sag, base load, water, gripper."""
+"""The simulated pneumatic arm: chambers, body, loads on the base, water."""
 
 import math
 
 import numpy as np
 import pytest
+from pneumatic_cases import CONFIG, TARGET, plant
 
-from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
 from softarm_ros.models.hydrodynamics.config import WaterConfig
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import bend_of_chambers
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, placeholder_curve
 from softarm_ros.plant.fluid import Fluid
 from softarm_ros.plant.hysteresis import HysteresisConfig, KelvinVoigtCreep, PrandtlIshlinskii
-from softarm_ros.plant.mocap import Mocap
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chamber_kernels import follow_pressures
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
-from softarm_ros.plant.pneumatic.gripper import GrippedObject, SoftFingers
-from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
-from softarm_ros.plant.pneumatic.regulators import Regulators
-from softarm_ros.rigs.loader import load_rig
-
-RIG = load_rig('pneumatic_arm')
-CONFIG = RIG.plant
-DOWN = (0.0, 0.0, 9.81)
-TARGET = np.array([5e4, 0.0, 2e4, 0.0, 4e4, 3e4])
-
-
-def plant(seed=0, gravity=DOWN, config=CONFIG, **changes):
-    arm = PneumaticPlant(config, gravity, seed, **changes)
-    arm.look_with(Mocap(config.mocap, seed))
-    return arm
-
-
-def regulators(**changes):
-    perfect = {
-        'dac_bits': 24,
-        'dead_zone_Pa': 0.0,
-        'sensor_noise_Pa': 0.0,
-        'max_rate_Pa_s': 1e9,
-        'gain': (1.0,),
-        'offset_Pa': (0.0,),
-    }
-    return Regulators(CONFIG.regulators.model_copy(update=perfect | changes), 0)
-
-
-# -- regulators -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('step', [0.001, 0.01, 0.05])
-def test_a_regulator_follows_with_its_lag_whatever_the_step(step):
-    r = regulators()
-    r.command(np.array([5e4]))
-    for _ in range(round(0.1 / step)):
-        r.advance(step)
-    assert r.valves.pressure[0] == pytest.approx(5e4 * (1.0 - math.exp(-0.1 / 0.07)), rel=1e-5)
-
-
-def test_flow_bounds_the_rate_and_commands_are_kept_in_range():
-    r = regulators(max_rate_Pa_s=1e5)
-    r.command(np.array([2e5]))
-    r.advance(0.1)
-    assert r.valves.pressure[0] == pytest.approx(1e4)
-    p = plant()
-    for _ in range(20):
-        p.step(np.full(6, 2e5), 0.1)
-    most = CONFIG.regulators.max_pressure_Pa
-    assert p.chamber_pressures() == pytest.approx(most, rel=0.02)
-
-
-def test_the_output_has_steps():
-    r = regulators(dac_bits=12)
-    found = set()
-    for target in np.linspace(1e4, 1.1e4, 400):
-        r.command(np.array([target]))
-        r.advance(10.0)
-        found.add(round(float(r.valves.pressure[0]), 3))
-    assert len(found) == pytest.approx(1e3 / (5e5 / 4096), abs=1.5)
-
-
-def settle_to(r, *targets, play=0.0):
-    driver = PlayCompensation(PlayCompensationConfig(play_Pa=play), 1)
-    for target in targets:
-        r.command(driver.signal([target]))
-        for _ in range(20):
-            r.advance(0.1)
-    return float(r.valves.pressure[0])
-
-
-def test_play_is_as_wide_as_it_says_and_the_driver_makes_up_for_its_part():
-    for play, left in ((0.0, 1000.0), (800.0, 200.0), (1000.0, 0.0)):
-        up = settle_to(regulators(dead_zone_Pa=1e3), 2e4, 4e4, play=play)
-        down = settle_to(regulators(dead_zone_Pa=1e3), 6e4, 4e4, play=play)
-        assert down - up == pytest.approx(left, abs=1.0)
-
-
-def test_gain_and_offset_are_the_sensors_too_and_shut_means_empty():
-    r = regulators(gain=(1.05,), offset_Pa=(300.0,))
-    assert settle_to(r, 4e4) == pytest.approx(1.05 * 4e4 + 300.0, rel=1e-6)
-    assert r.valves.measured[0] == pytest.approx(4e4, rel=1e-6)
-    assert settle_to(r, 0.0) == pytest.approx(0.0, abs=1e-3)
-
 
 # -- chambers and body ------------------------------------------------------------------------
 
@@ -384,55 +298,3 @@ def test_a_current_pushes_the_arm_with_the_drag_of_a_cylinder():
 
 def weightless():
     return plant(gravity=(0.0, 0.0, 0.0)).drives.tips_at_rest(TARGET)[-1, :3, 3]
-
-
-def close(p, pressure=5e4):
-    p.command_gripper(pressure)
-    p.step(np.zeros(6), 1.5)
-
-
-def test_an_object_is_taken_carried_weighs_and_is_put_down():
-    p = plant()
-    p.command_gripper(-3e4)
-    p.step(np.zeros(6), 1.0)
-    assert p.gripper_pressure() == pytest.approx(-3e4, rel=0.01)
-    place = p.body.fingers()[:3, 3] + [0.005, -0.004, 0.003]
-    p.drives.place_object(GrippedObject(tuple(place), 0.05))
-    bare = p.body.base_wrench()[2]
-    close(p)
-    assert p.drives.holds_object
-    assert p.body.base_wrench()[2] - bare == pytest.approx(0.05 * 9.81, abs=0.01)
-    for _ in range(4):
-        p.step(TARGET, 0.5)
-    carried = p.drives.object_position()
-    assert np.linalg.norm(carried - p.body.fingers()[:3, 3]) == pytest.approx(math.sqrt(50) * 1e-3)
-    assert np.linalg.norm(carried - place) > 0.025
-    p.command_gripper(-3e4)
-    p.step(TARGET, 1.0)
-    assert not p.drives.holds_object
-    where = p.drives.object_position()
-    p.step(np.zeros(6), 1.0)
-    np.testing.assert_array_equal(p.drives.object_position(), where)
-
-
-@pytest.mark.parametrize(
-    ('offset', 'mass', 'pressure'),
-    [(0.025, 0.05, 5e4), (0.0, 0.6, 5e4), (0.0, 0.05, 1e4)],
-    ids=['too far', 'too heavy', 'not closed'],
-)
-def test_what_cannot_be_gripped_stays(offset, mass, pressure):
-    p = plant()
-    place = p.body.fingers()[:3, 3] + [offset, 0.0, 0.0]
-    p.drives.place_object(GrippedObject(tuple(place), mass))
-    close(p, pressure)
-    assert not p.drives.holds_object
-    np.testing.assert_allclose(p.drives.object_position(), place)
-
-
-def test_wrong_objects_are_refused():
-    for wrong in ({'mass_kg': -1.0}, {'mass_kg': 0.1, 'volume_m3': math.nan}):
-        with pytest.raises(ValueError, match=r'mass_kg|volume_m3'):
-            GrippedObject((0.0, 0.0, 0.2), **wrong)
-    with pytest.raises(ValueError, match='position'):
-        GrippedObject((0.0, math.inf, 0.2), 0.1)
-    assert not SoftFingers(CONFIG.gripper).holds
