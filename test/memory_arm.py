@@ -24,6 +24,7 @@ from softarm_ros.emulation.emulated_tendon_arm import EmulatedTendonArm
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import SERIAL
+from softarm_ros.runtime.arm_assembly import build_driver, build_plant
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 CHUNK_S = 0.002
@@ -77,7 +78,7 @@ class MemoryArm:
     def driver(self) -> tuple[ActuatorDriver, PressureFeed | None]:
         """Return the rig's own driver, and what feeds it pressures if it needs them."""
         devices = self.rig.devices
-        driver = self.rig.actuator_driver(_Reached(devices, self.connections))
+        driver = build_driver(self.rig, _Reached(devices, self.connections))
         if not isinstance(driver, FedByPressures):
             return driver, None
         names = self.rig.actuator_names
@@ -99,24 +100,24 @@ class MemoryArm:
     def _make_stepper_arm(self, seed: int) -> EmulatedArm:
         board = self._make_board('steppers')
         step_m, motors = self.rig.plant.stepper.step_m, self.rig.devices.steppers.motors
-        arm = self.rig.simulated_arm(seed)
+        arm = build_plant(self.rig, seed)
         return EmulatedCableArm(arm, step_m, motors, clock=self.clock, board=board)
 
     def _make_servo_bus_arm(self, seed: int) -> EmulatedArm:
         line = MemoryLine(self.clock)
         self._lines['open_port'] = line.open_port
         step_m, config = self.rig.plant.stepper.step_m, self.rig.devices.dynamixel
-        arm = self.rig.simulated_arm(seed)
+        arm = build_plant(self.rig, seed)
         return EmulatedServoArm(arm, step_m, config, seed, self.clock, line.made)
 
     def _make_valve_arm(self, seed: int) -> EmulatedArm:
         board = self._make_board('valves')
-        arm, valves = self.rig.simulated_arm(seed), self.rig.devices.valves
+        arm, valves = build_plant(self.rig, seed), self.rig.devices.valves
         return EmulatedMuscleArm(arm, valves, clock=self.clock, board=board)
 
     def _make_servo_arm(self, seed: int) -> EmulatedArm:
         devices = self.rig.devices
-        arm = self.rig.simulated_arm(seed)
+        arm = build_plant(self.rig, seed)
         return EmulatedHydraulicArm(
             arm, devices.servo, devices.daq, seed, self._make_drives, self._make_daq
         )
@@ -125,10 +126,10 @@ class MemoryArm:
         devices = self.rig.devices
         if self.rig.actuator_limits().unit == 'N':
             names = self.rig.actuator_names
-            arm = self.rig.simulated_arm(seed)
+            arm = build_plant(self.rig, seed)
             return EmulatedTendonArm(arm, devices.daq, names, seed, self.clock, self._make_daq)
         return EmulatedPneumaticArm(
-            self.rig.simulated_arm(seed),
+            build_plant(self.rig, seed),
             devices.daq,
             devices.gripper,
             self.rig.actuator_names,

@@ -115,8 +115,8 @@ def test_its_driver_is_built_and_moves_its_winches(lab):
     code = """
 import socket
 import numpy as np
-from softarm_ros.runtime.assembly import build_actuator_driver
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_actuator_driver
 
 winches = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 winches.bind(('127.0.0.1', 0))
@@ -183,7 +183,7 @@ import tempfile
 from pathlib import Path
 import numpy as np
 from softarm_ros.rigs.graph import graph_plan
-from softarm_ros.runtime.assembly import build_actuator_driver, build_emulated_arm
+from softarm_ros.runtime.arm_assembly import build_actuator_driver, build_emulated_arm
 
 plan = graph_plan(rig, 'emulated', devices_folder='devices')
 print(*(spec.name for spec in plan if spec.name in ('emulator', 'lab_winches')))
@@ -221,9 +221,10 @@ def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab, short):
     own = lab[1].with_name('careful.yaml')
     own.write_text(text.replace('kind: cable_driven', 'kind: lab_careful\n  bending_share: 0.8'))
     code = f"""
+from softarm_ros.runtime.arm_assembly import build_plant
 careful = load_rig({str(own)!r})
 limits = [r.configuration_limits().max_bending_rad for r in (rig, careful)]
-print(limits[1] / limits[0], careful.kind, careful.model().name, careful.simulated_arm(0).time_s)
+print(limits[1] / limits[0], careful.kind, careful.model().name, build_plant(careful, 0).time_s)
 """
     assert said_by(lab, code) == '[0.8] lab_careful thick_cables 0.0\n'
     done = softarm(lab, 'run', own, '--direct', '--trajectory', short)
@@ -241,12 +242,13 @@ def test_its_sensor_sees_an_arm_of_ours(lab):
     code = """
 import numpy as np
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 SENSOR = ['plant.pose_sensor.kind=near_sighted', 'plant.pose_sensor.dropout_probability=0']
 
 def scatter(*settings):
     rig = load_rig('cable_arm_single', settings)
-    plant = rig.simulated_arm(0)
+    plant = build_plant(rig, 0)
     plant.step(None, 5.0)
     tips = np.array([pose.section_tips[-1, :3, 3] for pose in plant.poll_poses()])
     return float(np.std(tips[100:, 0])), float(plant.true_section_tips()[-1, 2, 3])
@@ -294,10 +296,11 @@ def test_its_gripper_takes_and_puts_down_at_the_tip_of_an_arm_of_ours(lab):
     code = f"""
 import numpy as np
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
+from softarm_ros.runtime.arm_assembly import build_driver, build_plant
 
 rig = load_rig({str(own)!r})
-print(type(rig.actuator_driver(rig.devices).gripper).__name__)
-plant = rig.simulated_arm(0)
+print(type(build_driver(rig, rig.devices).gripper).__name__)
+plant = build_plant(rig, 0)
 plant.drives.place_object(GrippedObject(tuple(plant.body.fingers()[:3, 3]), 0.05))
 held = []
 for pressure in (rig.gripper.close_pressure_Pa, rig.gripper.open_pressure_Pa):
@@ -323,9 +326,10 @@ print(*held)
 def test_its_medium_and_estimator_serve_an_arm_of_ours(lab):
     code = """
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_estimator
 
-oil = load_rig('pneumatic_arm', ['plant.medium=lab_oil']).simulated_arm(0)
+oil = build_plant(load_rig('pneumatic_arm', ['plant.medium=lab_oil']), 0)
 print(oil.body.density)
 rig = load_rig('cable_arm_single', ['estimator.kind=every_other'])
 print(type(build_estimator(rig, rig.model())).__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from softarm_reproduction.bench_rows import BenchRow, median_us
 from softarm_ros import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 PERIOD_S = 0.05
 BAR = 100.0  # times real time
@@ -17,7 +18,7 @@ def rows(repeats: int = 15) -> list[BenchRow]:
 
 
 def _commanded(name: str, repeats: int) -> BenchRow:
-    plant = load_rig(name).simulated_arm(0)
+    plant = build_plant(load_rig(name), 0)
     target = plant.actuator_state().position
     target[0] += MOVES[name]
     plant.step(target, PERIOD_S)
@@ -26,7 +27,7 @@ def _commanded(name: str, repeats: int) -> BenchRow:
 
 def _muscles(repeats: int) -> BenchRow:
     # Under switched relays the plant runs without the driver, whose tables take as long.
-    plant = load_rig('pam_arm').simulated_arm(0)
+    plant = build_plant(load_rig('pam_arm'), 0)
     us = median_us(lambda: plant.advance(PERIOD_S), repeats)
     return _row('pam_arm, plant without driver, 50 ms', us)
 

@@ -21,7 +21,7 @@ from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_plant
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.run_record import RunRecord
 
 LINE_HALF_ANGLE_RAD = np.deg2rad(40.0)

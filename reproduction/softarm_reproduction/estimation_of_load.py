@@ -17,7 +17,8 @@ from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_estimator, build_plant
+from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.assembly import build_estimator
 from softarm_ros.runtime.pose_intake import sighting_of
 
 # A tenth of the mass of each arm [kg], by its rig file, rounded.

@@ -18,12 +18,8 @@ from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.sensors import KIND, Sensors
-from softarm_ros.runtime.assembly import (
-    build_control_loop,
-    build_estimator,
-    build_plant,
-    build_pose_intake,
-)
+from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.assembly import build_control_loop, build_estimator, build_pose_intake
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.pose_intake import measure, sighting_of
 

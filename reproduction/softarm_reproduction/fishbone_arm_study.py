@@ -31,6 +31,7 @@ from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfi
 from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
 from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 
@@ -305,7 +306,7 @@ def around_ball(rig: Rig, seeds: Sequence[int], open_loop: bool) -> list[BallRun
     """Drive the tip around the ball; the clearance is that of the sleeve's surface."""
     runs = []
     for seed in seeds:
-        plant = rig.simulated_arm(seed)
+        plant = build_plant(rig, seed)
         shapes: list[Array] = []
         phases: list[Phase] = []
 

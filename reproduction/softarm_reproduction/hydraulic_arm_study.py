@@ -35,6 +35,7 @@ from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.rigs.arms.hydraulic import HydraulicArm
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
 
@@ -159,7 +160,7 @@ def static_poses(rig: Rig, seed: int, points: int = 41) -> list[StaticPose]:
     for actuator, torque in product((1, 4), TORQUES_N_M):
         command = np.zeros(len(HydraulicArm.of(rig).actuators))
         command[actuator - 1] = torque / ratio[actuator - 1]
-        plant = bare.simulated_arm(seed)
+        plant = build_plant(bare, seed)
         for k in range(round((RAMP_S + REST_S) / SAMPLE_S)):
             share = min((k + 1) * SAMPLE_S / RAMP_S, 1.0)
             plant.step(share * command, SAMPLE_S)
@@ -249,7 +250,7 @@ def motion_errors(
     rig: Rig, motion: Motion, seed: int, segments: Sequence[int] = (1, 5)
 ) -> list[MotionError]:
     """Return the errors of set B with some numbers of segments in a motion of the paper."""
-    plant = torque_controlled(rig).simulated_arm(seed)
+    plant = build_plant(torque_controlled(rig), seed)
     assert isinstance(plant, HydraulicPlant)
     times, tips = _plant_motion(plant, rig, motion)
     stride = round(SAMPLE_S / MODEL_STEP_S)

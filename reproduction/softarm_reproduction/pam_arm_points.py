@@ -18,6 +18,7 @@ from softarm_ros.plant.pam_arm.muscle_arm_plant import MuscleArmPlant
 from softarm_ros.plant.pam_arm.valves import Pulse
 from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 GRAVITY_M_S2 = 9.81
 DWELL_S = 2.0
@@ -89,7 +90,7 @@ def drive_points(
     loaded = with_load(rig, load_N)
     model = muscle_model(loaded)
     limits, period = loaded.actuator_limits(), 1.0 / loaded.tracker.rate_hz
-    plant = loaded.simulated_arm(seed)
+    plant = build_plant(loaded, seed)
     if not isinstance(plant, MuscleArmPlant):
         raise TypeError(f'{type(plant).__name__}: expected the plant of the muscle arm')
     present, held = model.rest_configuration, None

@@ -23,6 +23,7 @@ from softarm_ros.plant.pneumatic.gripper import GrippedObject
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 
 CORRECTED, UNCORRECTED = 'angle_correction', 'constant_curvature'
@@ -80,7 +81,7 @@ def chamber_arm(rig: Rig, name: str) -> ChamberArm:
 
 def simulated(rig: Rig, seed: int) -> PneumaticPlant:
     """Return the plant of the rig as what it is."""
-    plant = rig.simulated_arm(seed)
+    plant = build_plant(rig, seed)
     if not isinstance(plant, PneumaticPlant):
         raise TypeError(f'plant of rig {rig.name!r} is not pneumatic')
     return plant

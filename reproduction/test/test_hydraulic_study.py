@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softarm_reproduction.hydraulic_study import (
+from softarm_reproduction.hydraulic_motions import (
     experiments,
     settling,
     simulate_apart,

@@ -21,6 +21,7 @@ from softarm_ros.models.pneumatic.mechanics import AirChambers, angle_correction
 from softarm_ros.plant.plant import Plant
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 WEIGHT_KG = 0.03  # the second series; the arm itself has 0.251 kg
 STEPS = 6  # of pressure, up to the largest
@@ -86,7 +87,7 @@ def measure_chambers(rig: Rig, seed: int, *, steps: int = STEPS) -> Readings:
     pressure, weight, tips = [], [], []
     for load in (0.0, WEIGHT_KG):
         loaded = rig.model_copy(update={'tip_load_kg': rig.tip_load_kg + load})
-        plant = loaded.simulated_arm(seed)
+        plant = build_plant(loaded, seed)
         for motion in motions:
             chambers = np.tile(motion, -(-sections // 2))[: 3 * sections]
             plant.step(np.zeros_like(full), REST_S)

@@ -19,7 +19,7 @@ from softarm_ros.rigs.errors import did_you_mean, listed
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed
-from softarm_ros.runtime.assembly import build_actuator_driver
+from softarm_ros.runtime.arm_assembly import build_actuator_driver
 from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove, JogStep
 from softarm_ros.runtime.pressure_feed import PressureFeed

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from softarm_ros.cli.goto_command import goal_client, require_arm
 from softarm_ros.cli.run_command import stop_on_signals
 from softarm_ros.control.excitation import Excitation
+from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.excite import ExcitedRows
 
 
 def lead(

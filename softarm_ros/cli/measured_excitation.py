@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.excite import ExcitedRows
 
 _POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
 

@@ -14,7 +14,7 @@ from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_plant
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 

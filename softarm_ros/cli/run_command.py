@@ -13,8 +13,8 @@ from types import FrameType
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from softarm_ros.cli.run_view import run_bar
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.loop import CycleOutput
 from softarm_ros.runtime.run_record import RunRecord
@@ -157,15 +157,7 @@ def stop_on_signals() -> Iterator[Callable[[], bool]]:
 @contextmanager
 def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput], None]]:
     """Show phase, lap and error of a run while it goes on."""
-    with Progress(
-        TextColumn('{task.description}'),
-        BarColumn(),
-        TextColumn('{task.percentage:3.0f} %  {task.fields[status]}'),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    ) as bar:
+    with run_bar(console) as bar:
         task = bar.add_task(label, total=1.0, status='')
         cycles = 0
 

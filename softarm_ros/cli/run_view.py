@@ -16,6 +16,20 @@ REFRESH_S = 0.2
 LINE_S = 10.0
 
 
+def run_bar(console: Console, *, auto_refresh: bool = True) -> Progress:
+    """Return a bar of what is run, its share done, its `status` and time; on terminals alone."""
+    return Progress(
+        TextColumn('{task.description}'),
+        BarColumn(),
+        TextColumn('{task.percentage:3.0f} %  {task.fields[status]}'),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        auto_refresh=auto_refresh,
+        transient=True,
+    )
+
+
 class RunView:
     """Shows phase, lap and error of a run; use it in a `with` block."""
 
@@ -25,16 +39,7 @@ class RunView:
         self._next = 0.0
         self._next_line = 0.0
         self._last = ''
-        self._bar = Progress(
-            TextColumn('{task.description}'),
-            BarColumn(),
-            TextColumn('{task.percentage:3.0f} %  {task.fields[status]}'),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            auto_refresh=False,
-            transient=True,
-        )
+        self._bar = run_bar(console, auto_refresh=False)
         self._task = self._bar.add_task(label, total=1.0, status='starting nodes')
 
     def __enter__(self) -> RunView:

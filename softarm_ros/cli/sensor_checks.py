@@ -16,7 +16,7 @@ from softarm_ros.perception.sensor import (
 )
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed_sensor
-from softarm_ros.runtime.assembly import build_marker_expectation, build_pose_sensor
+from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
 
 PATIENCE_S = 3.0  # to find the device
 LOOK_S = 0.5  # for the bodies

@@ -19,7 +19,8 @@ from softarm_ros.cli.run_view import RunView
 from softarm_ros.cli.viewer.process import viewer_process
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
-from softarm_ros.runtime.assembly import build_goal_loop, build_loop, machine_facts
+from softarm_ros.runtime.arm_assembly import machine_facts
+from softarm_ros.runtime.assembly import build_goal_loop, build_loop
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import Loop, Phase
 from softarm_ros.runtime.run_files import devices_folder

@@ -14,11 +14,13 @@ from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.rigs.devices import Devices
+from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
 
 RATE_OVER_S = 1.0  # over which it is counted how often the device measures
@@ -62,7 +64,7 @@ class ActuatorNode(DriverNode):
 
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
-        driver = self.rig.actuator_driver(devices)
+        driver = build_driver(self.rig, devices)
         if isinstance(driver, FedByPressures) and self._pressures is None:
             self._pressures = self.create_subscription(
                 FluidPressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER
@@ -97,14 +99,7 @@ class ActuatorNode(DriverNode):
     def _on_command(self, command: JointValues) -> None:
         self._received += 1
         now = time.monotonic()
-        try:
-            values = conversions.positions_of(command, self._gate.limits.names)
-        except ValueError as error:
-            # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
-            self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
-            refusal: str | None = f'command refused: {error}'
-        else:
-            refusal = self._gate.on_command(now, values)
+        refusal = offer_command(self._gate, command, now)
         if refusal is not None:
             self._refused += 1
             self.get_logger().error(refusal, throttle_duration_sec=1.0)

@@ -16,7 +16,7 @@ from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
-from softarm_ros.runtime.assembly import build_emulated_arm, build_emulated_sensor
+from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_emulated_sensor, build_plant
 from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class EmulatorNode(HardwareNode):
     def connect(self) -> None:
         """Build the arm and start its devices."""
         # The first steps load compiled code; they are another plant's.
-        self.rig.simulated_arm(self._seed).step(None, CHUNK_S)
+        build_plant(self.rig, self._seed).step(None, CHUNK_S)
         self._arm = build_emulated_arm(self.rig, self._seed)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._forget_addresses()

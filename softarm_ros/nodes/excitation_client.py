@@ -9,6 +9,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from sensor_msgs.msg import JointState
 
 from softarm_ros.control.excitation import Excitation
+from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.goal_client import GoalClient
@@ -16,14 +17,7 @@ from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose, read_poses
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
-from softarm_ros.runtime.excite import (
-    INTERRUPTED,
-    READ_S,
-    ROWS_PER_S,
-    ExcitationError,
-    ExcitedRows,
-    mean_pose,
-)
+from softarm_ros.runtime.excite import INTERRUPTED
 
 _LOOK_S = 0.02
 _ANSWER_S = 10.0  # until a goal is known to the arm
@@ -31,7 +25,6 @@ SUPERVISOR = 'supervisor'
 _HEARD_S = 5.0  # until the supervisor is heard
 _REASON_S = 0.3  # until what made a goal end is known as well
 _DEPTH = 200  # messages between two looks
-_KEPT = 2000  # commands, for poses that come later
 
 
 class ExcitationClient(GoalClient):
@@ -44,10 +37,9 @@ class ExcitationClient(GoalClient):
     def __init__(self, rig: Rig) -> None:
         super().__init__(rig, 'excitation')
         self._rig, self._pretension = rig, build_pretension(rig).amount
-        self._commands: list[tuple[int, Array]] = []
+        self._collected = RowCollector()
         self._tips: list[StampedPoses] = []
         self._sections: list[StampedPoses] = []
-        self._rows: list[tuple[float, Array, Array]] = []
         queue = listening(depth=_DEPTH)
         self.tap(JointState, read_joints, 'actuators/command', queue, self._on_command)
         self.tap(PoseArray, read_poses, 'sections/poses', queue, self._on_sections)
@@ -82,10 +74,7 @@ class ExcitationClient(GoalClient):
     @property
     def rows(self) -> ExcitedRows | None:
         """What was read so far."""
-        if not self._rows:
-            return None
-        times, commands, tips = zip(*self._rows)
-        return ExcitedRows(np.array(times), np.array(commands), np.array(tips))
+        return self._collected.rows
 
     def _go(self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]) -> str:
         stamp, waited = self.send.configuration(place, least_s), 0.0
@@ -139,18 +128,14 @@ class ExcitationClient(GoalClient):
 
     def _keep(self, poses: StampedPoses) -> None:
         time_s = 1e-9 * poses.stamp_ns
-        if self._rows and time_s - self._rows[-1][0] < 1.0 / ROWS_PER_S - 1e-9:
-            return
-        given = [command for stamp_ns, command in self._commands if stamp_ns <= poses.stamp_ns]
-        if given:
-            self._rows.append((time_s, given[-1], self._frames(poses)))
+        if self._collected.due(time_s):
+            self._collected.on_the_way(time_s, self._frames(poses))
 
     def _keep_still(self, where: str) -> None:
-        seen = self._seen()
-        if not seen or not self._commands:
+        seen, command = self._seen(), self._collected.newest_command
+        if not seen or command is None:
             raise ExcitationError(f'{self._rig.name}: no pose was measured at {where}')
-        frames = mean_pose(np.array([self._frames(poses) for poses in seen]))
-        self._rows.append((np.nan, self._commands[-1][1], frames))
+        self._collected.at_rest(command, [self._frames(poses) for poses in seen])
 
     def _frames(self, poses: StampedPoses) -> Array:
         if poses.frame_id not in self._rig.base_frames:
@@ -159,8 +144,7 @@ class ExcitationClient(GoalClient):
         return transforms_from_rows(np.ascontiguousarray(poses.rows))
 
     def _on_command(self, joints: JointValues, _: int) -> None:
-        self._commands.append((joints.stamp_ns, joints.position - self._pretension))
-        del self._commands[:-_KEPT]
+        self._collected.command(1e-9 * joints.stamp_ns, joints.position - self._pretension)
 
     def _on_tip(self, poses: StampedPoses, _: int) -> None:
         self._tips.append(poses)

@@ -19,9 +19,9 @@ from softarm_ros.nodes.conversions import Health, nanoseconds_of
 from softarm_ros.nodes.goal_topics import STATUS
 from softarm_ros.nodes.qos import GOALS, REPORTS
 from softarm_ros.nodes.wire import listen, read_status
+from softarm_ros.rigs.rviz import GOAL_HANDLE
 from softarm_ros.rigs.schema import Rig
 
-NAMESPACE = 'goal_handle'  # of its topics, as rviz is told
 _NAME = 'goal'
 _SIZE = 0.25  # of the arm's length
 _BALL = 0.3  # of the size
@@ -56,7 +56,7 @@ class GoalHandle:
         self._sent_ns = 0
         self._goals = node.create_publisher(PoseStamped, 'goal/pose', GOALS)
         tip = model.shape_of(model.rest_configuration).tip[:3, 3]
-        self._server: Any = InteractiveMarkerServer(node, NAMESPACE)
+        self._server: Any = InteractiveMarkerServer(node, GOAL_HANDLE)
         self._server.insert(
             _handle(rig.base_frame, tip, _SIZE * model.rest_length_m),
             feedback_callback=self._on_feedback,

@@ -6,7 +6,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
@@ -17,6 +16,7 @@ from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import String
 
 from softarm_ros.nodes import conversions
+from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
@@ -34,7 +34,8 @@ from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
-from softarm_ros.runtime.assembly import build_command_gate, build_plant
+from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.assembly import build_command_gate
 from softarm_ros.runtime.pacing import Pacer
 
 if TYPE_CHECKING:
@@ -177,14 +178,7 @@ class PlantNode(LifecycleNode):
         self._received += 1
         self._catch_up()
         now = self._loop_now_s()
-        try:
-            values = conversions.positions_of(command, self._gate.limits.names)
-        except ValueError as error:
-            # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
-            self._gate.on_command(now, np.full(len(self._gate.limits.names), np.nan))
-            refusal: str | None = f'command refused: {error}'
-        else:
-            refusal = self._gate.on_command(now, values)
+        refusal = offer_command(self._gate, command, now)
         if refusal is not None:
             self._refused += 1
             self._heartbeat.error(refusal)

@@ -20,7 +20,7 @@ from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
 from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth, TopicSensor
-from softarm_ros.runtime.assembly import build_marker_expectation, build_pose_sensor
+from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
 TICK_S = 0.1

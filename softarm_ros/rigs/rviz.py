@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from softarm_ros.rigs.schema import Rig
 
+GOAL_HANDLE = 'goal_handle'  # namespace of the topics of the handle for goals
 _DISPLAY = 'rviz_default_plugins/'
 Display = dict[str, Any]
 
@@ -111,7 +112,7 @@ def _displays(rig: Rig, reach_m: float) -> list[Display]:
         _display(
             'InteractiveMarkers',
             'Goal',
-            {'Interactive Markers Namespace': f'/{rig.name}/goal_handle', 'Show Axes': False},
+            {'Interactive Markers Namespace': f'/{rig.name}/{GOAL_HANDLE}', 'Show Axes': False},
         ),
         _display(
             'PoseWithCovariance',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -23,7 +22,6 @@ from softarm_ros.control.pose_topic import PoseTopicConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock
 from softarm_ros.plant.config import PlantBase
-from softarm_ros.plant.world import World
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
@@ -31,14 +29,11 @@ from softarm_ros.rigs.errors import InconsistentRigError, RigError
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
-from softarm_ros.rigs.part_registry import find_part, kinds_of
+from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.residual_file import ResidualConfig, read_residual
 from softarm_ros.rigs.rig_parts import (
-    DRIVER,
-    SIMULATED,
     arm_part,
-    body_part,
     checks_of,
     combination_problems,
     devices_of,
@@ -46,8 +41,6 @@ from softarm_ros.rigs.rig_parts import (
     named_arm,
     named_gripper,
     plant_of,
-    role_of,
-    sensor_part,
     sensors_of,
     validated,
 )
@@ -59,12 +52,9 @@ if TYPE_CHECKING:
 
     from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
-    from softarm_ros.drivers.actuator_driver import ActuatorDriver
-    from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.models.residual import Residual
-    from softarm_ros.plant.plant import Plant
 
 PlantT = TypeVar('PlantT', bound=PlantBase)
 
@@ -350,46 +340,6 @@ class Rig(ConfigBlock):
         """Return n configurations (n, dof) of the default model, spread over what it may do."""
         return self.arm.sample_configurations(self.model(), rng, n)
 
-    def drives(self, part: Part) -> tuple[str, Any]:
-        """Return the role in which a drive or body is built for this arm, and its attachments."""
-        arm = arm_part(self.kind)
-        role = role_of(part, arm)
-        return role, arm.builder(role)(self.arm, self.around)
-
-    def simulated_arm(self, seed: int) -> Plant:
-        """
-        Return what stands in for the hardware; every random number follows from `seed`.
-
-        Raises
-        ------
-        RigError
-            If the rig has no plant.
-
-        """
-        config = self.plant_for('sim').of_machine(seed)
-        part = body_part(arm_part(self.kind), config.kind)
-        role, drives = self.drives(part)
-        medium, fields = chosen_part('medium', config.medium)
-        world = World(
-            self.gravity_m_s2,
-            medium.builder('fluid')(fields),
-            self.tip_load_kg,
-            self.arm.payload_density_kg_m3,
-            self._simulated_gripper(config),
-        )
-        plant: Plant = part.builder(role)(config, drives, world, seed)
-        sensor = sensor_part(config.mocap.kind)
-        plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
-        return plant
-
-    def _simulated_gripper(self, config: PlantBase) -> Any:
-        """Return the gripper that the plant describes, if it does."""
-        fields = getattr(config, GRIPPER, None)
-        return None if fields is None else self._gripper_part().builder(SIMULATED)(fields)
-
-    def _gripper_part(self) -> Part:
-        return gripper_part(None if self.gripper is None else self.gripper.kind)
-
     def plant_for(self, backend: str) -> PlantBase:
         """Return what describes the simulated arm; RigError that says what to add without it."""
         if self.plant is None:
@@ -417,27 +367,6 @@ class Rig(ConfigBlock):
                 f"rig {self.name!r} declares no devices for backend {backend!r}; it has: 'sim'",
             )
         return self.devices
-
-    def actuator_driver(self, devices: Devices) -> ActuatorDriver:
-        """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
-        part = find_part('drives', devices.DRIVING)
-        role, drives = self.drives(part)
-        blocks = devices.blocks()
-        if GRIPPER in blocks:
-            blocks[GRIPPER] = partial(self._gripper_part().builder(DRIVER), blocks[GRIPPER])
-        driver: ActuatorDriver = part.builder(role)(drives, **blocks)
-        return driver
-
-    def emulated_arm(self, seed: int) -> EmulatedArm:
-        """Return the rig's emulated devices on its simulated arm; for rigs with devices."""
-        devices = self.required_devices('emulated')
-        config = self.plant_for('emulated').of_machine(seed)
-        part = find_part('drives', devices.DRIVING)
-        role, drives = self.drives(part)
-        arm: EmulatedArm = part.builder(f'{role}, emulated')(
-            self.simulated_arm(seed), config, drives, seed, **devices.blocks()
-        )
-        return arm
 
     def body_radii_m(self) -> tuple[float, ...]:
         """Return the outer radius of each section [m], as drawn."""

@@ -1,10 +1,12 @@
-"""The only factory: from a rig to its running parts."""
+"""
+The factory of the controller's side: loops, estimator, supervisor, gates of a rig.
+
+The arm's side is `arm_assembly`: plant, drivers, sensors, emulated devices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,128 +25,23 @@ from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.models.arm_model import ArmModel, Posture
-from softarm_ros.perception.stereo.config import StereoCamerasConfig
-from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
-from softarm_ros.rigs.part_registry import find_part
-from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
-from softarm_ros.runtime.addresses import addressed, addressed_sensor
 from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.goal_loop import GoalLoop, PlannerPort, windows_s
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
-from softarm_ros.runtime.marker_expectation import MarkerExpectation
 from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
-
-if TYPE_CHECKING:
-    from softarm_ros.drivers.actuator_driver import ActuatorDriver
-    from softarm_ros.emulation.emulated_arm import EmulatedArm
-    from softarm_ros.emulation.emulated_sensor import EmulatedSensor
-    from softarm_ros.perception.config import PoseSensorConfig
-    from softarm_ros.perception.sensor import PoseSensor
-    from softarm_ros.plant.plant import Plant
-
 
 _SECTIONS_WAIT = 0.3  # share of a control period that a tip waits for the sections of its frame
 
 
 class TrajectoryError(ValueError):
     """A trajectory that this arm cannot drive at all."""
-
-
-def build_plant(rig: Rig, seed: int) -> Plant:
-    """
-    Return the simulated arm of a rig; every random number follows from `seed`.
-
-    So does which machine it is, unless the rig's `plant.machine.number` says so.
-    """
-    return rig.simulated_arm(seed)
-
-
-def machine_facts(rig: Rig, seed: int) -> dict[str, Any]:
-    """Return which machine of a rig a simulated run drives: fields of its `RunInfo`."""
-    plant = rig.plant_for('sim')
-    drawn = {draw.field: draw.drawn for draw in plant.drawn(seed)}
-    return {'machine': plant.machine_number(seed) if plant.machine else 0, 'drawn': drawn}
-
-
-def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> ActuatorDriver:
-    """
-    Return the driver of a rig's actuators, at emulated devices in `folder` or the real ones.
-
-    Raises
-    ------
-    RigError
-        If the rig declares no devices.
-    NoDevicesYetError
-        If `folder` does not have the addresses yet.
-
-    """
-    devices = rig.required_devices('emulated' if folder else 'hardware')
-    return rig.actuator_driver(addressed(devices, folder))
-
-
-def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> PoseSensor:
-    """
-    Return a sensor of a rig, at the emulated device in `folder` or the real one.
-
-    Raises
-    ------
-    RigError
-        If the rig has no such sensor; lists those it has.
-    NoDevicesYetError
-        If `folder` does not have the address yet.
-    SensorError
-        If a library is missing.
-
-    """
-    config = sensor_config(rig, name)
-    built: PoseSensor = find_part('sensors', name).builder('driver')(
-        addressed_sensor(name, config, folder), rig.base_frame
-    )
-    return built
-
-
-def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
-    """Return the device of a sensor, emulated; RigError if there is none."""
-    config, part = sensor_config(rig, name), find_part('sensors', name)
-    if 'emulated' not in part.builders:
-        raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
-    built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
-    return built
-
-
-def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
-    """Return where the rig's default model expects the markers of a sensor; None: it has none."""
-    config = sensor_config(rig, name)
-    if not isinstance(config, StereoCamerasConfig):
-        return None
-    return MarkerExpectation(rig.model(), config.marker_places(rig.section_names))
-
-
-def sensor_config(rig: Rig, name: str) -> PoseSensorConfig:
-    """Return what the rig says of a sensor, with files that stand beside its own found there."""
-    known = rig.sensors.devices()
-    if name not in known:
-        raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
-    config: PoseSensorConfig = known[name]
-    if config.base_calibration is None or rig.source is None:
-        return config
-    beside = find_rig(rig.source).parent / Path(config.base_calibration).expanduser()
-    if not beside.is_file():
-        return config
-    return config.model_copy(update={'base_calibration': str(beside.resolve())})
-
-
-def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
-    """Return emulated devices on the simulated arm of a rig; RigError if it declares none."""
-    rig.required_devices('emulated')
-    return rig.emulated_arm(seed)
 
 
 def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:

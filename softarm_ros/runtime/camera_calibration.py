@@ -7,7 +7,7 @@ import numpy as np
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_marker_expectation, sensor_config
+from softarm_ros.runtime.arm_assembly import build_marker_expectation, sensor_config
 
 _PLACES = 20  # configurations, over all that the rig can reach
 

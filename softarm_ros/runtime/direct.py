@@ -10,13 +10,8 @@ import numpy as np
 
 from softarm_ros.plant.plant import Gripping
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import (
-    build_loop,
-    build_plant,
-    build_pose_intake,
-    describe_reach,
-    machine_facts,
-)
+from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
+from softarm_ros.runtime.assembly import build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
 from softarm_ros.runtime.pose_intake import measure

@@ -15,7 +15,7 @@ from typing import Any
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.emulation.emulated_arm import EmulatedArm, EmulationError
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_emulated_arm
+from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 from softarm_ros.runtime.pacing import Pacer
 
 _CHUNK_S = 0.002
@@ -105,7 +105,7 @@ def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         # The first steps load compiled code; they are another plant's.
-        rig.simulated_arm(seed).step(None, _CHUNK_S)
+        build_plant(rig, seed).step(None, _CHUNK_S)
         arm = build_emulated_arm(rig, seed)
     except Exception as error:
         pipe.send(EmulationError(str(error)))

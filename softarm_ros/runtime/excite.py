@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from softarm_ros.control.excitation import Excitation, excitation
+from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_plant, build_pretension
+from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.assembly import build_pretension
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 
 INTERRUPTED = 'interrupted'
-READ_S = 0.5  # poses of the end of a dwell are averaged
-ROWS_PER_S = 10.0  # kept of poses that are read all along
 _MOST_DRAWS = 40  # batches of random configurations, until enough are within the actuators' limits
-
-
-class ExcitationError(ValueError):
-    """An arm cannot be moved through an excitation."""
-
-
-@dataclass(frozen=True)
-class ExcitedRows:
-    """
-    What was commanded and measured.
-
-    Attributes
-    ----------
-    time_s : (n,)
-        Of the measurements [s]; NaN of poses at rest.
-    commands : (n, m)
-        In effect, in the actuators' SI unit, less the pretension that no model knows.
-    section_tips : (n, sections, 4, 4)
-        Measured, in the base frame.
-
-    """
-
-    time_s: Array
-    commands: Array
-    section_tips: Array
 
 
 def plan_excitation(
@@ -106,32 +80,28 @@ def excite(
     LimitError
         If a command is beyond a limit on the way between two places.
     ExcitationError
-        If no pose was measured while the arm stood.
+        If no pose was measured, or none while the arm stood.
 
     """
     model, plant = rig.physics(), build_plant(rig, seed)
     pretension, limits = build_pretension(rig), rig.actuator_limits()
     room, period = pretension.room(limits), 1.0 / rig.tracker.rate_hz
-    stamps, commands, tips = list[float](), list[Array](), list[Array]()
-    given: list[tuple[float, Array]] = []
+    collected = RowCollector()
 
     def drive(
         duration_s: float, at: Callable[[float], Array], wound: Callable[[float], float]
     ) -> None:
         for i in range(1, max(1, round(duration_s / period)) + 1):
             command = limits.check(at(i * period) + wound(i * period))
-            given.append((plant.time_s, command - pretension.amount))
+            collected.command(plant.time_s, command - pretension.amount)
             plant.step(command, period)
             if not plan.at_rest:
                 follow()
 
     def follow() -> None:
         for pose in plant.poll_poses():
-            if stamps and pose.stamp_s - stamps[-1] < 1.0 / ROWS_PER_S - 1e-9:
-                continue
-            stamps.append(pose.stamp_s)
-            tips.append(pose.section_tips)
-            commands.append(_in_effect(given, pose.stamp_s))
+            if collected.due(pose.stamp_s):
+                collected.on_the_way(pose.stamp_s, pose.section_tips)
 
     def wound(_: float) -> float:
         return pretension.amount
@@ -150,13 +120,14 @@ def excite(
             seen = [pose.section_tips for pose in plant.poll_poses()]
             if not seen:
                 raise ExcitationError(f'{rig.name}: no pose was measured at place {i}')
-            stamps.append(np.nan)
-            tips.append(mean_pose(np.array(seen)))
-            commands.append(stands)
+            collected.at_rest(stands, seen)
         elif plan.dwell_s > 0.0:
             drive(plan.dwell_s, partial(_standing, stands), wound)
         progress((i + 1) / len(plan.places))
-    return ExcitedRows(np.array(stamps), np.array(commands), np.array(tips))
+    rows = collected.rows
+    if rows is None:
+        raise ExcitationError(f'{rig.name}: no pose was measured')
+    return rows
 
 
 def _on_the_way(model: ArmModel, move: ConfigurationMove, time_s: float) -> Array:
@@ -165,18 +136,3 @@ def _on_the_way(model: ArmModel, move: ConfigurationMove, time_s: float) -> Arra
 
 def _standing(command: Array, _: float) -> Array:
     return command
-
-
-def _in_effect(given: list[tuple[float, Array]], at: float) -> Array:
-    times = [time for time, _ in given[-2000:]]
-    index = int(np.searchsorted(times, at, side='right')) - 1
-    return given[-2000:][max(index, 0)][1]
-
-
-def mean_pose(frames: Array) -> Array:
-    """Return the mean pose (sections, 4, 4) of frames (n, sections, 4, 4) close to each other."""
-    mean = frames.mean(axis=0)
-    for frame in mean:
-        u, _, v = np.linalg.svd(frame[:3, :3])
-        frame[:3, :3] = u @ v
-    return np.asarray(mean)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class FaultTrials:
         kinds = sorted(
             {
                 kind
-                for kind, fault in self.rig.simulated_arm(self.seed).faults().items()
+                for kind, fault in build_plant(self.rig, self.seed).faults().items()
                 if len(fault.arguments) == 1
             }
         )

@@ -14,11 +14,11 @@ from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.plant import Gripping
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import (
     build_command_gate,
     build_feedback_watch,
     build_loop,
-    build_plant,
     build_pose_intake,
     build_pressure_watch,
     build_supervisor,

@@ -19,14 +19,13 @@ from numba.core import event
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
-from softarm_ros.runtime.assembly import (
+from softarm_ros.runtime.arm_assembly import (
     build_emulated_arm,
     build_emulated_sensor,
-    build_estimator,
     build_plant,
     build_pose_sensor,
-    build_tracker,
 )
+from softarm_ros.runtime.assembly import build_estimator, build_tracker
 
 _AWAY = 0.3
 _COLLECT_AFTER = 100_000  # objects; Python's 700 (2000 from 3.13 on)

@@ -23,6 +23,7 @@ from softarm_ros.models.identifiable import moved_by, parameters_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / 'reproduction' / 'rigs'
@@ -185,7 +186,7 @@ def guessed(tmp_path_factory):
 
 def test_an_arm_of_another_formulation_is_identified_from_its_geometry(guessed, trunk, tmp_path):
     """The simulated trunk is not the model, and the file says nothing about gains."""
-    plant, mount = trunk.simulated_arm(3), mount_of(trunk.recording)
+    plant, mount = build_plant(trunk, 3), mount_of(trunk.recording)
     limits, rng = trunk.actuator_limits(), np.random.default_rng(2)
     speed, phase = rng.uniform(0.3, 1.5, (2, 6)), rng.uniform(0.0, 6.0, (2, 6))
     rows = []

@@ -11,7 +11,7 @@ from softarm_ros.emulation.emulated_sensor import write_address
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.sensors import Sensors
-from softarm_ros.runtime.assembly import build_emulated_sensor
+from softarm_ros.runtime.arm_assembly import build_emulated_sensor, build_plant
 
 pytestmark = pytest.mark.packets
 
@@ -32,7 +32,7 @@ def server(rig, tmp_path):
     """Start an emulated server, and cameras that see the resting arm."""
     server = build_emulated_sensor(rig, 'natnet', 0)
     write_address(tmp_path, 'natnet', server.start())
-    plant, ending = rig.simulated_arm(0), threading.Event()
+    plant, ending = build_plant(rig, 0), threading.Event()
 
     def run():
         while not ending.wait(0.01):

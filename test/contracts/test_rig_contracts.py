@@ -11,6 +11,7 @@ from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.rigs.graph import SUPERVISED_NODES, graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_map, joint_names
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_inverse_kinematics
 
 NAMES = [info.name for info in list_rigs()]
@@ -177,7 +178,7 @@ def test_the_plant_is_repeatable_refuses_nonsense_and_holds(name):
     limits = rig.actuator_limits()
     rest = arm.actuation_of(arm.rest_configuration)
     target = rest + 0.1 * (limits.position_max - rest)
-    one, two = rig.simulated_arm(5), rig.simulated_arm(5)
+    one, two = build_plant(rig, 5), build_plant(rig, 5)
     count = len(limits.names)
     assert one.actuator_state().position.shape == (count,)
     for bad in (np.zeros(count + 1), np.full(count, np.nan)):

@@ -10,6 +10,7 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.emulation.emulated_servo_arm import EmulatedServoArm
 from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 CHUNK_S = 0.002
 TARGET = np.array([0.003, -0.002, 0.004, 0.001, -0.006, 0.002])
@@ -24,7 +25,7 @@ class Running:
         self.line = MemoryLine(self.clock)
         config = rig.devices.dynamixel
         self.config = config
-        self.plant = rig.simulated_arm(0)
+        self.plant = build_plant(rig, 0)
         step = rig.plant.stepper.step_m
         self.arm = EmulatedServoArm(
             self.plant, step, config, clock=self.clock, make_line=self.line.made

@@ -21,6 +21,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
 from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 CHUNK_S = 0.002
 
@@ -33,7 +34,7 @@ class Running:
         self.board = MemoryBoard('steppers', self.clock, elf=elf)
         steppers = rig.devices.steppers
         self.arm = EmulatedCableArm(
-            rig.simulated_arm(0),
+            build_plant(rig, 0),
             rig.plant.stepper.step_m,
             steppers.motors,
             clock=self.clock,
@@ -77,7 +78,7 @@ class Running:
 @pytest.fixture(scope='module')
 def rig():
     loaded = load_rig('cable_arm')
-    loaded.simulated_arm(0).step(np.zeros(6), CHUNK_S)  # compiled now, not in real time
+    build_plant(loaded, 0).step(np.zeros(6), CHUNK_S)  # compiled now, not in real time
     return loaded
 
 
@@ -92,7 +93,7 @@ def running(rig, request, tmp_path):
 def idle(rig, tmp_path):
     """An arm with a board, and nobody to pass time."""
     motors = rig.devices.steppers.motors
-    arm = EmulatedCableArm(rig.simulated_arm(0), rig.plant.stepper.step_m, motors, 'native')
+    arm = EmulatedCableArm(build_plant(rig, 0), rig.plant.stepper.step_m, motors, 'native')
     arm.start(tmp_path)
     yield arm
     arm.close()
@@ -123,13 +124,13 @@ def test_steps_are_the_same_in_driver_board_coils_and_arm(running, rig):
 def test_the_arm_ends_where_the_simulated_one_does(running, rig):
     running.home()
     target = np.array([0.008, -0.004, -0.004, 0.002, 0.002, -0.002])
-    simulated = rig.simulated_arm(0)
+    simulated = build_plant(rig, 0)
     for _ in range(300):
         simulated.step(target, 0.01)
     running.follow(target, 3.0)
     tip = running.arm.plant.true_section_tips()[-1, :3, 3]
     expected = simulated.true_section_tips()[-1, :3, 3]
-    assert np.linalg.norm(expected - rig.simulated_arm(0).true_section_tips()[-1, :3, 3]) > 0.02
+    assert np.linalg.norm(expected - build_plant(rig, 0).true_section_tips()[-1, :3, 3]) > 0.02
     np.testing.assert_allclose(tip, expected, atol=1e-3)
 
 

@@ -8,6 +8,7 @@ pytest.importorskip('nidaqmx', reason='needs the extra hardware')
 
 from softarm_ros import load_rig
 from softarm_ros.emulation.cia402_drive import WATCHDOG_FAULT, EmulatedDrive
+from softarm_ros.runtime.arm_assembly import build_emulated_arm
 
 KNOWN = ('servo fault AXIS CODE', 'servo delay MS', 'daq open INPUT', 'daq overrun')
 
@@ -19,7 +20,7 @@ def rig():
 
 @pytest.fixture
 def arm(rig, tmp_path):
-    made = rig.emulated_arm(0)
+    made = build_emulated_arm(rig, 0)
     made.start(tmp_path)
     yield made
     made.close()
@@ -35,7 +36,7 @@ def test_addresses_are_ports_that_answer(arm, tmp_path):
 
 
 def test_time_passes_in_whole_steps_of_the_plant_and_none_is_lost(rig):
-    arm = rig.emulated_arm(0)
+    arm = build_emulated_arm(rig, 0)
     for k in range(1, 334):
         arm.advance(0.003)
         assert arm.time_s == pytest.approx(0.003 * k, abs=1e-9)
@@ -46,7 +47,7 @@ def test_time_passes_in_whole_steps_of_the_plant_and_none_is_lost(rig):
 
 
 def test_sensors_give_the_volts_of_the_pressures(rig):
-    arm = rig.emulated_arm(3)
+    arm = build_emulated_arm(rig, 3)
     readings = []
     for _ in range(200):
         arm.advance(0.004)
@@ -72,7 +73,7 @@ def test_sensors_give_the_volts_of_the_pressures(rig):
     ],
 )
 def test_what_is_no_fault_is_refused_with_what_there_is(rig, line, message):
-    arm = rig.emulated_arm(0)
+    arm = build_emulated_arm(rig, 0)
     with pytest.raises(ValueError, match=message) as error:
         arm.inject(line)
     if message == 'no such fault':

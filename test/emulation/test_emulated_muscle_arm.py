@@ -9,6 +9,7 @@ from softarm_ros import load_rig
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.emulation.emulated_muscle_arm import EmulatedMuscleArm
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.runtime.arm_assembly import build_plant
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)
@@ -33,7 +34,7 @@ class Bench:
         self.clock = ManualClock()
         board = MemoryBoard('valves', self.clock)
         valves = RIG.devices.valves
-        self.arm = EmulatedMuscleArm(RIG.simulated_arm(0), valves, clock=self.clock, board=board)
+        self.arm = EmulatedMuscleArm(build_plant(RIG, 0), valves, clock=self.clock, board=board)
         self.arm.start(folder)
         model = RIG.model()
         self.driver = MuscleValves(

@@ -18,6 +18,7 @@ from softarm_ros.drivers.gripper import GripperDriver
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.emulation.emulated_pneumatic_arm import EmulatedPneumaticArm
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_driver, build_emulated_arm, build_plant
 
 RIG = load_rig('pneumatic_arm')
 TARGET = np.array([3e4, 1e4, 0.0, 2e4, 0.0, 1.5e4])
@@ -35,7 +36,7 @@ class Bench:
         devices = RIG.devices
         daq = devices.daq.model_copy(update={'host': DaqHost(host='memory', port=1)})
         self.arm = EmulatedPneumaticArm(
-            RIG.simulated_arm(0),
+            build_plant(RIG, 0),
             daq,
             devices.gripper,
             RIG.actuator_names,
@@ -145,7 +146,7 @@ def test_commands_that_are_none_are_refused_and_change_nothing(bench):
 
 def test_home_empties_the_arm_slowly_and_leaves_an_empty_one_alone(bench):
     with pytest.raises(DriverError, match='does not answer yet'):
-        RIG.actuator_driver(RIG.devices).home()
+        build_driver(RIG, RIG.devices).home()
     bench.until(lambda: bench.driver.not_ready() == '')
     bench.driver.home()
     assert not bench.driver.daq.state().enabled
@@ -270,7 +271,7 @@ def test_the_force_sensor_measures_the_weight_on_the_base(bench):
 
 
 def test_unknown_faults_are_refused_with_those_there_are():
-    arm = RIG.emulated_arm(0)
+    arm = build_emulated_arm(RIG, 0)
     with pytest.raises(ValueError, match=r'daq overrun; .*object put X_M Y_M Z_M KG'):
         arm.inject('daq explode')
     with pytest.raises(ValueError, match='no input'):

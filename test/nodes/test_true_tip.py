@@ -15,6 +15,7 @@ from softarm_ros.nodes.qos import VISUAL, prefer_udp
 from softarm_ros.nodes.run_monitor import RunMonitor
 from softarm_ros.nodes.wire import pose_bytes
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 pytestmark = [pytest.mark.ros, pytest.mark.packets]
 RIG = load_rig('cable_arm_single', ['plant.pose_sensor.frame_turn_deg=[2.0, 0.0, 0.0]'])
@@ -39,7 +40,7 @@ def wait_until(monitor, holds):
 
 
 def test_a_record_over_topics_has_the_truth_beside_what_was_measured(node):
-    plant = RIG.simulated_arm(0)
+    plant = build_plant(RIG, 0)
     poses, truth = PosePublisher(node, RIG), TrueTipPublisher(node, RIG)
     references = node.create_publisher(PoseStamped, 'reference/pose', VISUAL)
     names = RIG.model().configuration_names

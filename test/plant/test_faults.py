@@ -5,6 +5,7 @@ import pytest
 
 from softarm_ros.plant.mocap import FUTURE_S, OLD_S, ROOM_FRAME, X_RB
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 # What breaks in which arm, and how far its tip must move for it at least [m], within 1 s.
 BREAKS = {
@@ -20,7 +21,7 @@ BREAKS = {
 
 def bent(rig, seconds=1.0):
     """Return the arm after one actuator has pulled for some time, and that command."""
-    plant, limits = rig.simulated_arm(3), rig.actuator_limits()
+    plant, limits = build_plant(rig, 3), rig.actuator_limits()
     command = np.array(plant.actuator_state().position, dtype=float)
     # Muscles shorten, all others take up.
     most = limits.position_min if rig.kind == 'muscle' else limits.position_max
@@ -52,7 +53,7 @@ def test_what_breaks_moves_the_tip(name):
 
 @pytest.mark.parametrize('name', BREAKS)
 def test_what_cannot_break_is_refused_with_what_can(name):
-    plant = load_rig(name).simulated_arm(0)
+    plant = build_plant(load_rig(name), 0)
     with pytest.raises(ValueError, match=rf'known: cameras freeze; .*{BREAKS[name][0]} ACTUATOR'):
         plant.inject('cable gnaw')
     with pytest.raises(ValueError, match="no actuator 'nobody'; there are "):
@@ -61,7 +62,7 @@ def test_what_cannot_break_is_refused_with_what_can(name):
 
 def frames(fault, before=0.1, after=0.1):
     """Return measured frames before and after a fault of the cameras, and the sound ones."""
-    arms = [load_rig('cable_arm_single').simulated_arm(5) for _ in range(2)]
+    arms = [build_plant(load_rig('cable_arm_single'), 5) for _ in range(2)]
     command = np.zeros(3)
     measured = ([], [])
     for arm, seen in zip(arms, measured):

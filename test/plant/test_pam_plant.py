@@ -7,6 +7,7 @@ import pytest
 
 from softarm_ros import load_rig
 from softarm_ros.models.minimum_energy.muscles import muscle_names
+from softarm_ros.runtime.arm_assembly import build_plant
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)
@@ -22,7 +23,7 @@ def driven(plant, seconds, period=0.05):
 
 
 def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
-    first, second, other = (driven(RIG.simulated_arm(s), 3.0) for s in (1, 1, 2))
+    first, second, other = (driven(build_plant(RIG, s), 3.0) for s in (1, 1, 2))
     assert np.array_equal(first.true_section_tips(), second.true_section_tips())
     assert first.drives.board.log == second.drives.board.log
     for a, b in zip(first.poll_poses(), second.poll_poses()):
@@ -31,7 +32,7 @@ def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
 
 
 def test_it_starts_at_rest_and_stays_there():
-    plant = RIG.simulated_arm(0)
+    plant = build_plant(RIG, 0)
     start = plant.true_section_tips()[0, :3, 3]
     assert abs(start[2] - RIG.plant.backbone.length_m) < 2e-3
     for _ in range(40):
@@ -43,7 +44,7 @@ def test_it_starts_at_rest_and_stays_there():
 
 
 def test_it_bends_to_where_it_is_told_within_its_faults():
-    plant = driven(RIG.simulated_arm(0), 10.0)
+    plant = driven(build_plant(RIG, 0), 10.0)
     tip, state = plant.true_section_tips()[0, :3, 3], plant.actuator_state()
     assert 1e-3 < np.linalg.norm(tip - [0.12, 0.06, 0.95]) < 0.08
     np.testing.assert_allclose(state.position, BENT, atol=2e-4)
@@ -65,7 +66,7 @@ def test_it_bends_to_where_it_is_told_within_its_faults():
     ],
 )
 def test_wrong_commands_move_nothing(command, message):
-    plant = RIG.simulated_arm(0)
+    plant = build_plant(RIG, 0)
     before = plant.true_centerline(20)
     with pytest.raises(ValueError, match=message):
         plant.step(command, 0.05)
@@ -76,7 +77,7 @@ def test_wrong_commands_move_nothing(command, message):
 
 
 def test_hold_closes_all_valves_within_their_delays():
-    plant = driven(RIG.simulated_arm(0), 2.0)
+    plant = driven(build_plant(RIG, 0), 2.0)
     plant.hold()
     latest = 0.02 + 1e-3 + 0.015 + 2e-3 + 3 * 5e-4
     assert plant.drives.relays.close_s.max() <= plant.time_s + latest
@@ -87,7 +88,7 @@ def test_hold_closes_all_valves_within_their_delays():
 
 
 def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
-    plant = RIG.simulated_arm(0)
+    plant = build_plant(RIG, 0)
     plant.step(None, 0.019)
     assert plant.poll_poses() == []
     plant.step(None, 10.0)
@@ -105,14 +106,14 @@ def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
 
 
 def test_a_payload_pulls_the_bent_arm_down():
-    heavy = RIG.model_copy(update={'tip_load_kg': 0.05}).simulated_arm(0)
-    light = RIG.simulated_arm(0)
+    heavy = build_plant(RIG.model_copy(update={'tip_load_kg': 0.05}), 0)
+    light = build_plant(RIG, 0)
     drop = driven(heavy, 6.0).true_section_tips() - driven(light, 6.0).true_section_tips()
     assert drop[0, 2, 3] > 5e-4
 
 
 def test_it_runs_five_times_faster_than_real_time():
-    plant = driven(RIG.simulated_arm(0), 1.0)
+    plant = driven(build_plant(RIG, 0), 1.0)
     best = np.inf
     for _ in range(3):
         start = time.process_time()

@@ -6,6 +6,7 @@ import pytest
 from softarm_ros import load_rig
 from softarm_ros.plant.pam_arm.config import RelayConfig
 from softarm_ros.plant.pam_arm.relays import DEFLATE, INFLATE, Relays
+from softarm_ros.runtime.arm_assembly import build_plant
 
 RELAYS = RelayConfig(
     shortest_delay_s=0.005,
@@ -88,7 +89,7 @@ def test_a_valve_told_to_open_before_it_has_closed():
 def test_the_arm_moves_as_the_outputs_say_and_as_by_command():
     """The same pulses, once as commands that the plant's board times, once as outputs."""
     rig = load_rig('pam_arm')
-    told, switched = rig.simulated_arm(3), rig.simulated_arm(3)
+    told, switched = build_plant(rig, 3), build_plant(rig, 3)
     told.drives.relays.delays_s[:] = switched.drives.relays.delays_s[:] = 0.01
     target = rig.model().inverse((0.05, 0.02, 0.99)).actuation
     for _ in range(40):

@@ -13,6 +13,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.loader import load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import read_yaml
+from softarm_ros.runtime.arm_assembly import build_driver, build_plant
 from softarm_ros.runtime.direct import run_direct
 
 FILE = Path(__file__).parent / 'chambers_on_regulators.yaml'
@@ -22,8 +23,8 @@ TEXT = FILE.read_text(encoding='utf-8')
 def test_it_has_the_model_of_one_kind_and_drives_and_body_of_another():
     rig = load_rig(FILE)
     assert rig.model_names == ('constant_curvature', 'hydraulic_statics')
-    assert isinstance(rig.simulated_arm(0), PneumaticPlant)
-    assert isinstance(rig.actuator_driver(rig.devices), DaqActuators)
+    assert isinstance(build_plant(rig, 0), PneumaticPlant)
+    assert isinstance(build_driver(rig, rig.devices), DaqActuators)
     assert rig.actuator_limits().effort_unit == 'Pa'
     for backend in BACKENDS:
         check_backend(rig, backend)
@@ -35,7 +36,7 @@ def test_model_and_body_bend_to_the_same_side_by_as_much():
     for chamber in range(6):
         pressures = np.zeros(6)
         pressures[chamber] = 6.0e4
-        plant = rig.simulated_arm(0)
+        plant = build_plant(rig, 0)
         for _ in range(30):
             plant.step(pressures, 0.1)
         real = plant.true_section_tips()[-1, :3, 3]

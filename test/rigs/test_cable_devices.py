@@ -6,6 +6,7 @@ import pytest
 from softarm_ros.drivers.cable_steppers import CableSteppers
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_driver
 
 MOTORS = 'drives.steppers.motors'
 
@@ -14,7 +15,7 @@ MOTORS = 'drives.steppers.motors'
 def test_shipped_arms_have_a_driver_within_their_limits(name):
     rig = load_rig(name)
     assert rig.devices.names == ('steppers',)
-    driver = rig.actuator_driver(rig.devices)
+    driver = build_driver(rig, rig.devices)
     assert isinstance(driver, CableSteppers)
     limits = rig.actuator_limits()
     for end in (limits.position_min, limits.position_max):

@@ -22,6 +22,7 @@ from softarm_ros.plant.hydraulic.config import (
 from softarm_ros.rigs.arms.hydraulic import HydraulicActuatorConfig, HydraulicArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
@@ -174,7 +175,7 @@ def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
     moved = [
         wet.model().forward(pressure).tip[:3, 3] - dry.model().forward(pressure).tip[:3, 3],
     ]
-    arms = [rig.simulated_arm(0) for rig in (dry, wet)]
+    arms = [build_plant(rig, 0) for rig in (dry, wet)]
     for arm in arms:
         for k in range(100):
             arm.step(1e5 + (pressure - 1e5) * min(k / 50, 1.0), 0.02)

@@ -5,12 +5,13 @@ import pytest
 
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 STREAM = 'plant.medium={kind: water, current_m_s: [0.3, 0.0, 0.0]}'
 
 
 def resting(*settings):
-    arm = load_rig('pneumatic_arm', settings=settings).simulated_arm(0)
+    arm = build_plant(load_rig('pneumatic_arm', settings=settings), 0)
     for _ in range(10):
         arm.step(np.zeros(6), 0.5)
     return arm.true_section_tips()[-1, :3, 3]

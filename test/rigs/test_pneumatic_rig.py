@@ -13,6 +13,7 @@ from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import RigError, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
+from softarm_ros.runtime.arm_assembly import build_driver, build_plant
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'pneumatic_arm.yaml'
@@ -146,7 +147,7 @@ def test_a_rig_without_devices_runs_simulated_only(shipped):
 def test_devices_without_a_gripper(shipped):
     rig = load_changed(shipped, lambda data: data['drives'].pop('gripper'))
     assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
-    assert rig.actuator_driver(rig.devices).gripper is None
+    assert build_driver(rig, rig.devices).gripper is None
     assert type(rig).model_validate(rig.model_dump(by_alias=True)) == rig
 
 
@@ -190,7 +191,7 @@ def test_payload_and_water_reach_model_and_plant_alike(shipped):
     known, real = [], []
     for rig in rigs:
         known.append(rig.model().forward(pressures).tip[:3, 3])
-        real.append(rig.simulated_arm(0).drives.tips_at_rest(pressures)[-1, :3, 3])
+        real.append(build_plant(rig, 0).drives.tips_at_rest(pressures)[-1, :3, 3])
     for k in (1, 2):
         model, plant = known[k] - known[0], real[k] - real[0]
         assert np.linalg.norm(model - plant) < 0.3 * np.linalg.norm(model)

@@ -92,11 +92,8 @@ def test_every_display_shows_a_topic_of_its_type_and_quality(name):
 
 @pytest.mark.parametrize('name', RIGS)
 def test_the_handle_for_goals_is_where_its_node_offers_it(name):
-    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
-    from softarm_ros.nodes.goal_handle import NAMESPACE
-
     (handle,) = (d for d in displays_of(name)[0] if d['Class'].endswith('/InteractiveMarkers'))
-    assert handle['Interactive Markers Namespace'] == f'/{load_rig(name).name}/{NAMESPACE}'
+    assert handle['Interactive Markers Namespace'] == f'/{load_rig(name).name}/goal_handle'
     (markers,) = (n for n in graph_plan(load_rig(name), goals=True) if n.name == 'markers')
     assert markers.parameters['goals'] is True
 

@@ -6,6 +6,7 @@ import pytest
 from softarm_ros.drivers.dynamixel.driver import DynamixelServos
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_driver
 
 BUS = 'drives.dynamixel'
 
@@ -13,7 +14,7 @@ BUS = 'drives.dynamixel'
 def test_the_trunk_has_the_driver_of_its_servos():
     rig = load_rig('trunk')
     assert rig.devices.names == ('dynamixel',)
-    driver = rig.actuator_driver(rig.devices)
+    driver = build_driver(rig, rig.devices)
     assert isinstance(driver, DynamixelServos)
     limits = rig.actuator_limits()
     for end in (limits.position_min, limits.position_max):

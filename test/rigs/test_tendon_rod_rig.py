@@ -15,6 +15,7 @@ from softarm_ros.plant.tendon_rod.config import (
 from softarm_ros.rigs.arms.tendon_rod import TendonConfig, TendonRodArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 
 SOURCE = load_rig('fishbone_arm').source.read_text()
 
@@ -118,7 +119,7 @@ def test_tip_load_reaches_model_and_plant(tmp_path):
     light, heavy = load_rig('fishbone_arm'), load(tmp_path, at('tip_load_kg', value=0.02))
     for tip in (
         lambda rig: rig.model().shape_of(np.ones(8)).tip,
-        lambda rig: rig.simulated_arm(0).true_section_tips()[-1],
+        lambda rig: build_plant(rig, 0).true_section_tips()[-1],
     ):
         sag = tip(light)[1, 3] - tip(heavy)[1, 3]
         assert 0.002 < sag < 0.05
@@ -156,7 +157,7 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
         data['plant']['segments'] = [body, body]
 
     rig = load(tmp_path, tentacle)
-    model, plant = rig.model(), rig.simulated_arm(0)
+    model, plant = rig.model(), build_plant(rig, 0)
     pull = np.array([1.0, 0.1, 0.1])
     assert model.shape_of(pull).tip[0, 3] > 0.01
     for _ in range(20):

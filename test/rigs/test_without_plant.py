@@ -12,12 +12,11 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_map
+from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 from softarm_ros.runtime.assembly import (
     build_control_loop,
-    build_emulated_arm,
     build_feedback_watch,
     build_inverse_kinematics,
-    build_plant,
     build_supervisor,
 )
 from softarm_ros.runtime.warm_up import warm_up

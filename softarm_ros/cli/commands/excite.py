@@ -54,9 +54,10 @@ def excite(
     from softarm_ros.cli.live_excitation import lead
     from softarm_ros.cli.measured_excitation import require_writable, write_excitation
     from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+    from softarm_ros.control.excited_rows import ExcitationError
     from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
-    from softarm_ros.runtime.excite import INTERRUPTED, ExcitationError, plan_excitation
+    from softarm_ros.runtime.excite import INTERRUPTED, plan_excitation
     from softarm_ros.runtime.excite import excite as run_excitation
 
     chosen = list(settings_of(settings or ()))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
@@ -57,7 +58,7 @@ class PulledSections:
         self,
         rod: WeightedSections,
         weightless: CableStaticsArm,
-        columns: Sequence[Array],
+        columns: Sequence[NDArray[np.intp]],
         paths: Sequence[Array],
     ) -> None:
         self._rod, self._weightless = rod, weightless

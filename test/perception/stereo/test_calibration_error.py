@@ -10,7 +10,7 @@ from softarm_ros.cli.backend_comparison import seeing_alike
 from softarm_ros.emulation.camera_setup import calibration_error, setup_of
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.perception.stereo.tracking import MarkerTracker
-from softarm_ros.runtime.assembly import build_marker_expectation, sensor_config
+from softarm_ros.runtime.arm_assembly import build_marker_expectation, sensor_config
 from softarm_ros.runtime.camera_calibration import calibration_settings
 
 RIGS = ('hydraulic_arm', 'pneumatic_arm')

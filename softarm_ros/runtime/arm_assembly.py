@@ -1,0 +1,180 @@
+"""
+The factory of the arm's side: what a rig's file says moves and measures it, real or not.
+
+The controller's side is `assembly`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softarm_ros.control.gripper import GRIPPER
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.plant.world import World
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.errors import RigError, listed
+from softarm_ros.rigs.part_choice import chosen_part
+from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.rig_files import find_rig
+from softarm_ros.rigs.rig_parts import (
+    DRIVER,
+    SIMULATED,
+    arm_part,
+    body_part,
+    gripper_part,
+    role_of,
+    sensor_part,
+)
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.addresses import addressed, addressed_sensor
+from softarm_ros.runtime.marker_expectation import MarkerExpectation
+
+if TYPE_CHECKING:
+    from softarm_ros.drivers.actuator_driver import ActuatorDriver
+    from softarm_ros.emulation.emulated_arm import EmulatedArm
+    from softarm_ros.emulation.emulated_sensor import EmulatedSensor
+    from softarm_ros.geometry.parts import Part
+    from softarm_ros.perception.config import PoseSensorConfig
+    from softarm_ros.perception.sensor import PoseSensor
+    from softarm_ros.plant.plant import Plant
+
+
+def build_plant(rig: Rig, seed: int) -> Plant:
+    """
+    Return the simulated arm of a rig; every random number follows from `seed`.
+
+    So does which machine it is, unless the rig's `plant.machine.number` says so.
+
+    Raises
+    ------
+    RigError
+        If the rig has no plant.
+
+    """
+    config = rig.plant_for('sim').of_machine(seed)
+    part = body_part(arm_part(rig.kind), config.kind)
+    role, drives = _attached(rig, part)
+    medium, fields = chosen_part('medium', config.medium)
+    grips = getattr(config, GRIPPER, None)
+    world = World(
+        rig.gravity_m_s2,
+        medium.builder('fluid')(fields),
+        rig.tip_load_kg,
+        rig.arm.payload_density_kg_m3,
+        None if grips is None else _gripper_part(rig).builder(SIMULATED)(grips),
+    )
+    plant: Plant = part.builder(role)(config, drives, world, seed)
+    sensor = sensor_part(config.mocap.kind)
+    plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
+    return plant
+
+
+def machine_facts(rig: Rig, seed: int) -> dict[str, Any]:
+    """Return which machine of a rig a simulated run drives: fields of its `RunInfo`."""
+    plant = rig.plant_for('sim')
+    drawn = {draw.field: draw.drawn for draw in plant.drawn(seed)}
+    return {'machine': plant.machine_number(seed) if plant.machine else 0, 'drawn': drawn}
+
+
+def build_driver(rig: Rig, devices: Devices) -> ActuatorDriver:
+    """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
+    part = find_part('drives', devices.DRIVING)
+    role, drives = _attached(rig, part)
+    blocks = devices.blocks()
+    if GRIPPER in blocks:
+        blocks[GRIPPER] = partial(_gripper_part(rig).builder(DRIVER), blocks[GRIPPER])
+    driver: ActuatorDriver = part.builder(role)(drives, **blocks)
+    return driver
+
+
+def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> ActuatorDriver:
+    """
+    Return the driver of a rig's actuators, at emulated devices in `folder` or the real ones.
+
+    Raises
+    ------
+    RigError
+        If the rig declares no devices.
+    NoDevicesYetError
+        If `folder` does not have the addresses yet.
+
+    """
+    devices = rig.required_devices('emulated' if folder else 'hardware')
+    return build_driver(rig, addressed(devices, folder))
+
+
+def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> PoseSensor:
+    """
+    Return a sensor of a rig, at the emulated device in `folder` or the real one.
+
+    Raises
+    ------
+    RigError
+        If the rig has no such sensor; lists those it has.
+    NoDevicesYetError
+        If `folder` does not have the address yet.
+    SensorError
+        If a library is missing.
+
+    """
+    config = sensor_config(rig, name)
+    built: PoseSensor = find_part('sensors', name).builder('driver')(
+        addressed_sensor(name, config, folder), rig.base_frame
+    )
+    return built
+
+
+def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
+    """Return the device of a sensor, emulated; RigError if there is none."""
+    config, part = sensor_config(rig, name), find_part('sensors', name)
+    if 'emulated' not in part.builders:
+        raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
+    built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
+    return built
+
+
+def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
+    """Return where the rig's default model expects the markers of a sensor; None: it has none."""
+    config = sensor_config(rig, name)
+    if not isinstance(config, StereoCamerasConfig):
+        return None
+    return MarkerExpectation(rig.model(), config.marker_places(rig.section_names))
+
+
+def sensor_config(rig: Rig, name: str) -> PoseSensorConfig:
+    """Return what the rig says of a sensor, with files that stand beside its own found there."""
+    known = rig.sensors.devices()
+    if name not in known:
+        raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
+    config: PoseSensorConfig = known[name]
+    if config.base_calibration is None or rig.source is None:
+        return config
+    beside = find_rig(rig.source).parent / Path(config.base_calibration).expanduser()
+    if not beside.is_file():
+        return config
+    return config.model_copy(update={'base_calibration': str(beside.resolve())})
+
+
+def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
+    """Return emulated devices on the simulated arm of a rig; RigError if it declares none."""
+    devices = rig.required_devices('emulated')
+    config = rig.plant_for('emulated').of_machine(seed)
+    part = find_part('drives', devices.DRIVING)
+    role, drives = _attached(rig, part)
+    arm: EmulatedArm = part.builder(f'{role}, emulated')(
+        build_plant(rig, seed), config, drives, seed, **devices.blocks()
+    )
+    return arm
+
+
+def _attached(rig: Rig, part: Part) -> tuple[str, Any]:
+    """Return the role in which a drive or body is built for this arm, and its attachments."""
+    arm = arm_part(rig.kind)
+    role = role_of(part, arm)
+    return role, arm.builder(role)(rig.arm, rig.around)
+
+
+def _gripper_part(rig: Rig) -> Part:
+    return gripper_part(None if rig.gripper is None else rig.gripper.kind)
