@@ -135,10 +135,12 @@ def test_messages_are_those_that_are_printed(phrase):
 
 def test_codes_are_those_that_are_printed():
     from softarm_ros.drivers.cia402 import FAULT_NAMES
-    from softarm_ros.drivers.messages import Cause
+    from softarm_ros.drivers.messages import Cause, State, StepperState
 
-    assert (Cause.WATCHDOG, Cause.COIL_BUS) == (2, 4)
-    assert "f'{state.state.name} cause {state.cause.value}'" in sources()
+    states = ((State.STOPPED, Cause.WATCHDOG), (State.FAULT, Cause.COIL_BUS))
+    codes = [StepperState(0, *both, 0, 0, 0, 0, (0,) * 6).code for both in states]
+    assert codes == ['STOPPED cause 2', 'FAULT cause 4']
+    assert all(f'`{code}`' in PAGE for code in codes)
     assert FAULT_NAMES[0x8130] == 'communication watchdog'
 
 
