@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from softarm_ros.geometry.parts import Part
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
-
-if TYPE_CHECKING:
-    from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
+from softarm_ros.perception.sensor_builder import sensor_builder
 
 PART = Part(
     'sensors',
@@ -18,11 +14,6 @@ PART = Part(
     'NDI Aurora: coils over its serial line',
 )
 
-
-def build(config: EmTrackerConfig, frame_id: str) -> EmTrackerSensor:
-    """Return the sensor, not open; `frame_id` is the name of the base frame."""
-    from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
-    from softarm_ros.perception.import_library import require_library
-
-    require_library('sksurgerynditracker')
-    return EmTrackerSensor(config, frame_id)
+build = sensor_builder(
+    'softarm_ros.perception.em_tracker.sensor:EmTrackerSensor', library_apart='sksurgerynditracker'
+)

@@ -7,13 +7,14 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Iterable
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
-from softarm_ros.perception.frame_intake import FrameIntake
-from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+from softarm_ros.perception.frame_sensor import FrameSensor
+from softarm_ros.perception.sensor import SensorProblem
 
 PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
 RESTART_S = 1.0
@@ -23,7 +24,7 @@ LONGEST_LINE = 65_536
 _MM = 1.0e-3
 
 
-class EmTrackerSensor:
+class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
     """
     Reads the coils of an NDI tracker; a `PoseSensor`.
 
@@ -32,10 +33,7 @@ class EmTrackerSensor:
     """
 
     def __init__(self, config: EmTrackerConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
-        self.config = config
-        self._clock = clock
-        self._frame_id = frame_id
-        self._intake = FrameIntake(config, frame_id, clock)
+        super().__init__(config, frame_id, clock)
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b''
         self._open = False
@@ -45,38 +43,29 @@ class EmTrackerSensor:
         self._starts = 0
         self._handles: tuple[str, ...] | None = None
 
-    def open(self) -> None:
-        """See `PoseSensor`."""
-        self.close()
-        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
-        self._open = True
-
     def close(self) -> None:
         """See `PoseSensor`."""
         self._open = False
         self._end()
 
-    def read(self, timeout_s: float) -> list[Sighting]:
-        """See `PoseSensor`."""
-        end_s = self._clock.now_s() + timeout_s
-        seen: list[Sighting] = []
-        while self._open and not seen:
-            left = end_s - self._clock.now_s()
-            process = self._process or self._start()
-            if process is None:
-                self._clock.sleep(min(max(left, 0.0), 0.05))
-            else:
-                seen += self._receive(process, min(max(left, 0.0), 0.1))
-            if left <= 0.0:
-                break
-        return seen
+    def _listen(self) -> None:
+        self._open = True
 
-    def health(self) -> SensorHealth:
-        """See `PoseSensor`."""
-        more = {'starts': str(self._starts)}
-        if self._handles is not None:
-            more['bodies_of_server'] = ', '.join(self._handles)
-        return self._intake.health(self._silence, more)
+    def _listening(self) -> bool:
+        return self._open
+
+    def _receive(self, left_s: float) -> list[Sighting]:
+        process = self._process or self._start()
+        if process is None:
+            self._clock.sleep(min(left_s, 0.05))
+            return []
+        return self._read_lines(process, min(left_s, 0.1))
+
+    def _values(self) -> dict[str, str]:
+        return {'starts': str(self._starts)}
+
+    def _bodies_of_device(self) -> Iterable[str] | None:
+        return self._handles
 
     def _silence(self) -> SensorProblem:
         """Return why no frames come."""
@@ -119,7 +108,7 @@ class EmTrackerSensor:
         if process.stdout is not None:
             process.stdout.close()
 
-    def _receive(self, process: subprocess.Popen[bytes], timeout_s: float) -> list[Sighting]:
+    def _read_lines(self, process: subprocess.Popen[bytes], timeout_s: float) -> list[Sighting]:
         assert process.stdout is not None
         readable, _, _ = select.select([process.stdout], [], [], timeout_s)
         if not readable:
@@ -141,15 +130,11 @@ class EmTrackerSensor:
             frame = self.frame_of(line)
             frame.check()
         except CorruptFrameError as error:
-            self._intake.problems.report(
+            self._report_corrupt(
                 self._clock.now_s(),
-                1,
-                SensorProblem(
-                    'corrupt',
-                    'device',
-                    f'a reply was not used: {error}',
-                    'look at the cable, and keep it away from those of motors',
-                ),
+                'device',
+                f'a reply was not used: {error}',
+                'look at the cable, and keep it away from those of motors',
             )
             return None
         self._said = ''

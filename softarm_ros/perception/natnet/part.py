@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from softarm_ros.geometry.parts import Part
 from softarm_ros.perception.natnet.config import NatNetConfig
-
-if TYPE_CHECKING:
-    from softarm_ros.perception.natnet.sensor import NatNetSensor
+from softarm_ros.perception.sensor_builder import sensor_builder
 
 PART = Part(
     'sensors',
@@ -21,12 +17,4 @@ PART = Part(
     'OptiTrack: bodies and markers over NatNet 3.1 to 4.2',
 )
 
-
-def build(config: NatNetConfig, frame_id: str) -> NatNetSensor:
-    """Return the sensor, not open; `frame_id` is the name of the base frame."""
-    from softarm_ros.perception.import_library import import_library
-
-    import_library('natnet')
-    from softarm_ros.perception.natnet.sensor import NatNetSensor
-
-    return NatNetSensor(config, frame_id)
+build = sensor_builder('softarm_ros.perception.natnet.sensor:NatNetSensor', library='natnet')

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CorruptFrameError
 from softarm_ros.perception.config import UNITS_M
-from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.frame_sensor import FrameSensor
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.packets import (
     FRAME,
@@ -22,10 +24,10 @@ from softarm_ros.perception.natnet.packets import (
     read_server,
 )
 from softarm_ros.perception.natnet.receiver import Receiver, Sender
-from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+from softarm_ros.perception.sensor import SensorProblem
 
 
-class NatNetSensor:
+class NatNetSensor(FrameSensor[NatNetConfig]):
     """
     Reads the NatNet stream of a server; a `PoseSensor`.
 
@@ -34,21 +36,11 @@ class NatNetSensor:
     """
 
     def __init__(self, config: NatNetConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
-        self.config = config
-        self._clock = clock
-        self._frame_id = frame_id
-        self._intake = FrameIntake(config, frame_id, clock)
+        super().__init__(config, frame_id, clock)
         self._receiver: Receiver | None = None
         self._server: Server | None = None
         self._model: Model | None = None
         self._answered_s = -float('inf')
-
-    def open(self) -> None:
-        """See `PoseSensor`."""
-        self.close()
-        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
-        self._server, self._model = None, None
-        self._receiver = Receiver(self.config, self._clock)
 
     def close(self) -> None:
         """See `PoseSensor`."""
@@ -56,42 +48,33 @@ class NatNetSensor:
         if receiver is not None:
             receiver.close()
 
-    def read(self, timeout_s: float) -> list[Sighting]:
-        """See `PoseSensor`."""
+    def _listen(self) -> None:
+        self._server, self._model = None, None
+        self._receiver = Receiver(self.config, self._clock)
+
+    def _listening(self) -> bool:
+        return self._receiver is not None
+
+    def _receive(self, left_s: float) -> list[Sighting]:
         receiver = self._receiver
-        if receiver is None:
-            return []
-        end_s = self._clock.now_s() + timeout_s
-        seen: list[Sighting] = []
-        while not seen:
-            silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
-            # A server that went silent may come back as another version.
-            receiver.keep_asking(
-                server=self._server is None or silent,
-                model=self._server is not None and self._model is None,
-            )
-            left = end_s - self._clock.now_s()
-            for data, sender, arrived_s in receiver.wait(min(max(left, 0.0), 0.1)):
-                sighting = self._take(receiver, data, sender, arrived_s)
-                if sighting is not None:
-                    seen.append(sighting)
-            if left <= 0.0:
-                break
-        return seen
+        assert receiver is not None
+        silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
+        # A server that went silent may come back as another version.
+        receiver.keep_asking(
+            server=self._server is None or silent,
+            model=self._server is not None and self._model is None,
+        )
+        packets = receiver.wait(min(left_s, 0.1))
+        taken = [self._take(receiver, *packet) for packet in packets]
+        return [sighting for sighting in taken if sighting is not None]
 
-    def health(self) -> SensorHealth:
-        """See `PoseSensor`."""
-        server, model = self._server, self._model
-        known = {}
-        if server is not None:
-            known['server'] = f'{server.name}, NatNet {server.version}'
-        if model is not None:
-            known['bodies_of_server'] = ', '.join(sorted(model.bodies.values()))
-        return self._intake.health(self._silence, known)
+    def _values(self) -> dict[str, str]:
+        server = self._server
+        return {} if server is None else {'server': f'{server.name}, NatNet {server.version}'}
 
-    def bodies(self) -> tuple[str, ...] | None:
-        """Return the names of the bodies that the server tracks; None before it has said so."""
-        return None if self._model is None else tuple(sorted(self._model.bodies.values()))
+    def _bodies_of_device(self) -> Iterable[str] | None:
+        model = self._model
+        return None if model is None else model.bodies.values()
 
     # -- packets
 
@@ -109,15 +92,11 @@ class NatNetSensor:
             elif kind == MODEL and self._server is not None:
                 self._model = read_model(data, self._server.version)
         except CorruptFrameError as error:
-            self._intake.problems.report(
+            self._report_corrupt(
                 arrived_s,
-                1,
-                SensorProblem(
-                    'corrupt',
-                    'network',
-                    f'a packet from {sender[0]} was not used: {error}',
-                    'look at the network, and which program sends to this port',
-                ),
+                'network',
+                f'a packet from {sender[0]} was not used: {error}',
+                'look at the network, and which program sends to this port',
             )
         return None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Iterable
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CorruptFrameError
-from softarm_ros.perception.frame_intake import FrameIntake
+from softarm_ros.perception.frame_sensor import FrameSensor
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.perception.qtm.packets import (
     DATA,
@@ -23,7 +24,7 @@ from softarm_ros.perception.qtm.packets import (
     read_names,
     text_of,
 )
-from softarm_ros.perception.sensor import SensorHealth, SensorProblem
+from softarm_ros.perception.sensor import SensorProblem
 
 VERSION = '1.23'
 RETRY_S = 1.0
@@ -32,7 +33,7 @@ ASK_S = 1.0
 BODIES_CHANGED = 11  # event: camera or tracking settings
 
 
-class QtmSensor:
+class QtmSensor(FrameSensor[QtmConfig]):
     """
     Reads the stream of QTM; a `PoseSensor`.
 
@@ -41,10 +42,7 @@ class QtmSensor:
     """
 
     def __init__(self, config: QtmConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
-        self.config = config
-        self._clock = clock
-        self._frame_id = frame_id
-        self._intake = FrameIntake(config, frame_id, clock)
+        super().__init__(config, frame_id, clock)
         self._open = False
         self._socket: socket.socket | None = None
         self._framing = Framing()
@@ -55,45 +53,33 @@ class QtmSensor:
         self._trouble = ''
         self._said = ''
 
-    def open(self) -> None:
-        """See `PoseSensor`."""
-        self.close()
-        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
-        self._open = True
-
     def close(self) -> None:
         """See `PoseSensor`."""
         self._open = False
         self._hang_up('')
 
-    def read(self, timeout_s: float) -> list[Sighting]:
-        """See `PoseSensor`."""
-        end_s = self._clock.now_s() + timeout_s
-        seen: list[Sighting] = []
-        while self._open and not seen:
-            left = end_s - self._clock.now_s()
-            sock = self._socket or self._connect(left)
-            if sock is not None and self._ask(sock):
-                readable, _, _ = select.select([sock], [], [], min(max(left, 0.0), 0.1))
-                if readable:
-                    seen += self._receive(sock)
-                elif self._clock.now_s() - self._heard_s > 4.0 * max(self.config.timeout_s, ASK_S):
-                    self._hang_up('QTM keeps the connection and says nothing')
-            elif left > 0.0:
-                self._clock.sleep(min(left, 0.05))
-            if left <= 0.0:
-                break
-        return seen
+    def _listen(self) -> None:
+        self._open = True
 
-    def health(self) -> SensorHealth:
-        """See `PoseSensor`."""
+    def _listening(self) -> bool:
+        return self._open
+
+    def _receive(self, left_s: float) -> list[Sighting]:
+        sock = self._socket or self._connect(left_s)
+        if sock is None or not self._ask(sock):
+            if left_s > 0.0:
+                self._clock.sleep(min(left_s, 0.05))
+            return []
+        readable, _, _ = select.select([sock], [], [], min(left_s, 0.1))
+        if readable:
+            return self._read_socket(sock)
+        if self._clock.now_s() - self._heard_s > 4.0 * max(self.config.timeout_s, ASK_S):
+            self._hang_up('QTM keeps the connection and says nothing')
+        return []
+
+    def _bodies_of_device(self) -> Iterable[str] | None:
         names = self._names
-        known = {} if names is None else {'bodies_of_server': ', '.join(names.bodies)}
-        return self._intake.health(self._silence, known)
-
-    def bodies(self) -> tuple[str, ...] | None:
-        """Return the names of the bodies that QTM tracks; None before it has said so."""
-        return None if self._names is None else tuple(sorted(self._names.bodies))
+        return None if names is None else names.bodies
 
     # -- connection
 
@@ -146,7 +132,7 @@ class QtmSensor:
         if sock is not None:
             sock.close()
 
-    def _receive(self, sock: socket.socket) -> list[Sighting]:
+    def _read_socket(self, sock: socket.socket) -> list[Sighting]:
         arrived_s = self._clock.now_s()
         try:
             data = sock.recv(262_144)
@@ -164,7 +150,7 @@ class QtmSensor:
                 if sighting is not None:
                     found.append(sighting)
         except CorruptFrameError as error:
-            self._report_corrupt(arrived_s, error)
+            self._leave_out(arrived_s, error)
             self._hang_up(f'what came is no RT protocol: {error}')
         return found
 
@@ -173,14 +159,14 @@ class QtmSensor:
             try:
                 frame = read_frame(content, self._names, arrived_s, self.config.device_latency_s)
             except CorruptFrameError as error:
-                self._report_corrupt(arrived_s, error)
+                self._leave_out(arrived_s, error)
                 return None
             return self._intake.take(frame)
         if kind == XML:
             try:
                 self._names = read_names(content)
             except CorruptFrameError as error:
-                self._report_corrupt(arrived_s, error)
+                self._leave_out(arrived_s, error)
             self._next_ask_s = 0.0
         elif kind == ERROR:
             self._said = text_of(content)
@@ -192,17 +178,13 @@ class QtmSensor:
 
     # -- problems
 
-    def _report_corrupt(self, now_s: float, error: CorruptFrameError) -> None:
+    def _leave_out(self, now_s: float, error: CorruptFrameError) -> None:
         self._names, self._next_ask_s = None, 0.0  # what is tracked may have changed
-        self._intake.problems.report(
+        self._report_corrupt(
             now_s,
-            1,
-            SensorProblem(
-                'corrupt',
-                'network',
-                f'a packet was not used: {error}',
-                'look which program answers at this port, and at the version of QTM',
-            ),
+            'network',
+            f'a packet was not used: {error}',
+            'look which program answers at this port, and at the version of QTM',
         )
 
     def _silence(self) -> SensorProblem:

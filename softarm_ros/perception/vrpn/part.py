@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from softarm_ros.geometry.parts import Part
+from softarm_ros.perception.sensor_builder import sensor_builder
 from softarm_ros.perception.vrpn.config import VrpnConfig
-
-if TYPE_CHECKING:
-    from softarm_ros.perception.vrpn.sensor import VrpnSensor
 
 PART = Part(
     'sensors',
@@ -18,9 +14,4 @@ PART = Part(
     'Vicon and others: bodies as trackers of a VRPN server',
 )
 
-
-def build(config: VrpnConfig, frame_id: str) -> VrpnSensor:
-    """Return the sensor, not open; `frame_id` is the name of the base frame."""
-    from softarm_ros.perception.vrpn.sensor import VrpnSensor
-
-    return VrpnSensor(config, frame_id)
+build = sensor_builder('softarm_ros.perception.vrpn.sensor:VrpnSensor')

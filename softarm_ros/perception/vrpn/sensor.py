@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
 from softarm_ros.perception.config import UNITS_M
-from softarm_ros.perception.frame_intake import FrameIntake
-from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProblem
+from softarm_ros.perception.frame_sensor import FrameSensor
+from softarm_ros.perception.sensor import SensorError, SensorProblem
 from softarm_ros.perception.vrpn.config import VrpnConfig
 from softarm_ros.perception.vrpn.connection import Connection
 from softarm_ros.perception.vrpn.packets import (
@@ -32,7 +34,7 @@ def body_of(name: str, pose: TrackerPose, unit_m: float) -> CapturedBody:
     return CapturedBody(name, (unit_m * x, unit_m * y, unit_m * z), pose.quaternion)
 
 
-class VrpnSensor:
+class VrpnSensor(FrameSensor[VrpnConfig]):
     """
     Reads the trackers of a VRPN server; a `PoseSensor`.
 
@@ -42,11 +44,8 @@ class VrpnSensor:
     """
 
     def __init__(self, config: VrpnConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
-        self.config = config
-        self._clock = clock
-        self._frame_id = frame_id
+        super().__init__(config, frame_id, clock)
         self._expected = {body.name for body in config.bodies}
-        self._intake = FrameIntake(config, frame_id, clock)
         self._connection: Connection | None = None
         self._version = ''
         self._number = 0
@@ -61,10 +60,7 @@ class VrpnSensor:
         self._stamp_s, self._arrived_s = 0.0, 0.0
         self._bodies: dict[str, CapturedBody] = {}
 
-    def open(self) -> None:
-        """See `PoseSensor`."""
-        self.close()
-        self._intake = FrameIntake(self.config, self._frame_id, self._clock)
+    def _listen(self) -> None:
         self._begin()
         try:
             self._connection = Connection(self.config.host, self.config.port, self._clock)
@@ -77,31 +73,22 @@ class VrpnSensor:
         if connection is not None:
             connection.close()
 
-    def read(self, timeout_s: float) -> list[Sighting]:
-        """See `PoseSensor`."""
-        connection = self._connection
-        if connection is None:
-            return []
-        end_s = self._clock.now_s() + timeout_s
-        seen: list[Sighting] = []
-        while not seen:
-            left = max(end_s - self._clock.now_s(), 0.0)
-            was = connection.connected
-            longest_s = COMPLETE_S if self._bodies else 0.1
-            data, arrived_s = connection.wait(min(left, longest_s))
-            if was and not connection.connected:
-                self._begin()
-            complete = bool(self._bodies) and arrived_s - self._arrived_s >= COMPLETE_S
-            if data or complete:
-                seen += self._take(connection, data, arrived_s)
-            if left <= 0.0:
-                break
-        return seen
+    def _listening(self) -> bool:
+        return self._connection is not None
 
-    def health(self) -> SensorHealth:
-        """See `PoseSensor`."""
-        known = {'bodies_of_server': ', '.join(sorted(self._known))} if self._known else {}
-        return self._intake.health(self._silence, known)
+    def _receive(self, left_s: float) -> list[Sighting]:
+        connection = self._connection
+        assert connection is not None
+        was = connection.connected
+        longest_s = COMPLETE_S if self._bodies else 0.1
+        data, arrived_s = connection.wait(min(left_s, longest_s))
+        if was and not connection.connected:
+            self._begin()
+        complete = bool(self._bodies) and arrived_s - self._arrived_s >= COMPLETE_S
+        return self._take(connection, data, arrived_s) if data or complete else []
+
+    def _bodies_of_device(self) -> Iterable[str] | None:
+        return self._known or None
 
     # -- messages
 
@@ -118,15 +105,11 @@ class VrpnSensor:
             connection.drop()
             self._begin()
         except CorruptFrameError as error:
-            self._intake.problems.report(
+            self._report_corrupt(
                 arrived_s,
-                1,
-                SensorProblem(
-                    'corrupt',
-                    'network',
-                    f'a message of {self.config.host} was not used: {error}',
-                    'look at the network, and at the server',
-                ),
+                'network',
+                f'a message of {self.config.host} was not used: {error}',
+                'look at the network, and at the server',
             )
             connection.drop()  # where the next message begins is not known
             self._begin()
