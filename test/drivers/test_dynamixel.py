@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from memory_line import MemoryLine
+from passing_arm import PassingArm
 
 from softarm_ros.drivers.dynamixel.driver import DynamixelServos
 from softarm_ros.drivers.problems import DriverError
@@ -12,48 +13,28 @@ from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
 
-CHUNK_S = 0.002
 TARGET = np.array([0.003, -0.002, 0.004, 0.001, -0.006, 0.002])
 SERVO = 'middle_1'  # id 1
 
 
-class Running:
+class Running(PassingArm):
     """The simulated trunk behind servos, whose time goes by, and the driver of the rig."""
 
     def __init__(self, rig, folder):
-        self.clock = ManualClock()
-        self.line = MemoryLine(self.clock)
+        clock = ManualClock()
+        self.line = MemoryLine(clock)
         config = rig.devices.dynamixel
         self.config = config
         self.plant = build_plant(rig, 0)
         step = rig.plant.stepper.step_m
-        self.arm = EmulatedServoArm(
-            self.plant, step, config, clock=self.clock, make_line=self.line.made
-        )
-        self.arm.start(folder)
+        arm = EmulatedServoArm(self.plant, step, config, clock=clock, make_line=self.line.made)
+        arm.start(folder)
         limits = cable_limits(rig.actuator_limits())
-        self.driver = DynamixelServos(config, limits, self.clock, self.line.open_port)
-        self._stop = self.clock.event()
-        self._passing = self.clock.task(self._pass_time, 'arm')
-        self._passing.start()
-
-    def _pass_time(self):
-        while not self._stop.wait(CHUNK_S):
-            self.arm.advance(CHUNK_S)
-
-    def until(self, condition, within_s=5.0):
-        return self.clock.until(condition, within_s, self.driver.not_ready())
+        super().__init__(clock, arm, DynamixelServos(config, limits, clock, self.line.open_port))
 
     def ready(self):
         self.driver.start()
         self.until(lambda: not self.driver.not_ready())
-
-    def follow(self, target, duration):
-        end = self.clock.now_s() + duration
-        while self.clock.now_s() < end:
-            refusal = self.driver.follow(target)
-            assert refusal is None, refusal
-            self.clock.sleep(0.01)
 
     def said(self):
         return '; '.join(map(str, self.driver.problems()))
@@ -64,13 +45,6 @@ class Running:
         before = self.plant.actuator_state().position
         self.clock.sleep(duration)
         return np.array_equal(self.plant.actuator_state().position, before)
-
-    def close(self):
-        self.driver.close()
-        self._stop.set()
-        self._passing.join()
-        self.arm.close()
-        assert not self.clock.failures
 
 
 @pytest.fixture(scope='module')

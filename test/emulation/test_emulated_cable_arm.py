@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock, wait_until
 from memory_board import MemoryBoard, avr_binary
+from passing_arm import CHUNK_S, PassingArm
 
 import softarm_ros
 from softarm_ros.drivers.cable_steppers import CableSteppers
@@ -23,56 +24,31 @@ from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
 
-CHUNK_S = 0.002
 
-
-class Running:
+class Running(PassingArm):
     """An emulated arm whose time goes by, and the driver of the rig."""
 
     def __init__(self, rig, folder, elf=None):
-        self.clock = ManualClock()
-        self.board = MemoryBoard('steppers', self.clock, elf=elf)
+        clock = ManualClock()
+        self.board = MemoryBoard('steppers', clock, elf=elf)
         steppers = rig.devices.steppers
-        self.arm = EmulatedCableArm(
+        arm = EmulatedCableArm(
             build_plant(rig, 0),
             rig.plant.stepper.step_m,
             steppers.motors,
-            clock=self.clock,
+            clock=clock,
             board=self.board,
         )
-        self.arm.start(folder)
+        arm.start(folder)
         limits = cable_limits(rig.actuator_limits())
-        self.driver = CableSteppers(steppers, limits, self.clock, self.board.open_port)
-        self._stop = self.clock.event()
-        self._passing = self.clock.task(self._pass_time, 'arm')
-        self._passing.start()
-
-    def _pass_time(self):
-        while not self._stop.wait(CHUNK_S):
-            self.arm.advance(CHUNK_S)
-
-    def until(self, condition, within_s=20.0):
-        self.clock.until(condition, within_s, self.driver.not_ready())
+        driver = CableSteppers(steppers, limits, clock, self.board.open_port)
+        super().__init__(clock, arm, driver)
 
     def home(self):
         self.driver.start()
         self.until(lambda: 'not homed' in self.driver.not_ready())
         self.driver.home()
         self.until(lambda: not self.driver.not_ready())
-
-    def follow(self, target, duration):
-        end = self.clock.now_s() + duration
-        while self.clock.now_s() < end:
-            refusal = self.driver.follow(target)
-            assert refusal is None, refusal
-            self.clock.sleep(0.01)
-
-    def close(self):
-        self.driver.close()
-        self._stop.set()
-        self._passing.join()
-        self.arm.close()
-        assert not self.clock.failures
 
 
 @pytest.fixture(scope='module')

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from memory_board import MemoryBoard
+from passing_arm import PassingArm
 
 from softarm_ros import load_rig
 from softarm_ros.drivers.muscle_valves import MuscleValves
@@ -27,33 +28,27 @@ def tensions(lengths):
     return RIG.model().muscle_tensions(lengths)
 
 
-class Bench:
+class Bench(PassingArm):
     """Driver and emulated arm, in the time of a clock."""
 
     def __init__(self, folder):
-        self.clock = ManualClock()
-        board = MemoryBoard('valves', self.clock)
+        clock = ManualClock()
+        board = MemoryBoard('valves', clock)
         valves = RIG.devices.valves
-        self.arm = EmulatedMuscleArm(build_plant(RIG, 0), valves, clock=self.clock, board=board)
-        self.arm.start(folder)
+        arm = EmulatedMuscleArm(build_plant(RIG, 0), valves, clock=clock, board=board)
+        arm.start(folder)
         model = RIG.model()
-        self.driver = MuscleValves(
+        driver = MuscleValves(
             valves,
             RIG.arm.valves,
             RIG.actuator_names,
             model.rest_configuration,
             tensions,
-            self.clock,
+            clock,
             board.open_port,
         )
-        self.driver.start()
-        self._stop = self.clock.event()
-        self._passing = self.clock.task(self._pass_time, 'arm')
-        self._passing.start()
-
-    def _pass_time(self):
-        while not self._stop.wait(STEP_S):
-            self.arm.advance(STEP_S)
+        driver.start()
+        super().__init__(clock, arm, driver, STEP_S)
 
     def wait(self, what, seconds=8.0):
         self.clock.until(what, seconds, self.driver.not_ready())
@@ -62,13 +57,6 @@ class Bench:
         self.wait(lambda: 'not homed' in self.driver.not_ready())
         self.driver.home()
         assert self.driver.not_ready() == ''
-
-    def close(self):
-        self.driver.close()
-        self._stop.set()
-        self._passing.join()
-        self.arm.close()
-        assert self.clock.failures == []
 
 
 @pytest.fixture

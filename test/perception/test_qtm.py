@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 from tracked_arm import (
     BODIES,
@@ -23,8 +22,8 @@ from tracked_arm import (
     check_that_a_late_server_is_found,
     check_that_a_set_clock_is_noticed,
     check_that_jitter_shifts_no_stamp,
+    check_that_poses_are_where_the_arm_was,
     check_that_single_markers_are_points,
-    settle,
 )
 
 pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sensing]'")
@@ -61,15 +60,7 @@ def streaming(**fields: object) -> Iterator[Bench]:
 @pytest.mark.parametrize('fields', [{}, {'base_from': 'sensor'}])
 def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
     with streaming(**fields) as running:
-        settle(running)
-        found = running.read(1.0)
-        health = running.sensor.health()
-    assert len(found) > 50
-    assert {b.name for s in found for b in s.bodies} == {'middle', 'tip'}
-    assert np.median(running.errors_m(found)) < 0.8e-3
-    assert health.connected
-    assert health.seen == ('middle', 'tip')
-    assert health.values['bodies_of_server'] == 'base, middle, tip'
+        check_that_poses_are_where_the_arm_was(running)
 
 
 def test_single_markers_are_points() -> None:

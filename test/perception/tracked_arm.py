@@ -226,3 +226,16 @@ def check_that_a_late_server_is_found(streaming: Streaming) -> None:
         assert running.sensor.read(0.0) == []
         running.sensor.open()
         running.wait_for(lambda: running.sensor.health().connected)
+
+
+def check_that_poses_are_where_the_arm_was(running: Bench) -> None:
+    """Compare what is read for a second with where the arm was at the exposures."""
+    settle(running)
+    found = running.read(1.0)
+    health = running.sensor.health()
+    assert len(found) > 50
+    assert {b.name for s in found for b in s.bodies} == {'middle', 'tip'}
+    assert np.median(running.errors_m(found)) < 0.8e-3
+    assert health.connected
+    assert health.seen == ('middle', 'tip')
+    assert health.values['bodies_of_server'] == 'base, middle, tip'
