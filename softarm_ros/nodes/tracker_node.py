@@ -18,10 +18,10 @@ from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
+from softarm_ros.nodes.loop_parameters import declared_loop
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     command_deadline_s,
-    declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
@@ -45,22 +45,19 @@ from softarm_ros.nodes.wire import (
     time_reference_bytes,
 )
 from softarm_ros.runtime.assembly import (
-    build_goal_loop,
-    build_loop,
     build_pose_intake,
     describe_reach,
     permit_timeout_s,
 )
 from softarm_ros.runtime.cycle_count import CycleCount
-from softarm_ros.runtime.cycle_source import cycle_source, load_code
+from softarm_ros.runtime.cycle_source import cycle_source
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.goal_loop import GoalLoop
-from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+from softarm_ros.runtime.loop import CycleOutput, Phase, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
 
 if TYPE_CHECKING:
     from softarm_ros.nodes.goal_topics import GoalTopics
-    from softarm_ros.runtime.planner_process import PlannerProcess
 
 PATH_POINTS = 400
 # In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
@@ -80,8 +77,7 @@ class TrackerNode(Node):
         self.rig = declare_rig(self)
         self._time_scale = declare_time_scale(self)
         declare_priority(self)
-        self._planner: PlannerProcess | None = None
-        self.loop = self._build_loop()
+        self.loop, self._planner = declared_loop(self, self.rig)
         self._motion = PermittedLoop(self.loop)
         self._period = self.loop.period_s
         self._pose_paced = (
@@ -113,43 +109,6 @@ class TrackerNode(Node):
         if reach is not None:
             self._tell(Event(self._now_s(), 'warning', 'tracker', reach))
         self._heartbeat.ok(f'tracking with {self.loop.model.name}')
-
-    def _build_loop(self) -> Loop:
-        rig = self.rig
-        trajectory = declare(
-            self, 'trajectory', '', 'name in the rig or path of a file; empty: the default'
-        )
-        task = declare(
-            self, 'task', '', 'name or path of a task file, driven in place of a trajectory'
-        )
-        model = declare(self, 'model', '', "model of the arm; empty: the rig's default")
-        open_loop = declare(self, 'open_loop', False, 'do not use measured poses')
-        laps = declare(
-            self, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=1000
-        )
-        goals = declare(
-            self, 'goals', False, 'wait for goals over topics, in place of a trajectory'
-        )
-        loop: Loop
-        if goals:
-            from softarm_ros.runtime.planner_process import PlannerProcess
-
-            self._planner = PlannerProcess(rig, model or None, open_loop=open_loop)
-            loop = build_goal_loop(
-                rig, model=model or None, open_loop=open_loop, planner=self._planner
-            )
-            load_code(loop)
-            return loop
-        loop = build_loop(
-            rig,
-            trajectory or None,
-            task=task or None,
-            model=model or None,
-            open_loop=open_loop,
-            laps=laps or None,
-        )
-        load_code(loop)  # now, not in the first cycle
-        return loop
 
     def _connect(self) -> None:
         deadline = command_deadline_s(self.rig, self._time_scale)
