@@ -88,16 +88,14 @@ class ActuatorLimits:
         """
         Return (m,) bounds on the next rate of change that keep every limit reachable.
 
-        Speed, acceleration from the present `rate`, and the braking distance to the end of the
-        range: sqrt(2 a (max - x)). Where acceleration and range contradict, the range wins.
+        Speed, acceleration from the present `rate`, and braking before the end of the range
+        (`fastest_towards`). Where acceleration and range contradict, the range wins.
         """
         room_up = np.maximum(self.position_max - command, 0.0)
         room_down = np.maximum(command - self.position_min, 0.0)
         brake = self.max_acceleration
-        # Discrete braking: after this period the remaining room must still stop the motion.
-        half = 0.5 * brake * period_s
-        up = np.minimum(self.max_speed, np.sqrt(half**2 + 2.0 * brake * room_up) - half)
-        down = np.minimum(self.max_speed, np.sqrt(half**2 + 2.0 * brake * room_down) - half)
+        up = np.minimum(self.max_speed, fastest_towards(room_up, brake, period_s))
+        down = np.minimum(self.max_speed, fastest_towards(room_down, brake, period_s))
         change = self.max_acceleration * period_s
         high = np.minimum(up, rate + change)
         low = np.maximum(-down, rate - change)
@@ -106,3 +104,15 @@ class ActuatorLimits:
             low = np.where(crossed, np.clip(rate, -down, up), low)
             high = np.where(crossed, low, high)
         return low, high
+
+
+def fastest_towards(room: Array, brake: Array, period_s: float) -> Array:
+    """
+    Return the largest speeds (n,) from which braking in whole periods stays within room (n,).
+
+    Of n periods, each slower by `brake` times the period than the one before, the way is
+    n v T - brake T^2 n (n - 1) / 2; the last of them may be slower by less.
+    """
+    step = brake * period_s**2
+    periods = np.maximum(np.ceil(0.5 * (np.sqrt(1.0 + 8.0 * room / step) - 1.0)), 1.0)
+    return np.asarray((room / periods + 0.5 * step * (periods - 1.0)) / period_s)

@@ -14,14 +14,17 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
-from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.limits import ActuatorLimits, fastest_towards
 from softarm_ros.control.pretension import Pretension
+from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
+_MAX_CORRECTIONS = 4  # of a step, for the curvature of the mechanics
 _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6
 _ROUNDING = 1e-6  # of velocities
+_DRAWN_IN = 1e-5  # of an actuator's speed: how far bounds of a solver are exceeded
 _HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be reported
 _FOLLOWS = 0.2  # share of the wanted velocity that may be missing where it is still followed
 
@@ -91,8 +94,8 @@ class Tracker:
     def reset(self, configuration: Array) -> None:
         """Start at rest from a configuration (dof,), the controller without memory."""
         posture = self.model.posture_of(configuration)
-        self._rate = np.zeros(len(posture.actuation))  # a configuration out of reach is refused
-        self._posture = posture
+        self._posture = posture  # a configuration out of reach is refused
+        self.halt()
         self._seen: Posture | None = None  # where the arm was measured last
         self.controller.reset()
 
@@ -155,11 +158,10 @@ class Tracker:
         winding = self._winding_s < self.pretension.duration_s
         room = self._winding_room if winding else self.room
         state = ControlState(self._posture, self._jacobian(measured), self._scale)
-        motion = self.controller.velocity(
-            state, TipReference(velocity, error), self._bounds(room, period_s), period_s
-        )
+        bounds = self._bounds(room, period_s)
+        motion = self.controller.velocity(state, TipReference(velocity, error), bounds, period_s)
         q_rate = self._checked(motion.velocity)
-        posture = self._advance(q_rate, room, period_s)
+        posture = self._advance(q_rate, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = float(np.linalg.norm(motion.wanted))
         shortfall = float(np.linalg.norm(motion.wanted - state.jacobian @ done))
@@ -186,6 +188,9 @@ class Tracker:
         rows, row_low, row_high = self.configuration_limits.velocity_bounds(
             posture.configuration, period_s
         )
+        brake = _braking_along(rows, posture.actuation_jacobian, room.max_acceleration)
+        row_high = np.minimum(row_high, fastest_towards(row_high * period_s, brake, period_s))
+        row_low = np.maximum(row_low, -fastest_towards(-row_low * period_s, brake, period_s))
         # Rows in units of each actuator's speed: units as different as m and Pa become alike.
         unit = 1.0 / room.max_speed
         A = posture.actuation_jacobian * self._scale
@@ -208,16 +213,50 @@ class Tracker:
         away = float(np.linalg.norm((done - asked) / self._scale))
         return away > _ROUNDING * max(asked_for, 1e-3)
 
-    def _advance(self, q_rate: Array, room: ActuatorLimits, period_s: float) -> Posture:
-        """Integrate (eq. 37); shorten the step until the command respects the limits."""
-        reach = room.max_speed * period_s * (1.0 + 1e-6) + 1e-3 * room.rounding
+    def _advance(
+        self, q_rate: Array, bounds: VelocityBounds, room: ActuatorLimits, period_s: float
+    ) -> Posture:
+        """
+        Integrate (eq. 37) within every limit of the actuators.
+
+        A step moves them otherwise than the derivative says, by its curvature. The bounds are
+        moved by that much, and the nearest velocity within them is taken, until what the
+        actuators really do keeps them.
+        """
+        m = len(self._rate)
+        asked = _of_order_one(q_rate / self._scale, bounds.rows[:m])
+        velocity, bend = asked, np.zeros(m)
+        for _ in range(_MAX_CORRECTIONS):
+            moved = _moved(bounds, bend)
+            velocity = asked
+            if not _within(moved.rows @ asked, moved):
+                found = within_bounds(np.eye(len(asked)), -asked, moved)
+                velocity = asked if found is None else found
+            posture = self._integrated(velocity, period_s)
+            rate = self._rate_to(posture, room, period_s)
+            if _within(rate, bounds) and room.hold(posture.actuation):
+                return posture
+            bend = rate - bounds.rows[:m] @ velocity
+        return self._shortened(velocity, room, period_s)
+
+    def _rate_to(self, posture: Posture, room: ActuatorLimits, period_s: float) -> Array:
+        """Return the actuators' rates (m,) that lead to a posture, in shares of their limits."""
+        change = posture.actuation - self._posture.actuation
+        return np.asarray(change / (period_s * room.max_speed))
+
+    def _integrated(self, velocity: Array, period_s: float) -> Posture:
+        """Return where a velocity (dof,), in units of the scales, leads within a period."""
+        present = self._posture
+        configuration = present.configuration + period_s * self._scale * velocity
+        return self.model.posture_of(self.configuration_limits.clipped(configuration), present)
+
+    def _shortened(self, velocity: Array, room: ActuatorLimits, period_s: float) -> Posture:
+        """Return where the longest part of a step leads that respects range and speed."""
+        reach = room.max_speed * period_s * (1.0 + _ROUNDING) + 1e-3 * room.rounding
         present = self._posture
         share = 1.0
         for _ in range(_MAX_SHORTENINGS):
-            configuration = self.configuration_limits.clipped(
-                present.configuration + share * period_s * q_rate
-            )
-            posture = self.model.posture_of(configuration, present)
+            posture = self._integrated(share * velocity, period_s)
             if not room.hold(posture.actuation):
                 # Tangential to a limit: curvature alone leads outside. Slide along it.
                 posture = self._pulled_inside(posture)
@@ -237,3 +276,31 @@ class Tracker:
         change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
         pulled = self.configuration_limits.clipped(posture.configuration - change)
         return self.model.posture_of(pulled, posture)
+
+
+def _braking_along(rows: Array, by_configuration: Array, acceleration: Array) -> Array:
+    """Return how hard (r,) actuators (m,) can brake a motion along each of the rows (r, dof)."""
+    along = np.abs(by_configuration @ rows.T) / acceleration[:, None]
+    return np.asarray(1.0 / np.maximum(np.max(along, axis=0), 1e-12))
+
+
+def _of_order_one(velocity: Array, rows: Array) -> Array:
+    """Return a velocity (dof,) shortened to twice the speed of the fastest actuator (m, dof)."""
+    return np.asarray(velocity / max(0.5 * float(np.max(np.abs(rows @ velocity))), 1.0))
+
+
+def _within(values: Array, bounds: VelocityBounds) -> bool:
+    """Return whether values of the first rows (k,) are within their bounds."""
+    k = len(values)
+    above, below = values - bounds.high[:k], bounds.low[:k] - values
+    return bool(max(above.max(), below.max()) <= _ROUNDING)
+
+
+def _moved(bounds: VelocityBounds, bend: Array) -> VelocityBounds:
+    """Return bounds less what actuators (m,) do besides, drawn in by what a solver rounds."""
+    low, high = bounds.low.copy(), bounds.high.copy()
+    m = len(bend)
+    inward = np.minimum(_DRAWN_IN, 0.5 * np.maximum(high[:m] - low[:m], 0.0))
+    low[:m] += inward - bend
+    high[:m] -= inward + bend
+    return VelocityBounds(bounds.rows, low, high)

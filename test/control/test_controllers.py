@@ -90,4 +90,4 @@ def test_the_damped_inverse_goes_to_a_target_and_respects_speed_and_acceleration
     speed = np.diff(np.array(commands), axis=0) / PERIOD
     assert np.abs(speed).max() <= LIMITS.max_speed[0] * (1.0 + 1e-6)
     acceleration = np.abs(np.diff(speed, axis=0)) / PERIOD
-    assert acceleration.max() <= LIMITS.max_acceleration[0] * 1.05
+    assert acceleration.max() <= LIMITS.max_acceleration[0] * 1.001
