@@ -82,6 +82,7 @@ def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Trac
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),
+        rig.arm.force_limits(),
     )
 
 
@@ -147,6 +148,7 @@ def build_planner(rig: Rig, tracker: Tracker) -> Planner:
         tracker.configuration_limits,
         windows_s(goal_speed_m_s(rig), rig.tracker),
         1.0 / rig.tracker.rate_hz,
+        tracker.forces,
     )
 
 

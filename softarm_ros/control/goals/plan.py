@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.goals.course import Course, Through, Timetable
 from softarm_ros.control.goals.goal import Goal, GoalKind
 from softarm_ros.control.goals.nearest import Nearest, allowed, nearest_configuration
@@ -74,6 +75,8 @@ class Planner:
         Of the smoothed motion [s].
     period_s : float
         Of the control cycle.
+    forces : ForceLimits, optional
+        Of the actuators, where they are known.
 
     """
 
@@ -84,8 +87,10 @@ class Planner:
         configuration_limits: ConfigurationLimits,
         windows_s: tuple[float, float],
         period_s: float,
+        forces: ForceLimits | None = None,
     ) -> None:
         self.model, self.room, self.limits = model, room, configuration_limits
+        self.forces = forces
         self.windows_s, self.period_s = windows_s, period_s
 
     def plan(self, goal: Goal, start: Array) -> Plan:
@@ -109,7 +114,7 @@ class Planner:
 
     def _near(self, target: Array, start: Array, *, anywhere: bool) -> Nearest:
         """Return the nearest configuration found from the start, then from other places."""
-        best = nearest_configuration(self.model, self.room, self.limits, target, start)
+        best = self._nearest(target, start)
         if best.miss_m <= _LOCAL_M:
             return best
         places: list[Array | None] = [self._beside(start)]
@@ -118,7 +123,7 @@ class Planner:
         for place in places:
             if place is None:
                 continue
-            found = nearest_configuration(self.model, self.room, self.limits, target, place)
+            found = self._nearest(target, place)
             if found.miss_m < best.miss_m and self._allowed(found.configuration):
                 best = found
             if best.miss_m <= _LOCAL_M:
@@ -140,8 +145,19 @@ class Planner:
         except ValueError:
             return None
 
+    def _nearest(self, target: Array, start: Array) -> Nearest:
+        return nearest_configuration(
+            self.model, self.room, self.limits, target, start, self.forces
+        )
+
     def _allowed(self, configuration: Array) -> bool:
-        return allowed(self.model, self.room, self.limits, configuration)
+        return allowed(self.model, self.room, self.limits, configuration, self.forces)
+
+    def _check(self, posture: Posture) -> None:
+        """Raise ValueError for a posture that the actuators cannot have or hold."""
+        self.room.check(posture.actuation)
+        if self.forces is not None:
+            self.forces.check(posture, self.room.names)
 
     # -- paths
 
@@ -175,7 +191,7 @@ class Planner:
         for i, configuration in enumerate(goal.configurations):
             try:
                 self.limits.check(configuration, names)
-                self.room.check(self.model.posture_of(configuration).actuation)
+                self._check(self.model.posture_of(configuration))
             except ValueError as error:
                 raise ValueError(f'points[{i}].positions: {error}') from None
         if len(goal.times_s) == 1 and goal.times_s[0] <= 0.0:
@@ -215,7 +231,7 @@ class Planner:
             place, rate, change = motion.state()
             posture = self.model.posture_of(place, posture)
             self.limits.check(self.limits.clipped(place), self.model.configuration_names)
-            self.room.check(posture.actuation)
+            self._check(posture)
             A = posture.actuation_jacobian
             self._follows('moves at', A @ rate, self.room.max_speed, '/s', k)
             self._follows('is accelerated by', A @ change, self.room.max_acceleration, '/s^2', k)

@@ -48,6 +48,16 @@ class MusclePosture(PlainPosture):
         jacobian = self.model.muscled.jacobian(state, self.configuration, ZERO3)[:3]
         return state.positions[-1].copy(), jacobian
 
+    @property
+    def tensions(self) -> Array:
+        """Muscle forces (3 modules,) [N], positive pulling."""
+        return self._equilibrium.tensions
+
+    @cached_property
+    def tension_jacobian(self) -> Array:
+        """Derivative of these by the lengths (3 modules, 3 modules) [N/m]."""
+        return self.model.muscled.tension_jacobian(self._equilibrium, self.configuration)
+
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
