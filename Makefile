@@ -106,7 +106,7 @@ $(VENV)/.docs: $(VENV)/.ready
 # The viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
 browser: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
-	$(PYTEST) -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py
+	$(PYTEST) -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py test/nodes/test_viewer_runs.py
 
 # The pictures in docs/viewer.md, of all arms as they run in the viewer; some minutes.
 view-pictures: $(VENV)/.ready

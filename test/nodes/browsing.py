@@ -63,6 +63,63 @@ def press(browser, label):
     browser.find_element(*by).click()
 
 
+def choose(browser, label, option):
+    """Pick an option of the list that has a label."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    field = _labelled(browser, label)
+    browser.execute_script('arguments[0].scrollIntoView(); arguments[0].click()', field)
+    by = (By.XPATH, f'//*[@role="option"][normalize-space()="{option}"]')
+
+    def shown(_):
+        return [found for found in browser.find_elements(*by) if found.is_displayed()]
+
+    WebDriverWait(browser, START_S).until(shown)[0].click()
+
+
+def open_folder(browser, title):
+    """Open a folder that is closed, and wait until it has."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    heads = browser.find_elements(By.XPATH, f'//div[text()="{title}"][*[name()="svg"]]')
+    head = next(found for found in heads if found.is_displayed())
+    browser.execute_script('arguments[0].click()', head)
+    whole = 'let box = arguments[0].nextElementSibling; return !box.inert && !box.style.height;'
+    WebDriverWait(browser, START_S).until(lambda b: b.execute_script(whole, head))
+
+
+def slide(browser, label, steps):
+    """Move a slider by steps, with the arrow keys; return where it is then."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    # A slider's label belongs to no input: it is the first one in the slider's row.
+    find = (
+        'let row = t => { while (t && !t.querySelector("label")) t = t.parentElement; return t; };'
+        'return [...document.querySelectorAll("[role=slider]")].find(t => t.offsetParent &&'
+        ' row(t).querySelector("label").textContent === arguments[0]);'
+    )
+    thumb = WebDriverWait(browser, START_S).until(lambda b: b.execute_script(find, label))
+    browser.execute_script('arguments[0].focus()', thumb)
+    arrow = Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT
+    ActionChains(browser).send_keys(arrow * abs(steps)).perform()
+    return float(thumb.get_attribute('aria-valuenow'))
+
+
+def _labelled(browser, label):
+    """Return the input that a label belongs to."""
+    find = (
+        'return [...document.querySelectorAll("label")].filter(l => l.innerText === arguments[0])'
+        '.map(l => document.getElementById(l.htmlFor)).find(i => i && i.offsetParent)'
+    )
+    found = browser.execute_script(find, label)
+    assert found is not None, f'no field {label!r} is shown'
+    return found
+
+
 def text(browser):
     """Return what is written in the page."""
     return browser.execute_script('return document.body.innerText')

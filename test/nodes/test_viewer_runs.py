@@ -1,0 +1,104 @@
+"""A run begun in the browser, led by its sliders and pickers, stopped and ended there."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('viser', reason='needs viser')
+pytest.importorskip('selenium.webdriver', reason='needs selenium')
+
+from browsing import BROWSER, choose, open_folder, opened, press, slide, text, viewer_of
+from node_bench import READY_S, Bench, client_until
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.wall_clock,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
+]
+HOLD_S = 0.2
+STEPS = 6
+
+
+@pytest.fixture(scope='module')
+def rig():
+    from softarm_ros.rigs.loader import load_rig
+
+    return load_rig('cable_arm')
+
+
+@pytest.fixture(scope='module')
+def bench(rig):
+    """Return what watches; the arm is begun from the browser."""
+    with Bench(rig, []) as running:
+        yield running
+
+
+@pytest.fixture(scope='module')
+def browser():
+    with viewer_of('cable_arm') as address, opened(address) as shown:
+        yield shown
+
+
+@pytest.fixture(scope='module')
+def client(bench, browser, rig):
+    """Begin a run that waits for goals; return a client beside it."""
+    from softarm_ros.nodes.goal_client import GoalClient
+
+    bench.until(lambda: 'simulated run' in text(browser), 60.0, 'pickers')
+    choose(browser, 'trajectory', 'wait for goals')
+    choose(browser, 'controller', 'damped_inverse')
+    press(browser, 'Run')
+    bench.until(lambda: bench.state == 'running', READY_S, 'a run begun in the browser')
+    bench.until(lambda: '--goals --controller damped_inverse' in text(browser), 10.0, 'its words')
+    with GoalClient(rig) as listening:
+        assert listening.wait_until_heard(30.0) is None
+        bench.until(lambda: 'Go there' in text(browser), 30.0, 'controls of goals')
+        yield listening
+
+
+def last(client, kind):
+    """Return the state that was reported last of a goal of a kind."""
+    said = [report.values['state'] for report in client.reports if report.values['kind'] == kind]
+    return said[-1] if said else ''
+
+
+def test_a_slider_sets_the_configuration(client, browser, bench, rig):
+    name = rig.model().configuration_names[0]
+    open_folder(browser, 'configuration')
+    start = client.reference.copy()
+    value = slide(browser, name, STEPS)
+    limits = rig.configuration_limits()
+    assert value == pytest.approx(STEPS * 2.0 * limits.max_bending_rad[0] / 200.0, rel=0.01)
+    press(browser, 'Set configuration')
+    client_until(client, lambda: last(client, 'configuration') == 'reached', 40.0, 'reached')
+    client.spin(0.3)
+    expected = rig.model().shape_of(np.array([value, 0.0, 0.0, 0.0])).tip[:3, 3]
+    assert np.linalg.norm(expected - start) > 5e-3
+    assert np.linalg.norm(client.reference - expected) < 2e-3
+    assert bench.state == 'running'
+
+
+def test_a_picked_trajectory_is_driven_and_the_emergency_stop_ends_it_in_time(
+    client, browser, bench
+):
+    client.reports.clear()
+    press(browser, 'Drive')
+    client_until(client, lambda: last(client, 'path') == 'active', 30.0, 'a path')
+    start = client.reference.copy()
+    client_until(client, lambda: np.linalg.norm(client.reference - start) > 0.01, 30.0, 'motion')
+    press(browser, 'EMERGENCY STOP')
+    bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
+    stopped = bench.now_s()
+    client_until(client, lambda: last(client, 'path') == 'cancelled', 5.0, 'cancelled')
+    bench.spin(0.6)
+    assert bench.moved_at - stopped < HOLD_S
+
+
+def test_the_run_ends_where_it_was_begun(client, browser, bench):
+    press(browser, 'End run')
+    bench.until(lambda: 'the run has ended' in text(browser), 30.0, 'the end of the run')
+    ended = bench.now_s()
+    bench.spin(1.5)
+    assert bench.state_at < ended + 0.5  # no node of it says anything any more
+    bench.until(lambda: 'no graph is running' in text(browser), 20.0, 'its absence')
