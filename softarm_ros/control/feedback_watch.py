@@ -23,6 +23,7 @@ TAKE_OVER_S = 0.15
 # An arm that was stopped in motion lags its command, and closes up to it after the start. For this
 # many response times a change is therefore no drift; a wrong tip is an error at once.
 _CLOSING_UP = 2.0
+_REMEMBERED_S = 5.0  # how long a tip may be held by friction before it catches up
 _FORGET_S = 1.0  # after so long with refused poses, the sensor's clock counts as set anew
 
 
@@ -60,6 +61,11 @@ class _Sample:
     stamp_s: float
     measured: Array
     model: Array
+
+    @property
+    def apart(self) -> Array:
+        """From the model's tip to the measured one (3,) [m]."""
+        return self.measured - self.model
 
 
 class FeedbackWatch:
@@ -273,17 +279,21 @@ class FeedbackWatch:
         if sample is None:
             return self._model_problem
         c, samples = self.config, self._samples
-        while samples and samples[0].stamp_s < sample.stamp_s - c.window_s - 1e-6:
+        while samples and samples[0].stamp_s < sample.stamp_s - _REMEMBERED_S - 1e-6:
             samples.popleft()
-        apart = sample.measured - sample.model
+        apart = sample.apart
         error = float(np.linalg.norm(apart))
         self.extremes.model_error_m = max(self.extremes.model_error_m, error)
         problem = None
         closed_up = self._moving_since_s + TAKE_OVER_S + _CLOSING_UP * c.response_s
-        for other in samples:
-            change = float(np.linalg.norm(apart - (other.measured - other.model)))
+        for k, other in enumerate(samples):
+            if other.stamp_s < sample.stamp_s - c.window_s - 1e-6:
+                continue
+            change = float(np.linalg.norm(apart - other.apart))
             motion = float(np.linalg.norm(sample.model - other.model))
             excess = change - c.drift_share * motion
+            if excess > self.extremes.drift_m and self._returned(apart, k):
+                continue
             self.extremes.drift_m = max(self.extremes.drift_m, excess)
             if excess > c.max_drift_m and problem is None:
                 problem = (
@@ -310,6 +320,17 @@ class FeedbackWatch:
         if c.max_rest_error_m is None:
             return c.max_model_error_m
         return min(c.max_model_error_m, c.max_rest_error_m + away)
+
+    def _returned(self, apart: Array, count: int) -> bool:
+        """
+        Return whether they are as far apart (3,) [m] as at one of the `count` oldest samples.
+
+        A tip that friction holds falls behind the model slowly and catches up at once; whatever
+        breaks leads to where they have not been.
+        """
+        near = self.config.max_drift_m
+        before = list(self._samples)[:count]
+        return any(float(np.linalg.norm(apart - other.apart)) <= near for other in before)
 
     def _matched(self) -> _Sample | None:
         """Return the newest pose with the model tip at its stamp; None if it is not new."""

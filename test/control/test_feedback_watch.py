@@ -150,6 +150,33 @@ def test_a_tip_that_springs_away_is_noticed():
     assert 'measured tip and model moved apart by 20' in said
 
 
+def held_by_friction(camera, beyond_m=0.0):
+    """Let the tip stand while the command goes on for two seconds, then catch up at once."""
+    camera.run(1.0)
+    stuck, began = camera.x, camera.now
+
+    def see(tip):
+        if camera.now < began + 1.99:
+            return tip - np.array([0.6 * (camera.x - stuck), 0.0, 0.0])
+        return tip + np.array([beyond_m, 0.0, 0.0])
+
+    camera.see = see
+    return camera.run(3.0)
+
+
+def test_a_tip_that_catches_up_with_its_model_is_no_drift():
+    camera = Camera()
+    assert held_by_friction(camera) == (None, None)
+    assert camera.watch.extremes.drift_m < LIMITS.max_drift_m
+
+
+@pytest.mark.parametrize('beyond_m', [0.012, -0.05])
+def test_one_that_goes_past_where_it_was_is(beyond_m):
+    after, said = held_by_friction(Camera(), beyond_m)
+    assert 1.9 < after < 2.1
+    assert 'moved apart by' in said
+
+
 def test_slow_model_error_is_no_alarm():
     """These arms are 30 mm from their model along a path; it is the change that tells."""
     camera = Camera()
