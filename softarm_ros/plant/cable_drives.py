@@ -62,7 +62,7 @@ class CableDrives:
         self._wound = np.empty(len(cables))
         self._turning = False
         self._under_way: deque[tuple[float, Array]] = deque()  # commands, by when they arrive
-        self._loads = Loads(weight_N, np.zeros(3))
+        self._loads = Loads(np.array(weight_N, dtype=float), np.zeros(3))
         wind_cables(self._wiring, self._steppers.contraction, self._wound)
         body.settle(contraction=self._wound, tip_force=weight_N)
 
@@ -139,6 +139,10 @@ class CableDrives:
         )
         return ActuatorState(position, self._steppers.velocity, pull.astype(np.float64))
 
+    def hang(self, mass_kg: float) -> None:
+        """Let a mass weigh on the tip beside the payload, without inertia as that."""
+        self._loads.tip_force[:] = self._weight + mass_kg * self._body.body.gravity
+
     def faults(self) -> Faults:
         """Return what can break: cables snap, or slip by some millimetres."""
         motor = actuator_word(self._names)
@@ -177,6 +181,6 @@ class CableDrives:
         return self._body.copy().settle(
             contraction=contraction,
             tension=tension,
-            tip_force=self._weight + np.asarray(tip_force, dtype=float),
+            tip_force=self._loads.tip_force + np.asarray(tip_force, dtype=float),
             tip_moment=tip_moment,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,14 @@ def usage(faults: Faults) -> list[str]:
         ' '.join((name, *(argument for argument, _ in fault.arguments)))
         for name, fault in faults.items()
     ]
+
+
+def kilograms(word: str) -> float:
+    """Return a mass [kg]; ValueError for one that cannot be."""
+    value = float(word)
+    if not (math.isfinite(value) and value >= 0.0):
+        raise ValueError(f'{word} kg: expected a finite number of at least 0')
+    return value
 
 
 def actuator_word(names: Sequence[str]) -> tuple[str, Callable[[str], int]]:

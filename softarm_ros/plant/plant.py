@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantBase
-from softarm_ros.plant.faults import Faults, inject
+from softarm_ros.plant.faults import Faults, InjectedFault, inject, kilograms
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
 _KEPT_TIPS = 2000  # of those nobody asks for
@@ -187,9 +187,13 @@ class Plant(Generic[BodyT, DrivesT]):
         return self.drives.state()
 
     def faults(self) -> Faults:
-        """Return what can break: the cameras, and what the drives have of their own."""
+        """Return what can break: the cameras, what the drives have of their own, and the load."""
         seen = {} if self._mocap is None else self._mocap.faults()
-        return {**seen, **self.drives.faults()}
+        known = {**seen, **self.drives.faults()}
+        for carrier in (self.body, self.drives):
+            if isinstance(carrier, Carrying):
+                known['tip load'] = InjectedFault((('KG', kilograms),), carrier.hang)
+        return known
 
     def inject(self, fault: str) -> str:
         """
@@ -229,6 +233,15 @@ class Plant(Generic[BodyT, DrivesT]):
     def true_centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] of the true centreline, evenly spaced in arc length."""
         return self.body.centerline(n)
+
+
+@runtime_checkable
+class Carrying(Protocol):
+    """A body, or the drives that move it, onto whose tip something can be hung in motion."""
+
+    def hang(self, mass_kg: float) -> None:
+        """Carry this beside the payload it was built with, in place of what was hung before."""
+        ...
 
 
 @runtime_checkable

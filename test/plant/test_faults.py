@@ -100,3 +100,22 @@ def test_stamps_that_are_wrong(fault, shift):
         expected = last.stamp_s if shift is None else right.stamp_s + shift
         assert wrong.stamp_s == pytest.approx(expected)
         assert np.array_equal(wrong.section_tips, right.section_tips)
+
+
+@pytest.mark.parametrize('name', BREAKS)
+def test_what_is_hung_on_in_motion_weighs_as_what_the_arm_was_built_with(name):
+    rig = load_rig(name)
+    # By less, friction decides where the heavy arms stand; by more, the soft ones hang straight.
+    mass_kg = 0.01 if name.startswith('cable_arm') else 0.05
+    loaded = rig.model_copy(update={'tip_load_kg': mass_kg})
+    arms = [bent(rig), bent(rig), bent(loaded)]
+    arms[1][0].inject(f'tip load {mass_kg}')
+    for plant, command in arms:
+        for _ in range(150):
+            plant.step(command, 0.02)
+    bare, hung, built = (tip(plant) for plant, _ in arms)
+    moved = np.linalg.norm(built - bare)
+    assert moved > 1e-4
+    assert np.linalg.norm(hung - built) < 0.15 * moved
+    with pytest.raises(ValueError, match='expected a finite number of at least 0'):
+        arms[1][0].inject('tip load -1')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class HydraulicBody:
         self.state: ArmState = rest_state(n, m, 1)
         self._scratch = new_scratch(n, m, 1, immersed=True)
         self.axes: Axes = new_axes(hydraulics.parameters, hydraulics.width)
-        self._config = config
+        self._config, self._world = config, world
         self._bends = np.zeros((len(config.sections), 2))
         self._no_endcaps = np.zeros(len(config.sections))
         self.stops = fabric_stops(config.fabric, config.sections, self._bends)
@@ -165,6 +166,12 @@ class HydraulicBody:
         self._check(status, joint)
         self.hydraulics.fill(self.axes.state, pressure_Pa, self.gained_volumes())
         self.stops = fabric_stops(self._config.fabric, self._config.sections, self.bends())
+
+    def hang(self, mass_kg: float) -> None:
+        """Carry a mass at the tip beside the payload, of the same density."""
+        world = replace(self._world, tip_load_kg=self._world.tip_load_kg + mass_kg)
+        self.body.mass[:] = _body(self._config, world).mass
+        self._still.force[:] = _medium(self._config, world)[0].force
 
     def gained_volumes(self) -> Array:
         """Return the volumes (m,) [m^3] that the chambers have gained over the straight arm."""

@@ -61,12 +61,19 @@ class MovingBackbone:
             )
         self._stride, self._time_step_s = n // modules, config.time_step_s
         self._muscle_damping_s = config.muscle_damping_time_s
+        self._config, self._payload_kg = config, tip_load_kg
         self.body = _body(config, gravity_m_s2, tip_load_kg)
         self.medium = _air(config, self.body)
         self.links = _muscles(modules, self._stride, config.anchor_radius_m)
         self.state: ArmState = rest_state(n, 3 * modules, 1)
         self.scratch = new_scratch(n, 3 * modules, 1, immersed=True)
         self.loads = Loads(np.zeros(3), np.zeros(3))
+
+    def hang(self, mass_kg: float) -> None:
+        """Carry a mass at the tip beside the payload."""
+        loaded = _body(self._config, self.body.gravity, self._payload_kg + mass_kg)
+        self.body.mass[:] = loaded.mass
+        self.medium.drag[:] = _air(self._config, loaded).drag
 
     def settle(self, rest_lengths: Array, muscle_stiffness: Array) -> None:
         """

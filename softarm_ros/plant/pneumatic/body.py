@@ -69,6 +69,7 @@ class PneumaticBody:
         self.density = 0.0 if fluid is None else fluid.density_kg_m3
         self._config = config
         parts = parts_of(config, self.density)
+        self._parts, self._payload_kg = parts, tip_load_kg
         self._mount = lumps_along([part.span for part in parts])[0]
         self._base = np.array([0.0, 0.0, -config.sections[0].deforming_length_m])
         n, m = config.segments_per_section, end_part_segments(config)
@@ -100,6 +101,11 @@ class PneumaticBody:
     def release(self) -> None:
         """Hold nothing."""
         self.arm = self.arm._replace(points=self._displacing)
+
+    def hang(self, mass_kg: float) -> None:
+        """Carry a mass in the middle of the gripper beside the payload."""
+        loaded, own = body_of(self._parts, self._payload_kg + mass_kg, self.gravity), self.arm.body
+        own.mass[:], own.centre[:], own.inertia[:] = loaded.mass, loaded.centre, loaded.inertia
 
     # Motion.
 

@@ -28,7 +28,7 @@ def rod_of(
     The chain does not follow the turns of connectors about their axis: all that a segment has is
     given in the axes of the base instead.
     """
-    body = _body(config, gravity, load_kg)
+    body = body_of(config, gravity, load_kg)
     per, n = config.pieces_per_segment, len(body.mass)
     law, rest = np.empty((n, 3, 3)), np.empty((n, 3))
     for k, (segment, turn) in enumerate(zip(config.segments, turns_before(config))):
@@ -64,8 +64,8 @@ def _bending_law(segment: PlantRodSegmentConfig) -> Array:
     return np.asarray(core + np.diag([bending, bending, torsion]))
 
 
-def _body(config: TendonRodPlantConfig, gravity: Array, load_kg: float) -> BodyParameters:
-    """Return the chain."""
+def body_of(config: TendonRodPlantConfig, gravity: Array, load_kg: float) -> BodyParameters:
+    """Return the chain with a payload at its tip."""
     per = config.pieces_per_segment
     spans = [_span(config, segment) for segment in config.segments]
     lumps = lumps_along(spans)

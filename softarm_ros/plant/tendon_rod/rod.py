@@ -16,7 +16,7 @@ from softarm_ros.plant.layout import Loads, new_scratch, rest_state
 from softarm_ros.plant.settling import SETTLE_S, STILL_RAD_S, calm
 from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.step_damping import split_damping
-from softarm_ros.plant.tendon_rod.body import rod_of, turns_before
+from softarm_ros.plant.tendon_rod.body import body_of, rod_of, turns_before
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.kernels import (
     MAX_TURN_RAD,
@@ -54,6 +54,7 @@ class RodBody:
         self._per, self._time_step_s = config.pieces_per_segment, config.time_step_s
         gravity = np.array(gravity_m_s2, dtype=np.float64)
         self.rod = rod_of(config, tendons, gravity, tip_load_kg)
+        self._config, self._payload_kg = config, tip_load_kg
         self._damping_time = self.rod.body.damping_time.copy()
         self._split_for_s = 0.0
         self._connectors = np.array([s.connector.length_m for s in config.segments])
@@ -88,6 +89,12 @@ class RodBody:
         self._check(
             *settle_rod(parameters, winches, rod, self._per, h, int(SETTLE_S / h), STILL_RAD_S)
         )
+
+    def hang(self, mass_kg: float) -> None:
+        """Carry a mass at the tip beside the payload, of the same size."""
+        own = self.rod.body
+        loaded = body_of(self._config, own.gravity, self._payload_kg + mass_kg)
+        own.mass[:], own.centre[:], own.inertia[:] = loaded.mass, loaded.centre, loaded.inertia
 
     def resting_copy(self, tip_force_N: ArrayLike) -> RodBody:
         """
