@@ -140,9 +140,14 @@ def rig_of(
     delay_s: float | None = DELAY_S,
     dropouts: bool = True,
     fields: Mapping[str, object] | None = None,
+    nominal: bool = True,
 ) -> Rig:
-    """Return a rig whose sensor has stated noise and delay (None: its own), at some speed."""
-    rig = load_rig(name, NOMINAL)
+    """
+    Return a rig whose sensor has stated noise and delay (None: its own), at some speed.
+
+    Where it is not `nominal`, every seed is another machine.
+    """
+    rig = load_rig(name, NOMINAL) if nominal else load_rig(name)
     plant = rig.plant_for('sim')
     changes: dict[str, float] = {} if dropouts else {'dropout_probability': 0.0}
     if noise_m is not None:
@@ -263,7 +268,9 @@ def run(
             result.reference.append(output.reference_position.copy())
             result.command.append(output.actuation.copy())
             result.pace.append(loop.pace)
+        actuation = loop.tracker.measured(plant.actuator_state().position)
         for one in (intake.estimator, *watching.values()):
             one.command(now, loop.tracker.posture)
+            one.actuated(now, actuation)
         plant.step(loop.limits.check(output.actuation), loop.period_s)
     return result

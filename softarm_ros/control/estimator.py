@@ -24,6 +24,27 @@ class Health(str, Enum):
 
 
 @dataclass(frozen=True)
+class TipLoad:
+    """
+    A load on the tip beside the one that the rig file states.
+
+    Attributes
+    ----------
+    force : (3,)
+        Base frame [N].
+    covariance : (3, 3)
+        [N2]; 0 across the directions in which a load is looked for.
+    problem : str
+        Why it is not told, with its standard deviation; empty where it is.
+
+    """
+
+    force: Array
+    covariance: Array
+    problem: str = ''
+
+
+@dataclass(frozen=True)
 class Estimate:
     """
     Where the arm is, as far as that is known.
@@ -50,6 +71,8 @@ class Estimate:
     strain_covariance : (6 sections, 6 sections), optional
     configuration : (dof,), optional
         In the model's coordinates, where section tips tell it.
+    tip_load : TipLoad, optional
+        Where it was asked for.
     health : Health
     reason : str
         Why it is not ok; empty where it is.
@@ -66,6 +89,7 @@ class Estimate:
     strain_rates: Array | None = None
     strain_covariance: Array | None = None
     configuration: Array | None = None
+    tip_load: TipLoad | None = None
     health: Health = Health.OK
     reason: str = ''
 
@@ -85,6 +109,8 @@ class Surroundings:
         Of the pose sensor.
     places : mapping
         Of bodies and points that are not section tips.
+    gravity_m_s2 : (3,)
+        Base frame.
 
     """
 
@@ -92,6 +118,7 @@ class Surroundings:
     rate_hz: float = 100.0
     position_noise_m: float = 2.0e-4
     places: Mapping[str, Place] | None = None
+    gravity_m_s2: tuple[float, float, float] = (0.0, 0.0, 9.81)
 
 
 class Estimator(ABC):

@@ -137,6 +137,12 @@ class Tracker:
         """Actuator command (m,) for the present configuration, pretension included."""
         return self._posture.actuation + self.pretension.wound(self._winding_s)
 
+    def measured(self, position: Array) -> Array:
+        """Return measured actuators (m,) as the model has them: no pretension, within limits."""
+        actuation = position - self.pretension.wound(self._winding_s)
+        low, high = self.room.position_min, self.room.position_max
+        return np.asarray(np.clip(actuation, low, high))
+
     def step(
         self, velocity: Array, error: Array, period_s: float, measured: Array | None = None
     ) -> TrackerStep:

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
-from softarm_ros.control.estimator import Health
+from softarm_ros.control.estimator import Estimate, Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
@@ -213,6 +213,7 @@ class TrackerNode(Node):
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
             position = conversions.positions_of(state, self.loop.limits.names)
             self._motion.on_actuators(position)
+            self._intake.on_actuators(self._now_s(), self.loop.tracker.measured(position))
 
     def _on_permit(self, allowed: bool) -> None:
         self._permit_time = time.monotonic()
@@ -277,11 +278,13 @@ class TrackerNode(Node):
     def _sample(self, now_ns: int) -> tuple[PoseSample | None, int]:
         """Return the newest pose for the loop, and its time stamp [ns]; without one, now."""
         # Poses that pace the loop have waited for their sections by now.
+        before = self._intake.newest
         taken = self._intake.take(1e-9 * now_ns, wait=not self._pose_paced)
+        if self._intake.newest is not before:
+            self._tell_estimate()
         if taken is None:
             return None, now_ns
         pose, stamp_ns = taken
-        self._tell_estimate()
         if pose.configuration is not None and self._state.get_subscription_count() > 0:
             self._state.publish(
                 joint_bytes(self.loop.model.configuration_names, stamp_ns, pose.configuration)
@@ -364,9 +367,23 @@ class TrackerNode(Node):
             'refused_poses': str(self._refused),
             'frames': self._intake.frames.counts.text(),
             'estimate': self._health.value,
+            **_load_values(self._intake.newest),
             'sections': self._intake.frames.problem(self._now_s()) or '',
         }
         return values | self._events.values()
+
+
+def _load_values(estimate: Estimate | None) -> dict[str, str]:
+    """Return the load at the tip, where it is estimated: newtons, base frame, or why not."""
+    load = None if estimate is None else estimate.tip_load
+    if load is None:
+        return {}
+    sd = np.sqrt(np.maximum(np.diagonal(load.covariance), 0.0))
+    return {
+        'tip_load_N': ' '.join(f'{value:.3f}' for value in load.force),
+        'tip_load_sd_N': ' '.join(f'{value:.3f}' for value in sd),
+        'tip_load': load.problem or 'told',
+    }
 
 
 def main(args: list[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place
-from softarm_ros.models.arm_model import ArmModel, Posture
+from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
@@ -234,8 +234,14 @@ def build_estimator(
         rig.feedback.rate_hz,
         rig.feedback.position_noise_m,
         places,
+        rig.gravity_m_s2,
     )
-    built: Estimator = part.builder('estimator')(config, model, around)
+    try:
+        built: Estimator = part.builder('estimator')(config, model, around)
+    except ModelError as error:
+        raise RigError(
+            '', f'estimator {rig.estimator.kind!r} of rig {rig.name!r}: {error}'
+        ) from error
     return built
 
 

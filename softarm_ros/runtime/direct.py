@@ -66,6 +66,7 @@ def run_direct(
         command = loop.limits.check(output.actuation)  # nobody else stands before the plant
         events.extend(output.events)
         state = body.actuator_state()
+        intake.on_actuators(now, loop.tracker.measured(state.position))
         seen_s.append(now if pose is None else pose.stamp_s)
         log.add(
             now - origin,

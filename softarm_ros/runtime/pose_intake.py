@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
@@ -58,6 +60,11 @@ class PoseIntake:
             self.frames.on_sections(now_s, stamp_ns, section_tips)
         return refusal
 
+    def on_actuators(self, now_s: float, actuation: Array) -> None:
+        """Take the measured actuation (m,), without pretension."""
+        if np.all(np.isfinite(actuation)):
+            self.estimator.actuated(now_s, actuation)
+
     def take(self, now_s: float, *, wait: bool = True) -> tuple[PoseSample, int] | None:
         """
         Return where the arm is and a time stamp [ns]; None if there is nothing new.
@@ -74,6 +81,8 @@ class PoseIntake:
         if estimate is None:
             return None
         self.newest = estimate
+        if self.frames.counts.handed_out == 0:
+            return None  # by the actuators alone: to be told, not to be driven by
         stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
         position = estimate.tip[:3, 3]
         return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns

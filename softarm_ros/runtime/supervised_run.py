@@ -149,6 +149,7 @@ class SupervisedArm:
                 self.supervisor.on_feedback(now, tip)
         state = self.plant.actuator_state()
         self._motion.on_actuators(state.position)
+        self._intake.on_actuators(now, self.loop.tracker.measured(state.position))
         self.supervisor.on_actuator_state(now, state.position, state.effort)
         self.supervisor.on_heartbeat(_TRACKER, now)
         running = self.status.state is SafetyState.RUNNING

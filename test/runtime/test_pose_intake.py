@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softarm_ros.control.estimator import Health
 from softarm_ros.control.estimators import direct
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.rigs.loader import load_rig
@@ -93,3 +94,23 @@ def test_frames_between_two_cycles_reach_an_estimator_that_predicts(kind, used):
     assert seen == [k * 12_500_000 for k in range(1, 5)][-used:]
     intake.take(0.052)
     assert len(seen) == used
+
+
+def test_actuators_alone_are_told_and_not_driven_by():
+    rig = load_rig('cable_arm_single', ['estimator.kind=filter'])
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    bent = 0.3 * np.ones(len(model.rest_configuration))
+    for now in np.arange(0.0, 1.0, 0.1):
+        intake.estimator.command(now, model.posture_of(model.rest_configuration))
+        intake.on_actuators(now, model.actuation_of(bent))
+        assert intake.take(now) is None
+    assert intake.newest.health is Health.DEGRADED
+    assert 'from the actuators alone' in intake.newest.reason
+    tip = model.shape_of(bent).tip
+    assert np.linalg.norm(intake.newest.tip[:3, 3] - tip[:3, 3]) < 1e-3
+    tips = np.array(model.posture_of(bent).section_tips)
+    intake.on_sections(1.0, 1_000_000_000, 'base', tips)
+    intake.on_tip(1.0, 1_000_000_000, 'base', tips[-1, :3, 3])
+    assert intake.take(1.0) is not None
+    assert intake.newest.health is Health.OK

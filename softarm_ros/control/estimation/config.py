@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -66,6 +66,17 @@ class PredictingConfig(ConfigBlock):
     )
     max_lateness_s: Positive = Field(
         default=0.5, description='by which measurements may come after newer ones'
+    )
+    tip_load: Literal['weight', 'force'] | None = Field(
+        default=None,
+        description='estimated as well: what is hung onto the tip after the start, or a force in '
+        'any direction; the model has to know tip loads',
+    )
+    tip_load_spread_N: Positive = Field(
+        default=1.0, description='standard deviation of the loads that may come'
+    )
+    tip_load_model_share: NonNegative = Field(
+        default=0.1, description="standard deviation of the model's give under them, as a share"
     )
     bridge_s: Positive = Field(
         default=0.5, description='during which prediction alone may drive the arm'

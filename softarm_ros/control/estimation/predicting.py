@@ -15,12 +15,14 @@ from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.kalman_kernels import merged
 from softarm_ros.control.estimation.measurements import Measured, Noise, Places
+from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
 from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
-from softarm_ros.models.arm_model import ArmModel, Posture
+from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 
 _MARKER_TRIANGLE_M = 0.1  # over which the noise of positions is one of attitudes
+_ACTUATORS_ALONE_S = 0.1  # between two looks at them: the model's answer takes milliseconds
 _USUAL = 3.0  # periods between measurements after which an estimate counts as predicted
 
 
@@ -72,6 +74,7 @@ class PredictingEstimator(Estimator):
         self._ends = np.arange(sections)
         self._whole = np.ones(sections)
         self._frames = np.tile(np.eye(4), (sections, 1, 1))
+        self._weighing = _observer(config, model, surroundings)
         self.reset()
         self._rehearse(rest)
 
@@ -89,22 +92,34 @@ class PredictingEstimator(Estimator):
         self._log: list[_Entry] = []
         self._paced: tuple[float, float] | None = None
         self._actuated_s = -np.inf
+        if self._weighing is not None:
+            self._weighing.reset()
 
     # -- what comes in
 
     def command(self, now_s: float, posture: Posture) -> None:
-        """Take what the arm is asked for from now on."""
+        """Take what the arm is asked for from now on; nothing while actuators alone are known."""
+        if self._belief is None and self._actuated_s > -np.inf:
+            return
         self._commanded.take(now_s, strains_of(np.ascontiguousarray(posture.section_tips)))
 
     def actuated(self, stamp_s: float, actuation: Array) -> None:
         """
-        Take the measured actuation (m,), without pretension: instead of commands from now on.
+        Take the measured actuation (m,), without pretension.
 
-        Where no poses come it is all there is to go by; the estimate is then degraded.
+        Until the first pose comes it stands in for commands, and the estimate is degraded. After
+        that a load at the tip is told by it: the model at what the actuators do, beside the tip.
         """
+        if self._belief is not None:
+            if self._weighing is not None and self._weighing.due(stamp_s):
+                self._weighing.update(stamp_s, self._tip_seen(stamp_s), actuation)
+            return
+        if stamp_s - self._actuated_s < _ACTUATORS_ALONE_S:
+            return
         with contextlib.suppress(ValueError):  # actuators beyond what the model covers
             configuration = self._model.configuration_of(actuation)
-            self.command(stamp_s, self._model.posture_of(configuration))
+            tips = self._model.posture_of(configuration).section_tips
+            self._commanded.take(stamp_s, strains_of(np.ascontiguousarray(tips)))
             self._actuated_s = stamp_s
 
     def observe(self, sighting: Sighting) -> str | None:
@@ -174,6 +189,7 @@ class PredictingEstimator(Estimator):
             strain_rates=rates,
             strain_covariance=spread @ covariance[:n, :n] @ spread.T,
             configuration=seen,
+            tip_load=None if self._weighing is None else self._weighing.load(),
             health=health,
             reason=reason,
         )
@@ -211,6 +227,22 @@ class PredictingEstimator(Estimator):
     def _current(self) -> Belief | None:
         return self._belief
 
+    def _tip_seen(self, now_s: float) -> TipSeen:
+        """Return the tip as it is known, without what was learnt of a load."""
+        belief = self._current()
+        assert belief is not None
+        mean, covariance = self._moments(belief, now_s)
+        strains, _ = self._believer.strains(mean, now_s)
+        tips, jacobians = poses_at(strains, self._ends, self._whole, self._frames)
+        n = self._deviation.size
+        by_mode = jacobians[-1] @ self._deviation.spread
+        return TipSeen(
+            tips[-1],
+            by_mode @ covariance[:n, :n] @ by_mode.T,
+            by_mode @ mean[n:],
+            by_mode @ covariance[n:, n:] @ by_mode.T,
+        )
+
     def _moments(self, belief: Belief, now_s: float) -> tuple[Array, Array]:
         now = self._believer.predicted(belief, now_s)
         mean, covariance = merged(now.x, now.P, now.weights)
@@ -223,8 +255,6 @@ class PredictingEstimator(Estimator):
         if age > self.config.bridge_s:
             limit = 1e3 * self.config.bridge_s
             why = belief.partly and f' ({belief.partly})'
-            if self._actuated_s > belief.accepted_s:
-                return Health.DEGRADED, f'no pose for {1e3 * age:.0f} ms: from the actuators'
             return Health.LOST, f'no pose for {1e3 * age:.0f} ms (limit {limit:.0f} ms){why}'
         usual = _USUAL / self._around.rate_hz + self.config.slow_s * 0.1
         if age > usual:
@@ -232,3 +262,20 @@ class PredictingEstimator(Estimator):
         if belief.partly:
             return Health.DEGRADED, belief.partly
         return Health.OK, ''
+
+
+def _observer(
+    config: PredictingConfig, model: ArmModel, surroundings: Surroundings
+) -> TipLoadObserver | None:
+    """Return what estimates the load, where that is asked for; ModelError if the model cannot."""
+    if config.tip_load is None:
+        return None
+    directions = np.eye(3)
+    if config.tip_load == 'weight':
+        gravity = np.array(surroundings.gravity_m_s2)
+        if not gravity.any():
+            raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
+        directions = (gravity / np.linalg.norm(gravity))[:, None]
+    return TipLoadObserver(
+        model, directions, config.tip_load_spread_N, config.tip_load_model_share, config.memory_s
+    )
