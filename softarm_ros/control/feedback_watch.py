@@ -145,6 +145,12 @@ class FeedbackWatch:
         self._pose = (stamp_s, tip)
         return None
 
+    def belated(self, now_s: float, stamp_s: float, frame_id: str, position: ArrayLike) -> bool:
+        """Return whether nothing is wrong with a pose but that newer ones came before it."""
+        tip = np.asarray(position, dtype=float)
+        wrong = self._wrong(now_s, stamp_s, frame_id, tip)
+        return wrong is None and stamp_s < self._last_stamp_s
+
     def foreign(self, frame_id: str) -> str | None:
         """Return that a frame is not the base, or None."""
         if frame_id in self.frame_ids:
@@ -153,6 +159,15 @@ class FeedbackWatch:
         return f'pose in frame {frame_id!r}, expected {known}'
 
     def _refused(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
+        if (wrong := self._wrong(now_s, stamp_s, frame_id, tip)) is not None:
+            return wrong
+        if not stamp_s > self._last_stamp_s:
+            behind = 1e3 * (self._last_stamp_s - stamp_s)
+            return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
+        return None
+
+    def _wrong(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
+        """Return what is wrong with a pose by itself."""
         c = self.config
         if (foreign := self.foreign(frame_id)) is not None:
             return foreign
@@ -166,9 +181,6 @@ class FeedbackWatch:
             return (
                 f'pose stamp lies {-1e3 * age:.0f} ms in the future (limit {1e3 * ahead:.0f} ms)'
             )
-        if not stamp_s > self._last_stamp_s:
-            behind = 1e3 * (self._last_stamp_s - stamp_s)
-            return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
         return None
 
     def _note_still(self, stamp_s: float, tip: Array) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-_KEPT = 32  # superseded frames that nobody has asked for
+_KEPT = 32  # of what nobody has asked for: superseded frames, parts of late ones
+_REMEMBERED = 128  # stamps of frames that have been used
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,24 @@ class _Open:
     frame: MeasurementFrame
 
 
+@dataclass
+class _Late:
+    """Parts of a frame that newer ones have been handed out before, and when the first came."""
+
+    arrived_s: float
+    position: Array | None = None
+    section_tips: Array | None = None
+
+
 class FramePairing:
     """
     Pairs tips and sections of one frame by stamp and hands every frame out once, newest first.
 
     Before sections have come with a tip, no tip waits for them: where only tips are measured,
     nothing is delayed. Later a tip waits for its sections `wait_s`, or until the next tip; then it
-    is used without them. A part older than what was handed out is late and dropped, a frame
-    older than `max_age_s` has expired. Times are seconds of one clock.
+    is used without them. A part older than what was handed out is late: its frame is not handed
+    out, but kept for `take_others`. A frame older than `max_age_s` has expired. Times are seconds
+    of one clock.
 
     Parameters
     ----------
@@ -90,6 +101,8 @@ class FramePairing:
         self.wait_s, self.max_age_s, self.absent_s = wait_s, max_age_s, absent_s
         self.counts = FrameCounts()
         self._superseded: deque[MeasurementFrame] = deque(maxlen=_KEPT)
+        self._late: dict[int, _Late] = {}
+        self._used: deque[int] = deque(maxlen=_REMEMBERED)
         self._tip: _Open | None = None
         self._sections: tuple[float, int, Array] | None = None
         self._handed_out_ns: int | None = None
@@ -99,6 +112,7 @@ class FramePairing:
     def on_tip(self, now_s: float, stamp_ns: int, position: Array) -> None:
         """Take a measured tip position (3,) [m]."""
         if self._is_late(stamp_ns):
+            self._keep_late(now_s, stamp_ns, position=np.array(position, dtype=float))
             return
         held = self._tip
         if held is not None and stamp_ns == held.frame.stamp_ns:
@@ -106,10 +120,12 @@ class FramePairing:
             return
         if held is not None and stamp_ns < held.frame.stamp_ns:
             self.counts.late += 1
+            self._keep_late(now_s, stamp_ns, position=np.array(position, dtype=float))
             return
         if held is not None:
             self.counts.superseded += 1
             self._superseded.append(held.frame)
+            self._used.append(held.frame.stamp_ns)
             if held.frame.section_tips is None:
                 self._note_missing(held.arrived_s)
         self._tip = _Open(now_s, MeasurementFrame(stamp_ns, np.array(position, dtype=float)))
@@ -118,6 +134,7 @@ class FramePairing:
     def on_sections(self, now_s: float, stamp_ns: int, section_tips: Array) -> None:
         """Take measured section tips (sections, 4, 4)."""
         if self._is_late(stamp_ns):
+            self._keep_late(now_s, stamp_ns, section_tips=np.array(section_tips, dtype=float))
             return
         held = self._sections
         matched = self._tip is not None and self._tip.frame.section_tips is not None
@@ -128,9 +145,11 @@ class FramePairing:
             return
         if held is not None and stamp_ns < held[1]:
             self.counts.late += 1
+            self._keep_late(now_s, stamp_ns, section_tips=np.array(section_tips, dtype=float))
             return
         if held is not None:
             self.counts.unpaired_sections += 1
+            self._keep_late(held[0], held[1], section_tips=held[2])  # their tip may be late
         self._sections = (now_s, stamp_ns, np.array(section_tips, dtype=float))
         self._match(now_s)
 
@@ -157,9 +176,12 @@ class FramePairing:
         taken, self._tip = self._tip, None
         frame = taken.frame
         self._handed_out_ns = frame.stamp_ns
-        if self._sections is not None and self._sections[1] <= frame.stamp_ns:
+        self._used.append(frame.stamp_ns)
+        held = self._sections
+        if held is not None and held[1] <= frame.stamp_ns:
             self._sections = None
             self.counts.unpaired_sections += 1
+            self._keep_late(held[0], held[1], section_tips=held[2])
         if now_s - taken.arrived_s > self.max_age_s:
             self.counts.expired += 1
             return None
@@ -170,10 +192,17 @@ class FramePairing:
             self.counts.complete += 1
         return frame
 
-    def take_superseded(self) -> list[MeasurementFrame]:
+    def take_others(self, now_s: float) -> list[MeasurementFrame]:
         """Return, once, the frames that newer ones came before: old to a loop, not to a filter."""
         taken = list(self._superseded)
         self._superseded.clear()
+        for stamp_ns, late in list(self._late.items()):
+            waits = self._paired_s is not None and now_s - late.arrived_s < self.wait_s
+            if late.position is None or (late.section_tips is None and waits):
+                continue
+            del self._late[stamp_ns]
+            self._used.append(stamp_ns)
+            taken.append(MeasurementFrame(stamp_ns, late.position, late.section_tips))
         return taken
 
     def problem(self, now_s: float) -> str | None:
@@ -203,6 +232,24 @@ class FramePairing:
             self.counts.late += 1
         return True
 
+    def _keep_late(
+        self,
+        now_s: float,
+        stamp_ns: int,
+        position: Array | None = None,
+        section_tips: Array | None = None,
+    ) -> None:
+        """Keep a part of a late frame, once; not of one that has been used."""
+        if stamp_ns in self._used:
+            return
+        late = self._late.setdefault(stamp_ns, _Late(now_s))
+        if late.position is None:
+            late.position = position
+        if late.section_tips is None:
+            late.section_tips = section_tips
+        while len(self._late) > _KEPT:
+            del self._late[next(iter(self._late))]
+
     def _match(self, now_s: float) -> None:
         tip, sections = self._tip, self._sections
         if tip is None or sections is None:
@@ -213,6 +260,7 @@ class FramePairing:
         self._sections = None
         if stamp_ns < tip.frame.stamp_ns or now_s - arrived_s > self.max_age_s:
             self.counts.unpaired_sections += 1
+            self._keep_late(arrived_s, stamp_ns, section_tips=tips)
             return
         whole = MeasurementFrame(stamp_ns, tip.frame.position, tips)
         self._tip = _Open(tip.arrived_s, whole)

@@ -45,8 +45,16 @@ class PoseIntake:
         self.newest: Estimate | None = None
 
     def on_tip(self, now_s: float, stamp_ns: int, frame_id: str, position: Array) -> str | None:
-        """Take a measured tip position (3,) [m]; return why it is not used, or None."""
-        refusal = self.watch.admit(now_s, 1e-9 * stamp_ns, frame_id, position)
+        """
+        Take a measured tip position (3,) [m]; return why it is not used, or None.
+
+        One that comes after newer ones is of use to an estimator that predicts.
+        """
+        stamp_s = 1e-9 * stamp_ns
+        if self.estimator.predicts and self.watch.belated(now_s, stamp_s, frame_id, position):
+            self.frames.on_tip(now_s, stamp_ns, position)
+            return None
+        refusal = self.watch.admit(now_s, stamp_s, frame_id, position)
         if refusal is None:
             self.frames.on_tip(now_s, stamp_ns, position)
         return refusal
@@ -72,9 +80,9 @@ class PoseIntake:
         The stamp is that of the frame that came in; now, where the pose is predicted without one.
         """
         frame = self.frames.take(now_s, wait=wait)
-        for superseded in self.frames.take_superseded():
-            if self.estimator.predicts:  # what has come between two cycles says where it moves
-                self.estimator.observe(sighting_of(superseded))
+        for other in self.frames.take_others(now_s):
+            if self.estimator.predicts:  # what is older than the newest says where the arm moves
+                self.estimator.observe(sighting_of(other))
         if frame is not None:
             self.estimator.observe(sighting_of(frame))
         estimate = self.estimator.estimate(now_s)

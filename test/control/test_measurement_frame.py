@@ -145,3 +145,44 @@ def test_no_configuration_is_ever_used_with_another_frames_tip(parts, wait):
             assert frame.section_tips[-1, 0, 3] == number(frame)
         used.append(frame.stamp_ns)
     assert used == sorted(set(used))  # each once, none after a newer one
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PARTS, max_size=80))
+def test_every_frame_goes_on_at_most_once_late_or_not(parts):
+    pairs, now, used, others = pairing(), 0.0, [], []
+    for k, is_tip, pause in parts:
+        now += pause
+        if is_tip:
+            pairs.on_tip(now, k * PERIOD_NS, tip(k))
+        else:
+            pairs.on_sections(now, k * PERIOD_NS, sections(k))
+        frame = pairs.take(now)
+        used += [] if frame is None else [frame]
+        others += pairs.take_others(now)
+    stamps = [frame.stamp_ns for frame in (*used, *others)]
+    assert len(stamps) == len(set(stamps))
+    for frame in others:
+        assert frame.stamp_ns == number(frame) * PERIOD_NS
+        if frame.section_tips is not None:
+            assert frame.section_tips[-1, 0, 3] == number(frame)
+
+
+def test_a_late_frame_is_whole_or_waits_for_its_sections_as_others_do():
+    pairs = pairing()
+    run(pairs, 0, 2)
+    pairs.on_tip(0.04, 4 * PERIOD_NS, tip(4))
+    pairs.on_sections(0.04, 4 * PERIOD_NS, sections(4))
+    assert number(pairs.take(0.04)) == 4
+    pairs.on_tip(0.041, 2 * PERIOD_NS, tip(2))
+    assert pairs.take(0.041) is None
+    assert pairs.take_others(0.041) == []
+    pairs.on_sections(0.042, 2 * PERIOD_NS, sections(2))
+    (late,) = pairs.take_others(0.042)
+    assert number(late) == 2
+    assert late.section_tips[-1, 0, 3] == 2
+    pairs.on_tip(0.043, 3 * PERIOD_NS, tip(3))
+    (alone,) = pairs.take_others(0.043 + WAIT_S)
+    assert alone.section_tips is None
+    pairs.on_tip(0.05, 3 * PERIOD_NS, tip(3))  # once more
+    assert pairs.take_others(0.06) == []

@@ -114,3 +114,51 @@ def test_actuators_alone_are_told_and_not_driven_by():
     intake.on_tip(1.0, 1_000_000_000, 'base', tips[-1, :3, 3])
     assert intake.take(1.0) is not None
     assert intake.newest.health is Health.OK
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_the_order_in_which_frames_arrive_does_not_matter_to_a_filter(seed):
+    rig = load_rig('cable_arm', ['estimator.kind=filter'])
+    model, rng = rig.model(), np.random.default_rng(seed)
+    intakes = [build_pose_intake(rig, model) for _ in range(2)]
+    late_s = 0.01 + np.array([rng.uniform(0.0, 0.08, 60), np.zeros(60)])  # some overtake others
+    frames, period = [], 0.01
+    for k in range(60):
+        bent = 0.2 * np.sin(0.1 * k + np.arange(len(model.rest_configuration)))
+        tips = np.array(model.posture_of(bent).section_tips)
+        tips[:, :3, 3] += 2e-4 * rng.standard_normal((len(tips), 3))
+        frames.append(tips)
+    for step in range(80):
+        now = period * step
+        posture = model.posture_of(np.zeros(len(model.rest_configuration)))
+        for intake, late in zip(intakes, late_s):
+            intake.estimator.command(now, posture)
+            stamps = period * np.arange(60)
+            for k in rng.permutation(np.flatnonzero(np.abs(stamps + late - now) <= period / 2)):
+                stamp_ns, tips = round(1e9 * stamps[k]), frames[k]
+                for part in rng.permutation(2):
+                    if part:
+                        assert intake.on_sections(now, stamp_ns, 'base', tips) is None
+                    else:
+                        assert intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3]) is None
+            intake.take(now)
+    assert intakes[0].frames.counts.late > 0
+    assert intakes[1].frames.counts.late == 0
+    for intake in intakes:
+        assert len(intake.estimator._log) > 20
+    late, prompt = (intake.estimator.estimate(0.8) for intake in intakes)
+    np.testing.assert_array_equal(late.tip, prompt.tip)
+    np.testing.assert_array_equal(late.strain_covariance, prompt.strain_covariance)
+
+
+def test_a_late_pose_is_refused_as_ever_where_nothing_predicts():
+    rig = load_rig('cable_arm', ['estimator.kind=direct'])
+    frame, model = frame_of(rig)
+    intake = build_pose_intake(rig, model)
+    for stamp_ns in (20_000_000, 10_000_000):
+        intake.on_sections(0.02, stamp_ns, 'base', frame.section_tips)
+        refusal = intake.on_tip(0.02, stamp_ns, 'base', frame.position)
+        intake.take(0.021)
+    assert 'does not advance: 10 ms behind the newest' in refusal
+    assert intake.newest.stamp_s == pytest.approx(0.02)
+    assert intake.estimator._stamp_ns == 20_000_000
