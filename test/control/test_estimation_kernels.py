@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, solve_discrete_lyapunov
 
-from softarm_ros.control.estimation.chain_kernels import places_into, strains_of
+from softarm_ros.control.estimation.chain_kernels import places_into, strains_of, tangent_into
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
-from softarm_ros.control.estimation.smoothing import smoothed, transition
+from softarm_ros.control.estimation.window_kernels import fit_window
 from softarm_ros.geometry.rotations import log_so3
 
 OPEN = np.full(7, 1e9)  # gates that nothing is beyond
@@ -177,34 +177,74 @@ def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
     np.testing.assert_allclose(P, np.linalg.inv(information)[-2 * n :, -2 * n :], atol=1e-9)
 
 
-def test_the_backward_pass_gives_the_states_of_batch_least_squares():
+def test_the_window_gives_the_states_of_batch_least_squares():
     rng = np.random.default_rng(8)
-    densities, memory, period, F, Q, H, R, y = linear_case(rng, steps=8)
-    n, steps = len(densities), len(y)
-    np.testing.assert_allclose(transition(n, memory, period), F, atol=1e-13)
-    P0 = 2.0 * np.eye(2 * n)
-    x, P = np.zeros(2 * n), P0.copy()
-    filtered, predicted = [], []
+    steps, blocks, n, period, memory = 7, 2, 12, 0.01, 0.3
+    commanded = np.tile(chain(rng, sections=2), (steps, 1, 1))
+    densities = rng.uniform(0.5, 2.0, n)
+    F, Q = process(densities, memory, period)
+    tiny = 1e-7  # so that the chain is linear
+    P0 = tiny**2 * np.diag(rng.uniform(0.5, 2.0, 2 * n))
+    sections, fractions = np.array([0, 1]), np.array([0.6, 1.0])
+    offsets = np.tile(np.eye(4), (blocks, 1, 1))
+    foreseen, H = places(commanded[0], sections, fractions, offsets)
+    measured = np.tile(foreseen, (steps, 1, 1, 1))
+    measured[:, :, :3, 3] += tiny * rng.normal(size=(steps, blocks, 3))
+    sizes = np.tile([3, 6], (steps, 1))
+    sizes[2] = [0, 6]  # not seen
+    R = tiny**2 * np.diag(rng.uniform(0.5, 2.0, 6))
+
+    # All states at once.
     size = 2 * n * steps
     information, right = np.zeros((size, size)), np.zeros(size)
     for step in range(steps):
         here = slice(2 * n * step, 2 * n * (step + 1))
+        D = np.zeros((2 * n, size))
+        D[:, here] = np.eye(2 * n)
         if step:
-            x, P = F @ x, F @ P @ F.T + Q
-            D = np.zeros((2 * n, size))
-            D[:, here], D[:, 2 * n * (step - 1) : 2 * n * step] = np.eye(2 * n), -F
-            information += D.T @ np.linalg.solve(Q, D)
-        else:
-            information[here, here] += np.linalg.inv(P0)
-        predicted.append((x, P))
-        C = np.hstack([H[step], np.zeros((6, n))])
-        K = P @ C.T @ np.linalg.inv(C @ P @ C.T + R)
-        x, P = x + K @ (y[step] - C @ x), P - K @ C @ P
-        filtered.append((x, P))
-        information[here, here] += C.T @ np.linalg.solve(R, C)
-        right[here] += C.T @ np.linalg.solve(R, y[step])
+            D[:, 2 * n * (step - 1) : 2 * n * step] = -F
+        prior = P0 if step == 0 else tiny**2 * Q
+        information += D.T @ np.linalg.solve(prior, D)
+        for block, m in enumerate(sizes[step]):
+            if m:
+                C = np.zeros((m, size))
+                C[:, 2 * n * step : 2 * n * step + n] = H[block, :m]
+                moved = np.zeros(6)
+                moved[:3] = (measured[step, block] - foreseen[block])[:3, 3]
+                information += C.T @ np.linalg.solve(R[:m, :m], C)
+                right += C.T @ np.linalg.solve(R[:m, :m], moved[:m])
     batch = np.linalg.solve(information, right).reshape(steps, 2 * n)
-    np.testing.assert_allclose(smoothed(filtered, predicted, [F] * (steps - 1)), batch, atol=1e-9)
+
+    x, P, means = np.zeros((1, 2 * n)), P0[None].copy(), np.zeros((steps, n))
+    fit_window(
+        x, P, np.array([0.0] + [period] * (steps - 1)), np.ones(1), tiny**2 * np.diag(densities),
+        memory, commanded, np.eye(n), np.tile(sections, (steps, 1)),
+        np.tile(fractions, (steps, 1)), np.tile(offsets, (steps, 1, 1, 1)), measured,
+        np.tile(R, (steps, blocks, 1, 1)), sizes, OPEN, means, 2,
+    )  # fmt: skip
+    np.testing.assert_allclose(means, batch[:, :n], atol=1e-4 * tiny)
+    np.testing.assert_allclose(x[0], batch[-1], atol=1e-3 * tiny)
+    np.testing.assert_allclose(
+        P[0], np.linalg.inv(information)[-2 * n :, -2 * n :], rtol=1e-4, atol=1e-4 * tiny**2
+    )
+
+
+@pytest.mark.parametrize('angle', [0.0, 1e-6, 0.1, 0.7, 2.0, 2.6])
+def test_the_tangent_ends_its_series_where_nothing_is_left(angle):
+    rng = np.random.default_rng(3)
+    axis = rng.normal(size=3)
+    strain = np.concatenate([rng.normal(size=3), angle * axis / np.linalg.norm(axis)])
+    adjoint = np.zeros((6, 6))
+    adjoint[:3, :3] = adjoint[3:, 3:] = matrix_of(np.r_[0.0, 0.0, 0.0, strain[3:]])[:3, :3]
+    adjoint[:3, 3:] = matrix_of(np.r_[0.0, 0.0, 0.0, strain[:3]])[:3, :3]
+    whole, power = np.zeros((6, 6)), np.eye(6)
+    for k in range(1, 60):
+        whole += power
+        power = power @ -adjoint / (k + 1)
+    turn, mixed = np.empty((3, 3)), np.empty((3, 3))
+    tangent_into(strain, 1.0, turn, mixed, np.empty((4, 3, 3)))
+    np.testing.assert_allclose(turn, whole[:3, :3], atol=1e-11)
+    np.testing.assert_allclose(mixed, whole[:3, 3:], atol=1e-11)
 
 
 def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says():

@@ -74,6 +74,11 @@ class Believer:
     gate_probability, max_rejected_s, learning_s : float
         As `PredictingConfig`.
 
+    Attributes
+    ----------
+    gates : (7,)
+        Largest squared distance of a measurement, by its number of rows.
+
     """
 
     def __init__(
@@ -85,12 +90,8 @@ class Believer:
         learning_s: float,
     ) -> None:
         self.deviation, self.commanded = deviation, commanded
-        self._gates = np.array([0.0] + [float(chi2.ppf(gate_probability, m)) for m in range(1, 7)])
+        self.gates = np.array([0.0] + [float(chi2.ppf(gate_probability, m)) for m in range(1, 7)])
         self._max_rejected_s, self._learning_s = max_rejected_s, learning_s
-
-    def gate(self, rows: int) -> float:
-        """Return the largest squared distance of a measurement with some rows."""
-        return float(self._gates[rows])
 
     def first(self, stamp_s: float) -> Belief:
         """Return the belief before anything is measured."""
@@ -152,7 +153,7 @@ class Believer:
         r, H = self.linearised(measured, np.concatenate([point, np.zeros(n)]))
         rows, distances = np.zeros(len(r), dtype=np.int64), np.zeros(len(r))
         absorb(
-            x, P, weights, point, H, r, measured.covariances, measured.sizes, self._gates,
+            x, P, weights, point, H, r, measured.covariances, measured.sizes, self.gates,
             rows, distances,
         )  # fmt: skip
         taken = Taken(rows, distances)

@@ -8,6 +8,8 @@ is bent evenly. Stumpff functions as in `rotation_kernels`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of, stumpff
 
 _TERMS = 20  # of the series of the tangent: 2.6 rad to the 20th over 21! is 4e-12
+_ENOUGH = 1e-17  # left out of it, where fewer do
 
 
 @kernel(allocates=False)
@@ -92,8 +95,14 @@ def tangent_into(strain: Array, share: float, turn: Array, mixed: Array, work: A
     Write the right tangent of exp at share strain: [[turn, mixed], [0, turn]], each (3, 3).
 
     exp(s + ds) = exp(s) exp(tangent ds) to first order. By its series in the adjoint, which ends
-    after 20 terms for every rotation below pi; `work` (4, 3, 3) is overwritten.
+    after 20 terms for every rotation below pi, and earlier for small ones; `work` (4, 3, 3) is
+    overwritten.
     """
+    angle = share * math.sqrt(strain[3] ** 2 + strain[4] ** 2 + strain[5] ** 2)
+    terms, left = 2, angle / 3.0  # of the part by the linear strain, which counts a power less
+    while terms < _TERMS and left > _ENOUGH:
+        terms += 1
+        left *= angle * terms / ((terms - 1.0) * (terms + 1.0))
     w, v, next_turn, next_mixed = work[0], work[1], work[2], work[3]
     cross_matrix_into(share * strain[3], share * strain[4], share * strain[5], w)
     cross_matrix_into(share * strain[0], share * strain[1], share * strain[2], v)
@@ -101,7 +110,7 @@ def tangent_into(strain: Array, share: float, turn: Array, mixed: Array, work: A
         for j in range(3):
             turn[i, j] = 1.0 if i == j else 0.0
             mixed[i, j] = 0.0
-    for term in range(_TERMS, 0, -1):
+    for term in range(terms, 0, -1):
         factor = -1.0 / (term + 1.0)
         for i in range(3):
             for j in range(3):
@@ -123,9 +132,8 @@ def _twist_into(
 
     `frame` (4, 4) is where the section's part that counts ends.
     """
+    a, b = np.empty(3), np.empty(3)
     for j in range(6):
-        a = np.empty(3)
-        b = np.zeros(3)
         for i in range(3):
             linear, angular = 0.0, 0.0
             for m in range(3):

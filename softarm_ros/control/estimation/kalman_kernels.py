@@ -62,7 +62,7 @@ def predict(
 
 
 @kernel
-def _innovation(
+def innovate(
     x: Array,
     P: Array,
     at: Array,
@@ -112,8 +112,8 @@ def _innovation(
 
 
 @kernel
-def _apply(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
-    """Update x (2 n,) and P (2 n, 2 n) by what `_innovation` left."""
+def apply_innovation(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
+    """Update x (2 n,) and P (2 n, 2 n) by what `innovate` left."""
     size = len(x)
     # W = P H^T L^-T; then x += W y and P -= W W^T.
     for i in range(size):
@@ -183,7 +183,7 @@ def absorb(
             for k in range(bank):
                 best = max(best, weights[k])
             for k in range(bank):
-                far[k], logs[k] = _innovation(
+                far[k], logs[k] = innovate(
                     x[k], P[k], at, H[block], r[block], R[block], m, PH[k], L[k], y[k]
                 )
                 if weights[k] >= weights[likeliest]:
@@ -201,7 +201,7 @@ def absorb(
         if taken[block] == 0:
             continue
         for k in range(bank):
-            _apply(x[k], P[k], m, PH[k], L[k], y[k])
+            apply_innovation(x[k], P[k], m, PH[k], L[k], y[k])
             weights[k] -= 0.5 * (far[k] + logs[k])
         best = -_FAR
         for k in range(bank):

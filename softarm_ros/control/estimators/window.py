@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from softarm_ros.control.estimation.belief import Belief
 from softarm_ros.control.estimation.config import PredictingConfig
-from softarm_ros.control.estimation.kalman_kernels import absorb
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.control.estimation.predicting import PredictingEstimator
-from softarm_ros.control.estimation.smoothing import smoothed, transition
+from softarm_ros.control.estimation.window_kernels import fit_window
 from softarm_ros.control.estimator import Surroundings
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
-
-_OPEN = np.full(7, np.inf)  # nothing is left out: what is far off weighs little
 
 
 class WindowConfig(PredictingConfig):
@@ -36,9 +34,9 @@ class Window(PredictingEstimator):
 
     The window begins with what the filter of this file's neighbour knew then, so that older
     measurements stay in it. Gauss-Newton on the chain of states is a Kalman filter and a backward
-    pass (Bell 1994), repeated with shape and derivatives taken at the fitted states. A
-    measurement within its gate counts fully; the weight of one beyond falls with the fourth power
-    of its distance from the fit, which all others of the window decide with it.
+    pass (Bell 1994; `window_kernels`), repeated with shape and derivatives taken at the fitted
+    states. A measurement within its gate counts fully; the weight of one beyond falls with the
+    fourth power of its distance from the fit, which all others of the window decide with it.
 
     Of the filters that run side by side the likeliest is the prior.
     """
@@ -49,6 +47,7 @@ class Window(PredictingEstimator):
         """Forget everything: the arm begins anew."""
         super().reset()
         self._fitted: Belief | None = None
+        self._known: dict[float, Array] = {}  # strains of the command, by time
 
     def _insert(self, measured: Measured) -> None:
         super()._insert(measured)
@@ -78,44 +77,47 @@ class Window(PredictingEstimator):
         self, start: Belief, window: list[Measured], means: list[Array], index: int
     ) -> tuple[Array, Array]:
         """Return mean (2 n,) and covariance (2 n, 2 n) at the end of the window."""
-        deviation = self._deviation
-        n, scales = deviation.size, deviation.scales[index : index + 1]
-        stamps = [one.stamp_s for one in window]
-        transitions = [
-            transition(n, deviation.memory_s, later - earlier)
-            for earlier, later in pairwise(stamps)
-        ]
-        filtered: list[tuple[Array, Array]] = []
-        for _ in range(self.config.iterations):
-            x, P = start.x[index : index + 1].copy(), start.P[index : index + 1].copy()
-            filtered, predicted, time_s = [], [], start.stamp_s
-            for measured, mean in zip(window, means):
-                if measured.stamp_s > time_s:
-                    self._believer.predict(x, P, start.rates, measured.stamp_s - time_s, scales)
-                    time_s = measured.stamp_s
-                predicted.append((x[0].copy(), P[0].copy()))
-                self._absorb(x, P, measured, mean)
-                filtered.append((x[0].copy(), P[0].copy()))
-            means = smoothed(filtered, predicted, transitions)
-        return filtered[-1]
+        deviation, blocks = self._deviation, max(len(one.sizes) for one in window)
+        x, P = start.x[index : index + 1].copy(), start.P[index : index + 1].copy()
+        stamps = np.array([start.stamp_s, *(one.stamp_s for one in window)])
+        fit_window(
+            x,
+            P,
+            np.maximum(np.diff(stamps), 0.0),
+            deviation.scales[index : index + 1],
+            2.0 / deviation.memory_s * start.rates,
+            deviation.memory_s,
+            self._commands(window),
+            deviation.spread,
+            *(
+                np.array([padded(getattr(one, name), blocks) for one in window])
+                for name in ('sections', 'fractions', 'offsets', 'poses', 'covariances', 'sizes')
+            ),
+            self._believer.gates,
+            np.array([mean[: deviation.size] for mean in means]),
+            self.config.iterations,
+        )
+        return x[0], P[0]
 
-    def _absorb(self, x: Array, P: Array, measured: Measured, mean: Array) -> None:
-        r, H = self._believer.linearised(measured, mean)
-        blocks = len(r)
-        absorb(
-            x, P, np.zeros(1), np.ascontiguousarray(mean[: self._deviation.size]), H, r,
-            measured.covariances * self._doubt(measured, r)[:, None, None], measured.sizes, _OPEN,
-            np.zeros(blocks, dtype=np.int64), np.zeros(blocks),
-        )  # fmt: skip
+    def _commands(self, window: list[Measured]) -> Array:
+        """Return the strains (times, sections, 6) of the command, of each time asked for once."""
+        known = self._known
+        self._known = {
+            one.stamp_s: known[one.stamp_s]
+            if one.stamp_s in known
+            else self._commanded.at(one.stamp_s)[0]
+            for one in window
+        }
+        return np.array([self._known[one.stamp_s] for one in window])
 
-    def _doubt(self, measured: Measured, r: Array) -> Array:
-        """Return the factor (blocks,) on each covariance, by the distance from the fit."""
-        doubt = np.ones(len(r))
-        for k, m in enumerate(measured.sizes):
-            R = measured.covariances[k, :m, :m]
-            far = float(r[k, :m] @ np.linalg.solve(R, r[k, :m]))
-            doubt[k] = max(1.0, far / self._believer.gate(int(m))) ** 2
-        return doubt
+
+def padded(rows: NDArray[Any], blocks: int) -> NDArray[Any]:
+    """Return rows (blocks, ...) with zeros behind."""
+    if len(rows) == blocks:
+        return rows
+    out = np.zeros((blocks, *rows.shape[1:]), dtype=rows.dtype)
+    out[: len(rows)] = rows
+    return out
 
 
 def build(
