@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softarm_reproduction import estimation_of_trunk
+from softarm_reproduction.estimation_of_load import found
 from softarm_reproduction.estimation_runs import DELAY_S, NOISE_M, rig_of, run
 from softarm_reproduction.estimation_study import beside_lines, gap_lines
 from softarm_reproduction.trunk_study import MOVING, data_folder
@@ -47,3 +48,12 @@ def test_a_hidden_disk_of_the_real_trunk_is_predicted_better_than_by_its_last_po
         hidden, frozen = scores.hidden[disk], scores.frozen[disk]
         assert np.sqrt(np.mean(hidden**2)) < 0.5 * np.sqrt(np.mean(frozen**2))
     assert np.isfinite(scores.configurations).all()
+
+
+def test_a_load_that_is_hung_on_in_motion_is_found_and_nothing_before():
+    seen = found('fishbone_arm', seed=11)
+    assert np.abs(seen.along[seen.since_s < 0.0]).max() < 0.2 * seen.truth
+    after, sd = seen.at(1.5)
+    assert abs(after - seen.truth) < 0.3 * seen.truth
+    assert 0.0 < sd < 0.5 * seen.truth
+    assert seen.told[-1]
