@@ -148,7 +148,7 @@ class FeedbackWatch:
     def belated(self, now_s: float, stamp_s: float, frame_id: str, position: ArrayLike) -> bool:
         """Return whether nothing is wrong with a pose but that newer ones came before it."""
         tip = np.asarray(position, dtype=float)
-        wrong = self._wrong(now_s, stamp_s, frame_id, tip)
+        wrong = self.wrong(now_s, stamp_s, frame_id, tip)
         return wrong is None and stamp_s < self._last_stamp_s
 
     def foreign(self, frame_id: str) -> str | None:
@@ -159,14 +159,14 @@ class FeedbackWatch:
         return f'pose in frame {frame_id!r}, expected {known}'
 
     def _refused(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
-        if (wrong := self._wrong(now_s, stamp_s, frame_id, tip)) is not None:
+        if (wrong := self.wrong(now_s, stamp_s, frame_id, tip)) is not None:
             return wrong
         if not stamp_s > self._last_stamp_s:
             behind = 1e3 * (self._last_stamp_s - stamp_s)
             return f'pose stamp does not advance: {behind:.0f} ms behind the newest'
         return None
 
-    def _wrong(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
+    def wrong(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
         """Return what is wrong with a pose by itself."""
         c = self.config
         if (foreign := self.foreign(frame_id)) is not None:

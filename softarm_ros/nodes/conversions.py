@@ -95,6 +95,19 @@ def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStampe
     return message
 
 
+def load_values(estimate: Estimate | None) -> dict[str, str]:
+    """Return the load at the tip, where it is estimated: newtons, base frame, or why not."""
+    load = None if estimate is None else estimate.tip_load
+    if load is None:
+        return {}
+    sd = np.sqrt(np.maximum(np.diagonal(load.covariance), 0.0))
+    return {
+        'tip_load_N': ' '.join(f'{value:.3f}' for value in load.force),
+        'tip_load_sd_N': ' '.join(f'{value:.3f}' for value in sd),
+        'tip_load': load.problem or 'told',
+    }
+
+
 def position_message(position: Sequence[float] | Array, stamp: Time, frame: str) -> PoseStamped:
     """Return a stamped pose at a position (3,) [m] in a frame, with no rotation."""
     message = PoseStamped()

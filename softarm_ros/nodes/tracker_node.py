@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
-from softarm_ros.control.estimator import Estimate, Health
+from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.event_log import EventLog
@@ -31,6 +31,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
+from softarm_ros.nodes.point_topic import listen_to_points
 from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import (
@@ -131,6 +132,7 @@ class TrackerNode(Node):
         listen(self, read_pose, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
         listen(self, read_poses, 'sections/poses', self._on_sections, MEASUREMENT)
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
+        listen_to_points(self, self.rig, self._intake, self._now_s)
         listen_to_permit(self, self._on_permit)
         self._goals: GoalTopics | None = None
         if isinstance(self.loop, GoalLoop):
@@ -367,23 +369,10 @@ class TrackerNode(Node):
             'refused_poses': str(self._refused),
             'frames': self._intake.frames.counts.text(),
             'estimate': self._health.value,
-            **_load_values(self._intake.newest),
+            **conversions.load_values(self._intake.newest),
             'sections': self._intake.frames.problem(self._now_s()) or '',
         }
         return values | self._events.values()
-
-
-def _load_values(estimate: Estimate | None) -> dict[str, str]:
-    """Return the load at the tip, where it is estimated: newtons, base frame, or why not."""
-    load = None if estimate is None else estimate.tip_load
-    if load is None:
-        return {}
-    sd = np.sqrt(np.maximum(np.diagonal(load.covariance), 0.0))
-    return {
-        'tip_load_N': ' '.join(f'{value:.3f}' for value in load.force),
-        'tip_load_sd_N': ' '.join(f'{value:.3f}' for value in sd),
-        'tip_load': load.problem or 'told',
-    }
 
 
 def main(args: list[str] | None = None) -> int:

@@ -25,6 +25,7 @@ from softarm_ros.control.trajectory import Trajectory
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
@@ -33,6 +34,7 @@ from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.goal_loop import GoalLoop, PlannerPort, windows_s
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
+from softarm_ros.runtime.points_along import points_along
 from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
 from softarm_ros.runtime.task_plan import plan_stages
@@ -255,7 +257,7 @@ def build_pose_intake(rig: Rig, model: ArmModel, *, time_scale: float = 1.0) -> 
             rig.supervisor.feedback_timeout_s,
             watch.sections_timeout_s,
         ),
-        build_estimator(rig, model),
+        build_estimator(rig, model, points_along(rig)),
     )
 
 

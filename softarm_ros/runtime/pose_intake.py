@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +68,29 @@ class PoseIntake:
         if refusal is None:
             self.frames.on_sections(now_s, stamp_ns, section_tips)
         return refusal
+
+    def on_points(self, now_s: float, seen: Sighting, names: Collection[str]) -> str | None:
+        """
+        Take the markers of these names from a sighting of points; return why not, or None.
+
+        They are of use to an estimator that predicts, the tip and the sections come beside them.
+        """
+        if not self.estimator.predicts:
+            return 'points are not used by this estimator'
+        stamp_s = 1e-9 * seen.stamp_ns
+        points: list[PointSighting] = []
+        refused: list[str] = []
+        for point in seen.points:
+            if point.name not in names:
+                continue  # of a rigid body, whose pose comes as a whole
+            wrong = self.watch.wrong(now_s, stamp_s, seen.frame_id, point.position)
+            if wrong is None:
+                points.append(point)
+            else:
+                refused.append(wrong)
+        if not points:
+            return '; '.join(refused) or 'no point along the arm'
+        return self.estimator.observe(Sighting(seen.stamp_ns, _BASE, (), tuple(points)))
 
     def on_actuators(self, now_s: float, actuation: Array) -> None:
         """Take the measured actuation (m,), without pretension."""

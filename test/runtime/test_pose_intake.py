@@ -6,8 +6,10 @@ import pytest
 from softarm_ros.control.estimator import Health
 from softarm_ros.control.estimators import direct
 from softarm_ros.control.measurement_frame import MeasurementFrame
+from softarm_ros.geometry.sightings import PointSighting, Sighting
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_estimator, build_pose_intake
+from softarm_ros.runtime.points_along import markers_counted, points_along
 from softarm_ros.runtime.pose_intake import sighting_of
 
 
@@ -162,3 +164,43 @@ def test_a_late_pose_is_refused_as_ever_where_nothing_predicts():
     assert 'does not advance: 10 ms behind the newest' in refusal
     assert intake.newest.stamp_s == pytest.approx(0.02)
     assert intake.estimator._stamp_ns == 20_000_000
+
+
+POINTS = (
+    'sensors.natnet.points=[{name: low, section: proximal, fraction: 0.5}, '
+    '{name: end, section: distal}]'
+)
+
+
+def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
+    rig = load_rig('cable_arm', ['estimator.kind=filter', POINTS])
+    along = points_along(rig)
+    assert list(along) == ['low']  # the other one is published as the tip
+    assert markers_counted(rig) == ('low', 'end')
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    bent = 0.4 * np.ones(len(model.rest_configuration))
+    line = model.shape_of(bent).centerline(401)
+    half = line[round(400 * 0.5 * 0.5)]
+    for k in range(100):
+        now, stamp_ns = 0.01 * k, 10_000_000 * k
+        intake.estimator.command(now, model.posture_of(model.rest_configuration))
+        seen = tuple(PointSighting(name, half) for name in ('low', 'a_marker_of_a_disk'))
+        sighting = Sighting(stamp_ns, 'base', (), seen)
+        assert intake.on_points(now, sighting, along) is None
+    measured, _ = intake.estimator._places.measured(Sighting(0, 'base', (), seen[:1]))
+    assert measured.names == ('low',)
+    where, _ = intake.estimator.place(along['low'], 1.0)
+    assert np.linalg.norm(where[:3, 3] - half) < 1e-3
+    old = Sighting(0, 'base', (), seen)
+    assert 'ms old' in intake.on_points(1.0, old, along)
+    elsewhere = Sighting(990_000_000, 'room', (), seen)
+    assert "expected 'base'" in intake.on_points(1.0, elsewhere, along).replace('cable_arm/', '')
+
+
+def test_points_are_left_out_where_nothing_predicts():
+    rig = load_rig('cable_arm', ['estimator.kind=direct', POINTS])
+    intake = build_pose_intake(rig, rig.model())
+    sighting = Sighting(0, 'base', (), (PointSighting('low', np.zeros(3)),))
+    assert 'not used' in intake.on_points(0.0, sighting, points_along(rig))
+    assert intake.take(0.0) is None

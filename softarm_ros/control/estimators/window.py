@@ -89,10 +89,12 @@ class Window(PredictingEstimator):
             deviation.memory_s,
             self._commands(window),
             deviation.spread,
-            *(
-                np.array([padded(getattr(one, name), blocks) for one in window])
-                for name in ('sections', 'fractions', 'offsets', 'poses', 'covariances', 'sizes')
-            ),
+            np.array([padded(one.sections, blocks) for one in window]),
+            np.array([padded(one.fractions, blocks) for one in window]),
+            np.array([padded(one.offsets, blocks) for one in window]),
+            np.array([padded(one.poses, blocks) for one in window]),
+            np.array([padded(one.covariances, blocks) for one in window]),
+            np.array([padded(one.sizes, blocks) for one in window]),
             self._believer.gates,
             np.array([mean[: deviation.size] for mean in means]),
             self.config.iterations,

@@ -1,0 +1,29 @@
+"""Single markers along the arm, from their topic to an estimator that can use them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from rclpy.node import Node
+
+from softarm_ros.nodes.qos import MEASUREMENT, newest
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.points_along import markers_counted, points_along
+from softarm_ros.runtime.pose_intake import PoseIntake
+
+
+def listen_to_points(node: Node, rig: Rig, intake: PoseIntake, now_s: Callable[[], float]) -> None:
+    """Have an intake take `sensors/points`, where a sensor sees some along the arm."""
+    along, counted = points_along(rig), markers_counted(rig)
+    if not along or not intake.estimator.predicts:
+        return
+    from sensor_msgs.msg import PointCloud2  # messages nobody else of this process needs
+
+    from softarm_ros.nodes.marker_cloud import sighting_of_cloud
+
+    def take(cloud: PointCloud2) -> None:
+        with contextlib.suppress(ValueError):  # of another sensor, or cut off
+            intake.on_points(now_s(), sighting_of_cloud(cloud, counted), along)
+
+    node.create_subscription(PointCloud2, 'sensors/points', take, newest(MEASUREMENT))
