@@ -19,6 +19,7 @@ from numba.core import event
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.runtime.arm_assembly import (
     build_emulated_arm,
     build_emulated_sensor,
@@ -156,7 +157,8 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.jacobian(actuation)
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=known)
             known = actuation
-    build_estimator(rig, model)
+    with contextlib.suppress(RigError):  # a load is asked for that this model does not know
+        build_estimator(rig, model)
     tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
 

@@ -42,3 +42,8 @@ def test_warm_up_leaves_nothing_to_compile():
         arm.forward(solution.actuation).centerline(20)
     assert {kernel: len(kernel.signatures) for kernel in before} == before
     assert any(count > 0 for count in before.values())
+
+
+def test_a_load_that_only_some_models_know_does_not_keep_the_others_from_warming_up():
+    rig = load_rig('fishbone_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
+    warm_up(rig, models=['constant_curvature', 'cosserat'])
