@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -304,8 +305,8 @@ class FeedbackWatch:
             change = float(np.linalg.norm(apart - other.apart))
             motion = float(np.linalg.norm(sample.model - other.model))
             excess = change - c.drift_share * motion
-            if excess > self.extremes.drift_m and self._returned(apart, k):
-                continue
+            if excess > min(self.extremes.drift_m, c.max_drift_m):
+                excess = min(excess, self._from_before(apart, k))
             self.extremes.drift_m = max(self.extremes.drift_m, excess)
             if excess > c.max_drift_m and problem is None:
                 problem = (
@@ -333,16 +334,15 @@ class FeedbackWatch:
             return c.max_model_error_m
         return min(c.max_model_error_m, c.max_rest_error_m + away)
 
-    def _returned(self, apart: Array, count: int) -> bool:
+    def _from_before(self, apart: Array, count: int) -> float:
         """
-        Return whether they are as far apart (3,) [m] as at one of the `count` oldest samples.
+        Return how far they are [m] from being apart (3,) as at any of the `count` oldest samples.
 
         A tip that friction holds falls behind the model slowly and catches up at once; whatever
         breaks leads to where they have not been.
         """
-        near = self.config.max_drift_m
-        before = list(self._samples)[:count]
-        return any(float(np.linalg.norm(apart - other.apart)) <= near for other in before)
+        ways = [apart - other.apart for other in islice(self._samples, count)]
+        return min((float(np.linalg.norm(way)) for way in ways), default=np.inf)
 
     def _matched(self) -> _Sample | None:
         """Return the newest pose with the model tip at its stamp; None if it is not new."""
