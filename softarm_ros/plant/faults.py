@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 
+ACTUATOR = 'ACTUATOR'  # the word for the name of one, in what may be injected
+
+
 @dataclass(frozen=True)
 class InjectedFault:
     """What the words after the first two mean, and what they do."""
@@ -62,4 +65,4 @@ def actuator_word(names: Sequence[str]) -> tuple[str, Callable[[str], int]]:
             raise ValueError(f'no actuator {word!r}; there are {", ".join(names)}')
         return names.index(word)
 
-    return 'ACTUATOR', index
+    return ACTUATOR, index

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.plant.faults import ACTUATOR
 from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class FaultTrials:
             {
                 kind
                 for kind, fault in build_plant(self.rig, self.seed).faults().items()
-                if len(fault.arguments) == 1
+                if [word for word, _ in fault.arguments] == [ACTUATOR]
             }
         )
         return [
