@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 ACTUATOR = 'ACTUATOR'  # the word for the name of one, in what may be injected
 
 

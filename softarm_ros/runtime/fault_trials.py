@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.plant.faults import ACTUATOR
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
 
 if TYPE_CHECKING:
