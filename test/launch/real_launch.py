@@ -16,6 +16,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))  # launch_test reads no conftest
 from ros_domain import own_domain
 
+# What a shell without job control starts in the background ignores Ctrl-C, and its children too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 STARTED = re.compile(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]')
 LOOPBACK = Path(__file__).parents[1] / 'nodes' / 'loopback.xml'
 
@@ -31,7 +33,7 @@ def why_not():
         import launch_ros  # noqa: F401
     except ImportError as error:
         return f'needs a ROS installation ({error})'
-    except LookupError:
+    except (LookupError, OSError):  # OSError: the command is there, its environment is not
         return 'needs this package built by colcon and sourced'
     return ''
 
