@@ -103,9 +103,12 @@ def _broken(
     with stop_on_signals() as stopped:
         for rig in rigs:
             mine: list[TriedFault] = []
+            length = rig.model().rest_length_m
             with Progress(console=console, transient=True) as progress:
                 task = progress.add_task(f'{rig.name}: runs without a fault', total=None)
                 for done, seed in enumerate(seeds):
+                    if stopped():
+                        break
                     bench = FaultTrials(rig, trajectory, seed)
                     cases = bench.cases()
                     progress.update(task, total=len(cases) * (len(seeds) - done) + len(mine))
@@ -114,7 +117,7 @@ def _broken(
                             break
                         progress.update(task, description=f'{rig.name}, seed {seed}: {case.name}')
                         trial = bench.trial(case.fault, at_rest=case.at_rest)
-                        met = bar(trial, rig.model().rest_length_m)
+                        met = bar(trial, length)
                         mine.append(TriedFault(rig.name, seed, case.name, trial, met))
                         progress.advance(task)
             console.print(

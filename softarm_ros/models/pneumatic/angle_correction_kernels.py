@@ -252,6 +252,14 @@ def residual_into(
 
 
 @kernel
+def is_rigid(k: int, materials: Array, compliances: Array) -> bool:
+    """Return whether the k-th of the give (4 sections,) is of a mount or arc that gives none."""
+    if k % 4 < 2:
+        return bool(materials[k // 4, 0] == 0.0)
+    return bool(compliances[k // 4] == 0.0)
+
+
+@kernel
 def _jacobian_into(
     bends: Array,
     lengths: Array,
@@ -274,9 +282,7 @@ def _jacobian_into(
     after, before = np.empty(size), np.empty(size)
     flat = give.reshape(size)
     for k in range(size):
-        if (k % 4 < 2 and materials[k // 4, 0] == 0.0) or (
-            k % 4 >= 2 and compliances[k // 4] == 0.0
-        ):  # rigid: stays zero, whatever the others do
+        if is_rigid(k, materials, compliances):  # stays zero, whatever the others do
             jacobian[:, k] = 0.0
             jacobian[k, k] = 1.0
             continue

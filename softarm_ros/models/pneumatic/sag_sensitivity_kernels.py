@@ -12,7 +12,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.pneumatic.angle_correction_kernels import residual_into
+from softarm_ros.models.pneumatic.angle_correction_kernels import is_rigid, residual_into
 
 _STEP = 1e-6  # of the differences, rad; of lengths, that of a metre
 
@@ -47,11 +47,8 @@ def tip_derivative(
     flat_give, flat_bends = given.reshape(size), moved.reshape(3 * count)
     for i in range(size + 3 * count):
         if i < size:
-            mount = i % 4 < 2
-            if (mount and materials[i // 4, 0] == 0.0) or (
-                not mount and compliances[i // 4] == 0.0
-            ):
-                continue  # rigid
+            if is_rigid(i, materials, compliances):
+                continue
             values, k = flat_give, i
         else:
             values, k = flat_bends, i - size
