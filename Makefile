@@ -1,5 +1,6 @@
-# make demo | test | test-reproduction | docs | browser | view-load | view-pictures | pictures | firmware | lint | kernels |
-# reproduce | bench | bench-long | fuzz | soak | clean : each sets up by itself.
+# make demo | test | test-devices | test-reproduction | docs | browser | view-load | view-pictures |
+# pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean : each
+# sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,8 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-reproduction \
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices \
+  test-reproduction \
   firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -63,13 +65,16 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# What only computes takes all processors; sensors that wait for packets (nine tenths of their time)
-# share them; simulated arms over topics run two at a time, for they hold on a busy computer; boards
-# and devices that run on the computer's clock have it to themselves.
+# What computes and simulated arms over topics fill the processors together: an arm mostly waits,
+# and a busy computer makes it slow and nothing else. Sensors that wait for packets (nine tenths of
+# their time) follow, some at a time.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock and not graphs and not packets'
+	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m 'not wall_clock and not packets'
 	$(PYTEST) --numprocesses 6 --dist load -m packets
-	$(PYTEST) --numprocesses 2 --dist loadfile -m graphs
+
+# Boards and devices that run on the computer's clock have it to themselves, one after another.
+test-devices: $(VENV)/.reproduction
 	$(PYTEST) -m wall_clock
 
 # The tests of reproduction/, which is a package of its own.
@@ -90,10 +95,11 @@ lint: $(VENV)/.lint
 
 # Compiles what the arms, with emulated devices too, and their tests need, where that has not been
 # done: once, not in each test. Without the boards' compilers what needs none.
-kernels: setup
-	@for rig in $(basename $(notdir $(wildcard config/rigs/*.yaml))); do \
-	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig --backend emulated || \
-	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $$rig || exit 1; done
+kernels: $(patsubst config/rigs/%.yaml,kernels-%,$(wildcard config/rigs/*.yaml))
+
+kernels-%: setup
+	@$(BIN)/python -m softarm_ros.nodes.prepare_kernels $* --backend emulated || \
+	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $*
 
 # The site, in site/; a warning is an error.
 docs: $(VENV)/.docs
