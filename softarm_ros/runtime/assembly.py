@@ -13,7 +13,8 @@ import numpy as np
 from softarm_ros.control.command_gate import CommandGate
 from softarm_ros.control.estimator import Estimator, Surroundings
 from softarm_ros.control.feedback_watch import FeedbackWatch
-from softarm_ros.control.goals.plan import Planner
+from softarm_ros.control.goals.plan import Planner, PlannerPort
+from softarm_ros.control.goals.smoothed import windows_of
 from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
 from softarm_ros.control.pressure_watch import PressureWatch
@@ -31,7 +32,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.control_loop import ControlLoop
-from softarm_ros.runtime.goal_loop import GoalLoop, PlannerPort, windows_s
+from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
 from softarm_ros.runtime.points_along import points_along
@@ -148,7 +149,7 @@ def build_planner(rig: Rig, tracker: Tracker) -> Planner:
         tracker.model,
         tracker.room,
         tracker.configuration_limits,
-        windows_s(goal_speed_m_s(rig), rig.tracker),
+        windows_of(goal_speed_m_s(rig), rig.tracker),
         1.0 / rig.tracker.rate_hz,
         tracker.forces,
     )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.goals.arrival import Arrival, ArrivalWatch
 from softarm_ros.control.goals.course import Course
 from softarm_ros.control.goals.goal import Goal, GoalKind, GoalReport, GoalState
-from softarm_ros.control.goals.plan import Plan
-from softarm_ros.control.goals.smoothed import SmoothedMotion
+from softarm_ros.control.goals.plan import Plan, PlannerPort
+from softarm_ros.control.goals.reference_history import ReferenceHistory
+from softarm_ros.control.goals.reports import GoalReports
+from softarm_ros.control.goals.smoothed import SmoothedMotion, windows_of
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.arrays import Array
@@ -26,20 +27,6 @@ _MOTION, _OFFSET = 0.65, 0.25
 _ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
 _STIFF = 0.2  # tip motion, as a share of the arm's length per scale, that any change counts as
 _WAITS, _GOES_ON = 0.5, 0.3  # shares of the largest tracking error at which the reference waits
-_REMEMBERED_S = 1.0  # of the reference, to match it with measurements
-_SETTLED_S = 0.3
-
-
-class PlannerPort(Protocol):
-    """Where goals become plans: somewhere else, so that no cycle waits for it."""
-
-    def request(self, goal: Goal, start: Array) -> None:
-        """Ask for a plan from a configuration (dof,); one that was asked for before is void."""
-        ...
-
-    def take(self) -> list[Plan]:
-        """Return plans that are ready."""
-        ...
 
 
 class GoalLoop(Loop):
@@ -87,7 +74,7 @@ class GoalLoop(Loop):
         self.speed_m_s = speed_m_s
         self._planner = planner
         self._wait_m, self._go_on_m = _WAITS * max_error_m, _GOES_ON * max_error_m
-        windows = windows_s(speed_m_s, config)
+        windows = windows_of(speed_m_s, config)
         self._motion = SmoothedMotion(tracker.configuration, windows)
         self._offset = SmoothedMotion(np.zeros(3), windows)
         self._scale = np.asarray(self.model.configuration_scale, dtype=float)
@@ -99,10 +86,9 @@ class GoalLoop(Loop):
         self._plan: Plan | None = None  # under way
         self._course: Course | None = None
         self._streamed_s = -np.inf
-        self._arrived_s: float | None = None
-        self._errors: deque[tuple[float, float]] = deque()
-        self._past: deque[tuple[float, Array]] = deque()
-        self._reports: list[GoalReport] = []
+        self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
+        self._past = ReferenceHistory()
+        self._reports = GoalReports(self._tell)
         self._tips: Array | None = None
         self.goals = 0  # taken so far
 
@@ -111,7 +97,7 @@ class GoalLoop(Loop):
     def submit(self, goal: Goal) -> None:
         """Take a goal: it replaces what is under way as soon as it is planned."""
         if self.phase.stands:
-            self._report(goal, GoalState.REFUSED, 'the arm may not move: start it first')
+            self._reports.add(goal, GoalState.REFUSED, 'the arm may not move: start it first')
             return
         if goal.kind is GoalKind.STREAM:
             self._streamed_s = self._clock_s
@@ -121,34 +107,28 @@ class GoalLoop(Loop):
                 self._planner.request(self._asked, self._from())
                 return
         if self._asked is not None:
-            self._report(self._asked, GoalState.PREEMPTED, f'by goal {goal.number}')
+            self._reports.add(self._asked, GoalState.PREEMPTED, f'by goal {goal.number}')
         self._asked = goal
         self.goals += 1
-        self._report(goal, GoalState.PLANNING, '')
+        self._reports.add(goal, GoalState.PLANNING, '')
         self._planner.request(goal, self._from())
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
         """Report a goal that could not even be read."""
-        self._reports.append(GoalReport(number, kind, GoalState.REFUSED, reason))
-        self._tell('warning', f'goal {number} ({kind.value}) refused: {reason}')
+        self._reports.unreadable(number, kind, reason)
 
     def cancel(self, reason: str = 'on request') -> bool:
         """Give up what is under way and come to rest; return whether there was anything."""
-        anything = False
-        if self._asked is not None:
-            self._report(self._asked, GoalState.CANCELLED, reason)
-            anything = True
-        for plan in (self._next, self._plan):
-            if plan is not None:
-                self._report(plan.goal, GoalState.CANCELLED, reason)
-                anything = True
+        plans = [plan.goal for plan in (self._next, self._plan) if plan is not None]
+        given_up = plans if self._asked is None else [self._asked, *plans]
+        for goal in given_up:
+            self._reports.add(goal, GoalState.CANCELLED, reason)
         self._asked = self._next = self._plan = self._course = None
-        return anything
+        return bool(given_up)
 
     def take_reports(self) -> list[GoalReport]:
         """Return what has become of goals since the last call, in order."""
-        reports, self._reports = self._reports, []
-        return reports
+        return self._reports.take()
 
     @property
     def goal_state(self) -> str:
@@ -193,7 +173,7 @@ class GoalLoop(Loop):
         if not self.phase.stands:
             self._drive(now_s, period, matched)
         reference = self._reference()
-        self._remember(now_s, reference)
+        self._past.add(now_s, reference)
         return CycleOutput(
             now_s,
             self.phase,
@@ -238,17 +218,18 @@ class GoalLoop(Loop):
         elif not (plan.goal.kind is GoalKind.STREAM and self._continues(plan.goal)):
             return  # it was cancelled, or replaced
         if plan.course is None:
-            self._report(plan.goal, GoalState.REFUSED, plan.refusal)
+            self._reports.add(plan.goal, GoalState.REFUSED, plan.refusal)
             return
         if self._next is not None and self._next.goal.number != plan.goal.number:
-            self._report(self._next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+            self._reports.add(self._next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
         self._next = None
         if self._continues(plan.goal):
             self._plan, self._course = plan, plan.course
-            self._tips, self._arrived_s = plan.tips, None
+            self._tips = plan.tips
+            self._arrival.reset()
             return
         if self._plan is not None:
-            self._report(self._plan.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+            self._reports.add(self._plan.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
             self._plan = self._course = None
         self._next = plan
         self._begin_next()
@@ -265,16 +246,10 @@ class GoalLoop(Loop):
             self._engage(tip_mode)
         self._next, self._plan, self._course = None, plan, plan.course
         self._tips, self.path_changed = plan.tips, True
-        self._arrived_s, self._waiting = None, False
-        self._errors.clear()
+        self._waiting = False
+        self._arrival.reset()
         self.phase = Phase.TRACK if tip_mode else Phase.APPROACH
-        note = ''
-        if plan.out_of_reach and plan.target is not None and plan.nearest is not None:
-            note = (
-                f'{_mm(plan.target)} mm is out of reach; the nearest point within reach is '
-                f'{_mm(plan.nearest)} mm, {1e3 * plan.miss_m:.1f} mm away'
-            )
-        self._report(plan.goal, GoalState.ACTIVE, note, plan)
+        self._reports.begun(plan)
 
     def _engage(self, tip_mode: bool) -> None:
         """Let feedback set in, or leave the configuration to the model; both at rest."""
@@ -379,47 +354,34 @@ class GoalLoop(Loop):
         stream = self._asked or (self._next or self._plan).goal  # type: ignore[union-attr]
         for plan in (self._next, self._plan):
             if plan is not None and plan.goal.number != stream.number:
-                self._report(plan.goal, GoalState.PREEMPTED, f'by goal {stream.number}')
+                self._reports.add(plan.goal, GoalState.PREEMPTED, f'by goal {stream.number}')
         self._asked = self._next = self._plan = self._course = None
-        self._report(stream, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held')
+        self._reports.add(
+            stream, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held'
+        )
 
     def _watch_arrival(self, now_s: float, matched: Array) -> None:
         plan = self._plan
         if plan is None or plan.goal.kind is GoalKind.STREAM:
             return
         if self._course is None or not self._course.done or not self._at_rest():
-            self._arrived_s = None
+            self._arrival.reset()
             return
-        if self._arrived_s is None:
-            self._arrived_s = now_s
-            self._errors.clear()
-        away = 0.0
+        state, away = GoalState.REACHED, None
         if self._tip_mode and not self.open_loop:
             # Where nothing has been measured yet, nothing is known to be close.
             away = np.inf if self._pose is None else self._distance_from(matched)
-            self._errors.append((now_s, away))
-            while self._errors[0][0] < now_s - _SETTLED_S - 1e-9:
-                self._errors.popleft()
-            lasted = now_s - self._arrived_s >= _SETTLED_S - 1e-9
-            close = max(e for _, e in self._errors) <= self.config.settle_tolerance_m
-            if not (lasted and close):
-                if now_s - self._arrived_s >= self.config.settle_timeout_s + _SETTLED_S:
-                    self._arrive(plan, GoalState.MISSED, away)
+            arrival = self._arrival.update(now_s, away)
+            if arrival is Arrival.AWAITED:
                 return
-        self._arrive(
-            plan, GoalState.OUT_OF_REACH if plan.out_of_reach else GoalState.REACHED, away
-        )
-
-    def _arrive(self, plan: Plan, state: GoalState, away: float) -> None:
+            if arrival is Arrival.MISSED:
+                state = GoalState.MISSED
+        if plan.out_of_reach and state is GoalState.REACHED:
+            state = GoalState.OUT_OF_REACH
         self._plan = self._course = None
         if not self._tip_mode:
             self.phase = Phase.WAIT
-        text = f'{1e3 * away:.2f} mm from it' if self._tip_mode and not self.open_loop else ''
-        if state is GoalState.MISSED:
-            text += f' (tolerance {1e3 * self.config.settle_tolerance_m:.1f} mm)'
-        elif state is GoalState.OUT_OF_REACH and plan.nearest is not None:
-            text = f'the nearest point within reach, {_mm(plan.nearest)} mm: {text}'
-        self._report(plan.goal, state, text, plan)
+        self._reports.ended(plan, state, away, self.config.settle_tolerance_m)
 
     # -- reference
 
@@ -429,59 +391,9 @@ class GoalLoop(Loop):
             return self.tracker.tip()
         return np.asarray(self._posture.tip + self._offset.state()[0])
 
-    def _remember(self, now_s: float, reference: Array) -> None:
-        self._past.append((now_s, reference))
-        while self._past[0][0] < now_s - _REMEMBERED_S:
-            self._past.popleft()
-
     def _matched(self, now_s: float) -> Array:
         """Return the reference (3,) [m] at the time of the newest measurement."""
         if self._pose is None or not self._tip_mode:
             return self._reference()
-        stamp = self._pose.stamp_s
-        later = None
-        for time, reference in reversed(self._past):
-            if time <= stamp:
-                if later is None or later[0] - time <= 0.0:
-                    return reference
-                share = (stamp - time) / (later[0] - time)
-                return np.asarray(reference + share * (later[1] - reference))
-            later = (time, reference)
-        return self._reference() if later is None else later[1]
-
-    def _report(
-        self, goal: Goal, state: GoalState, message: str, plan: Plan | None = None
-    ) -> None:
-        last = goal.points[-1] if len(goal.points) else None
-        out = plan is not None and plan.out_of_reach
-        self._reports.append(
-            GoalReport(
-                goal.number,
-                goal.kind,
-                state,
-                message,
-                plan.target if plan is not None and out else last,
-                plan.nearest if plan is not None and out else None,
-                plan.miss_m if plan is not None and out else 0.0,
-            )
-        )
-        if state is GoalState.PLANNING:
-            return
-        good = state in (GoalState.REACHED, GoalState.ACTIVE) and not out
-        name = state.value.replace('_', ' ')
-        self._tell(
-            'info' if good or state is GoalState.PREEMPTED else 'warning',
-            f'goal {goal.number} ({goal.kind.value}) {name}' + (f': {message}' if message else ''),
-        )
-
-
-def windows_s(speed_m_s: float, config: TrackerConfig) -> tuple[float, float]:
-    """Return the windows [s] that keep acceleration and jerk of a motion at this speed."""
-    return (
-        2.0 * speed_m_s / config.max_acceleration_m_s2,
-        2.0 * config.max_acceleration_m_s2 / config.max_jerk_m_s3,
-    )
-
-
-def _mm(position: Array) -> str:
-    return '(' + ', '.join(f'{1e3 * float(x):.1f}' for x in position) + ')'
+        then = self._past.at(self._pose.stamp_s)
+        return self._reference() if then is None else then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -57,6 +58,18 @@ class Plan:
     def out_of_reach(self) -> bool:
         """Whether the nearest point within reach stands for the target."""
         return self.course is not None and self.miss_m > REACH_TOLERANCE_M
+
+
+class PlannerPort(Protocol):
+    """Where goals become plans: somewhere else, so that no cycle waits for it."""
+
+    def request(self, goal: Goal, start: Array) -> None:
+        """Ask for a plan from a configuration (dof,); one that was asked for before is void."""
+        ...
+
+    def take(self) -> list[Plan]:
+        """Return plans that are ready."""
+        ...
 
 
 class Planner:

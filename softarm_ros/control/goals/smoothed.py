@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from softarm_ros.control.config import TrackerConfig
 from softarm_ros.geometry.arrays import Array
 
 # Time [s], setpoint less origin (n,), its integral, and the integral of that.
@@ -129,4 +130,12 @@ def _after(knot: _Knot, h: float, slope: Array) -> tuple[Array, Array, Array]:
         last + h * slope,
         once + h * last + h * h / 2.0 * slope,
         twice + h * once + h * h / 2.0 * last + h**3 / 6.0 * slope,
+    )
+
+
+def windows_of(speed_m_s: float, config: TrackerConfig) -> tuple[float, float]:
+    """Return the windows [s] that keep acceleration and jerk of a motion at this speed."""
+    return (
+        2.0 * speed_m_s / config.max_acceleration_m_s2,
+        2.0 * config.max_acceleration_m_s2 / config.max_jerk_m_s3,
     )

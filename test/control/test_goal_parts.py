@@ -1,0 +1,70 @@
+"""The parts of the goal loop by themselves: the past of the reference, and when it has arrived."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.goals.arrival import SETTLED_S, Arrival, ArrivalWatch
+from softarm_ros.control.goals.reference_history import REMEMBERED_S, ReferenceHistory
+
+PERIOD = 0.01
+
+
+@pytest.fixture
+def straight():
+    """Return a history of two seconds along x at 1 m/s."""
+    history = ReferenceHistory()
+    for k in range(201):
+        history.add(k * PERIOD, np.array([k * PERIOD, 0.0, 0.0]))
+    return history
+
+
+@pytest.mark.parametrize('stamp', [1.0, 1.237, 1.9999, 2.0])
+def test_the_past_is_linear_between_what_was(straight, stamp):
+    np.testing.assert_allclose(straight.at(stamp), [stamp, 0.0, 0.0], atol=1e-12)
+
+
+def test_beyond_the_past_its_ends_count(straight):
+    np.testing.assert_allclose(straight.at(2.5), [2.0, 0.0, 0.0])
+    assert straight.at(0.0)[0] == pytest.approx(2.0 - REMEMBERED_S, abs=1.5 * PERIOD)
+    straight.clear()
+    assert straight.at(1.0) is None
+
+
+def test_of_two_references_at_one_time_the_newer_counts():
+    history = ReferenceHistory()
+    for x in (0.0, 1.0):
+        history.add(0.5, np.full(3, x))
+    assert history.at(0.5)[0] == 1.0
+
+
+def ends(watch, errors):
+    """Return how a watch ends on errors of successive periods, and after how long [s]."""
+    for k, error in enumerate(errors):
+        arrival = watch.update(k * PERIOD, error)
+        if arrival is not Arrival.AWAITED:
+            return arrival, k * PERIOD
+    return Arrival.AWAITED, None
+
+
+def test_it_settles_after_a_while_within_the_tolerance_and_no_sooner():
+    arrival, after = ends(ArrivalWatch(1e-3, 2.0), [5e-4] * 100)
+    assert arrival is Arrival.SETTLED
+    assert after == pytest.approx(SETTLED_S)
+    late = [5e-3] * 50 + [5e-4] * 100
+    arrival, after = ends(ArrivalWatch(1e-3, 2.0), late)
+    assert arrival is Arrival.SETTLED
+    assert after == pytest.approx(0.5 + SETTLED_S, abs=1.5 * PERIOD)
+
+
+def test_one_error_too_large_begins_the_wait_again_and_at_last_it_is_missed():
+    errors = [5e-4 if k % 20 else 5e-3 for k in range(1000)]
+    arrival, after = ends(ArrivalWatch(1e-3, 2.0), errors)
+    assert arrival is Arrival.MISSED
+    assert after == pytest.approx(2.0 + SETTLED_S)
+
+
+def test_a_reference_that_moves_on_starts_anew():
+    watch = ArrivalWatch(1e-3, 2.0)
+    assert ends(watch, [5e-4] * 20) == (Arrival.AWAITED, None)
+    watch.reset()
+    assert ends(watch, [5e-4] * 20) == (Arrival.AWAITED, None)
