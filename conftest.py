@@ -1,5 +1,5 @@
 """
-Parts of the tests that run by themselves (`-m graphs`) import their own files only.
+Parts of the tests that run by themselves (`-m packets`) import their own files only.
 
 Importing all files takes ten seconds of each process, those of a part one.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PARTS = ('wall_clock', 'graphs', 'packets')
+PARTS = ('wall_clock', 'packets')
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,23 @@ class MemoryArm:
         daq = MemoryDaq(config, self.clock, source, sink, **seed)
         self._lines['open_channel'] = daq.channel
         return daq
+
+
+def until(
+    clock: ManualClock,
+    driver: Any,
+    condition: Callable[[], object],
+    within_s: float,
+    work: Callable[[], object] = lambda: None,
+) -> float:
+    """Work at 100 Hz until a condition holds; return how long it took [s]."""
+    began = clock.now_s()
+    while not condition():
+        assert not clock.failures, clock.failures
+        assert clock.now_s() - began < within_s, driver.not_ready()
+        work()
+        clock.sleep(0.01)
+    return clock.now_s() - began
 
 
 def _at(rig: Rig) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from daq_cases import CALIBRATION, daq_config
 from manual_clock import ManualClock
+from streamed import Streamed
 
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
@@ -17,7 +18,7 @@ REPORT_S = 0.3  # from a fault to the driver's report of it
 PRESSURES = np.array([1e4, 2e4, 3e4, 4e4, 5e4, 6e4])
 
 
-class Rig:
+class Rig(Streamed):
     """An emulated DAQ and a driver, with commands streaming where asked for."""
 
     def __init__(self, **changes):
@@ -44,22 +45,11 @@ class Rig:
     def stream(self, seconds):
         end = self.clock.now_s() + seconds
         while self.clock.now_s() < end:
-            self.driver.set_outputs(PRESSURES)
+            self.send()
             self.clock.sleep(0.01)
 
-    def time_to(self, condition):
-        def streamed():
-            self.driver.set_outputs(PRESSURES)
-            return condition()
-
-        return self.clock.until(streamed, 3.0)
-
-    def reported(self, source, code):
-        def seen():
-            found = self.driver.state().problems
-            return any(p.source == source and p.code == code for p in found)
-
-        return self.time_to(seen)
+    def send(self):
+        self.driver.set_outputs(PRESSURES)
 
     def safe(self):
         return not self.daq.output_V[:6].any()

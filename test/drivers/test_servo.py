@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from servo_cases import servo_config
+from streamed import Streamed
 
 pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
 
@@ -20,7 +21,7 @@ AXIS = {'name': 'a', 'torque_limit_N_m': 1.0, 'speed_limit_rad_s': 1.0}
 SETUP = [{'register': {'address': 24, 'type': 'uint16'}, 'value': 4, 'comment': 'torque mode'}]
 
 
-class Rig:
+class Rig(Streamed):
     """Emulated drives and a driver, with commands streaming where asked for."""
 
     def __init__(self, **changes):
@@ -46,21 +47,8 @@ class Rig:
         self.stream(np.full(6, torque), seconds)
         assert np.allclose(self.drives.torque, torque, atol=0.0005)
 
-    def time_to(self, condition, torque=0.5):
-        """Stream commands until the condition holds; return how long it took."""
-
-        def streamed():
-            self.driver.set_torque(np.full(6, torque))
-            return condition()
-
-        return self.clock.until(streamed, 3.0)
-
-    def reported(self, source, code):
-        def seen():
-            found = self.driver.state().problems
-            return any(p.source == source and p.code == code for p in found)
-
-        return self.time_to(seen)
+    def send(self, torque=0.5):
+        self.driver.set_torque(np.full(6, torque))
 
     def still(self):
         return not self.drives.torque.any()

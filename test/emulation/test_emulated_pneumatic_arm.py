@@ -10,6 +10,7 @@ pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
 from daq_memory import MemoryDaq
 from manual_clock import ManualClock
+from memory_arm import until
 
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.daq_actuators import CATCH_UP, DaqActuators
@@ -82,14 +83,7 @@ class Bench:
         return self.arm.plant.drives.true_pressures()
 
     def until(self, condition, within_s=10.0, work=lambda: None):
-        """Work at 100 Hz until a condition holds; return how long it took [s]."""
-        began = self.clock.now_s()
-        while not condition():
-            assert not self.clock.failures, self.clock.failures
-            assert self.clock.now_s() - began < within_s, self.driver.not_ready()
-            work()
-            self.clock.sleep(0.01)
-        return self.clock.now_s() - began
+        return until(self.clock, self.driver, condition, within_s, work)
 
     def follow(self, target=TARGET, tolerance_Pa=2e3):
         """Command a target until the pressures are near it."""

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
-from memory_arm import MemoryArm
+from memory_arm import MemoryArm, until
 
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
@@ -37,14 +37,7 @@ class Bench:
         return self.arm.plant.drives.true_tension()
 
     def until(self, condition, within_s=5.0, work=lambda: None):
-        """Work at 100 Hz until a condition holds; return how long it took [s]."""
-        began = self.clock.now_s()
-        while not condition():
-            assert not self.clock.failures, self.clock.failures
-            assert self.clock.now_s() - began < within_s, self.driver.not_ready()
-            work()
-            self.clock.sleep(0.01)
-        return self.clock.now_s() - began
+        return until(self.clock, self.driver, condition, within_s, work)
 
     def ready(self):
         self.until(lambda: self.driver.not_ready() == '' and self.driver.reading() is not None)

@@ -5,9 +5,19 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('viser', reason='needs viser')
+pytest.importorskip('selenium.webdriver', reason='needs selenium')
+
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
-BROWSER = bool(CHROMIUM and DRIVER)
 START_S = 60.0
+# Of every test that looks at a running arm through a browser.
+BROWSER_MARKS = [
+    pytest.mark.ros,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason='needs chromium and chromium-driver'),
+]
 
 
 @contextlib.contextmanager

@@ -3,20 +3,10 @@
 import time
 
 import pytest
-
-pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
-pytest.importorskip('viser', reason='needs viser')
-pytest.importorskip('selenium.webdriver', reason='needs selenium')
-
-from browsing import BROWSER, opened, press, text, viewer_of
+from browsing import BROWSER_MARKS, opened, press, text, viewer_of
 from node_bench import circling
 
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.wall_clock,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
-]
+pytestmark = [*BROWSER_MARKS, pytest.mark.wall_clock, pytest.mark.timeout(180)]
 HOLD_S = 0.2
 
 

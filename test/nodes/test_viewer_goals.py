@@ -5,22 +5,12 @@ import http.client
 
 import numpy as np
 import pytest
+from browsing import BROWSER_MARKS, opened, press, text, viewer_of
+from node_bench import client_until, waiting
 
 from softarm_ros.cli.viewer.standpoint import standpoint
 
-pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
-pytest.importorskip('viser', reason='needs viser')
-pytest.importorskip('selenium.webdriver', reason='needs selenium')
-
-from browsing import BROWSER, opened, press, text, viewer_of
-from node_bench import client_until, waiting
-
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.wall_clock,
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
-]
+pytestmark = [*BROWSER_MARKS, pytest.mark.wall_clock, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope='module')

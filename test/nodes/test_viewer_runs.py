@@ -2,20 +2,10 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
-pytest.importorskip('viser', reason='needs viser')
-pytest.importorskip('selenium.webdriver', reason='needs selenium')
-
-from browsing import BROWSER, choose, open_folder, opened, press, slide, text, viewer_of
+from browsing import BROWSER_MARKS, choose, open_folder, opened, press, slide, text, viewer_of
 from node_bench import READY_S, Bench, client_until
 
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.wall_clock,
-    pytest.mark.timeout(400),
-    pytest.mark.skipif(not BROWSER, reason='needs chromium and chromium-driver'),
-]
+pytestmark = [*BROWSER_MARKS, pytest.mark.wall_clock, pytest.mark.timeout(400)]
 HOLD_S = 0.2
 STEPS = 6
 
