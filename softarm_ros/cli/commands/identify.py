@@ -90,7 +90,7 @@ def identify(
         return
     if output is not None:
         raise UsageError('--output is written from recordings, which are missing')
-    arm = load_rig_of(CableArm, rig)
+    arm = load_rig_of(CableArm, rig, settings_of(settings or ()))
     if CableArm.of(arm).actuators[0].pair:
         raise UsageError(f'{arm.name} has pairs of cables: identify it from a recording')
     if section >= len(CableArm.of(arm).sections):
