@@ -3,8 +3,8 @@ Simulated identification of a section, done as in the paper (Qi et al. 2024, III
 
 One cable is shortened in steps and let out again; force sensor, motion capture and step counter
 are read at rest. K_b follows from T d = K_b kappa while theta is small, K_t from the whole
-contraction-angle curve. Friction of the cable makes the pull larger on the way in and smaller on
-the way out: both ways count alike, and each is told by itself.
+contraction-angle curve. Friction of the cable makes the pull larger on the way in, which the
+paper measured, and smaller on the way out: each is told, and what both give together.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class Identification:
     cutting_in_stiffness: float
     contraction_rms: float
     baseline_rms: float
-    data: IdentificationData
 
 
 def measure_single_cable(
@@ -137,7 +136,6 @@ def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identif
         float(np.exp(fit.x)),
         float(fit.fun),
         float(np.sqrt(np.mean(baseline**2))),
-        data,
     )
 
 
@@ -188,29 +186,24 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
     return angle, float(plant.actuator_state().effort[0])
 
 
-def describe(rig: Rig, result: Identification, section: int) -> list[str]:
+def describe(rig: Rig, data: IdentificationData, section: int) -> list[str]:
     """Return what `softarm identify` prints."""
     known = CableArm.of(rig).sections[section]
-    lines = [
-        f'{rig.name}, section {known.name}: {len(result.data.angle)} readings at rest',
+    ways = data.branch(True), data.branch(False)
+    result, out, both = (identify(rig, one, section=section) for one in (*ways, data))
+    pulls = [_pull_at(way, float(np.deg2rad(LOOP_ANGLE_DEG))) for way in ways]
+    return [
+        f'{rig.name}, section {known.name}: {len(ways[0].angle)} readings at rest, pulled in',
         f'bending_stiffness_N_m2: {result.bending_stiffness:.4g}'
         f'    (rig file: {known.bending_stiffness_N_m2:.4g})',
         f'cutting_in_stiffness_N_m2: {result.cutting_in_stiffness:.4g}'
         f'    (rig file: {known.cutting_in_stiffness_N_m2:.4g})',
         f'contraction residual: {1e3 * result.contraction_rms:.2f} mm rms'
         f'    (constant curvature: {1e3 * result.baseline_rms:.2f} mm)',
+        f'let out again: {out.bending_stiffness:.4g} N m2, {out.cutting_in_stiffness:.4g} N/m2; '
+        f'both ways: {both.bending_stiffness:.4g} N m2, {both.cutting_in_stiffness:.4g} N/m2',
+        f'pull at {LOOP_ANGLE_DEG:g} deg: {pulls[0]:.3f} N pulled in, {pulls[1]:.3f} N let out',
     ]
-    for way, pulled in (('pulled in', True), ('let out', False)):
-        one = identify(rig, result.data.branch(pulled), section=section)
-        lines.append(
-            f'cable {way}: {one.bending_stiffness:.4g} N m2, {one.cutting_in_stiffness:.4g} N/m2'
-        )
-    at = np.deg2rad(LOOP_ANGLE_DEG)
-    ways = [_pull_at(result.data.branch(pulled), float(at)) for pulled in (True, False)]
-    lines.append(
-        f'pull at {LOOP_ANGLE_DEG:g} deg: {ways[0]:.3f} N pulled in, {ways[1]:.3f} N let out'
-    )
-    return lines
 
 
 def _pull_at(branch: IdentificationData, angle: float) -> float:

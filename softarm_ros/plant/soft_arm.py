@@ -168,8 +168,10 @@ class SoftArm:
         """
         Let the arm come to rest, starting from where it is; arguments as in `advance`.
 
-        Damping is raised and momentum taken out, which changes the way there but, without friction
-        of the cables, not the end; with it the arm stops where it first can.
+        Damping is raised and momentum taken out, which changes the way there but not the end. With
+        friction of the cables the end depends on the way: a jump of the contractions swings, and
+        what friction is left with is that of the last swing. Go there in small steps, or slowly by
+        `advance`, where it matters.
 
         Raises
         ------

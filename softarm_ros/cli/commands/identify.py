@@ -98,6 +98,5 @@ def identify(
             f'--section {section}: {arm.name} has sections 0..{len(CableArm.of(arm).sections) - 1}'
         )
     readings = identification.measure_single_cable(arm, seed, section=section)
-    result = identification.identify(arm, readings, section=section)
-    for line in identification.describe(arm, result, section):
+    for line in identification.describe(arm, readings, section):
         typer.echo(line)
