@@ -1,8 +1,10 @@
 """
 Simulated identification of a section, done as in the paper (Qi et al. 2024, III-C).
 
-One cable is shortened slowly; force sensor, motion capture and step counter are read at rest.
-K_b follows from T d = K_b kappa while theta is small, K_t from the whole contraction-angle curve.
+One cable is shortened in steps and let out again; force sensor, motion capture and step counter
+are read at rest. K_b follows from T d = K_b kappa while theta is small, K_t from the whole
+contraction-angle curve. Friction of the cable makes the pull larger on the way in, which the
+paper measured, and smaller on the way out: each is told, and what both give together.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from softarm_ros.rigs.schema import Rig
 
 SMALL_ANGLE_RAD = np.deg2rad(25.0)
 MAX_ANGLE_RAD = np.deg2rad(120.0)
+LOOP_ANGLE_DEG = 60.0  # where the loop's width is told
 DWELL_S = 2.5
 READ_S = 0.5
 REPEATS = 3
@@ -35,13 +38,26 @@ class IdentificationData:
     """
     Readings at rest, (n,) each: contraction [m], bending angle [rad], cable tension [N].
 
-    `repeat` (n,) numbers the run that a reading belongs to.
+    `repeat` (n,) numbers the run that a reading belongs to, `pulled` (n,) says whether the cable
+    was pulled in before it, or let out.
     """
 
     contraction: Array
     angle: Array
     tension: Array
     repeat: NDArray[np.int64]
+    pulled: NDArray[np.bool_]
+
+    def branch(self, pulled: bool) -> IdentificationData:
+        """Return the readings of one way, in or out."""
+        kept = self.pulled == pulled
+        return IdentificationData(
+            self.contraction[kept],
+            self.angle[kept],
+            self.tension[kept],
+            self.repeat[kept],
+            self.pulled[kept],
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +68,6 @@ class Identification:
     cutting_in_stiffness: float
     contraction_rms: float
     baseline_rms: float
-    data: IdentificationData
 
 
 def measure_single_cable(
@@ -63,8 +78,8 @@ def measure_single_cable(
     step_m: float = 0.0015,
     progress: Callable[[float], None] | None = None,
 ) -> IdentificationData:
-    """Pull the first cable of one section in steps until it bends by 120 deg, three times."""
-    readings: list[tuple[float, float, float, int]] = []
+    """Pull the first cable of a section in steps up to 120 deg and let it out, three times."""
+    readings: list[tuple[float, float, float, int, bool]] = []
     for repeat in range(REPEATS):
         plant = _single_section_plant(rig, section, seed + repeat)
         rest = _rest_axis(plant)
@@ -73,12 +88,22 @@ def measure_single_cable(
         while angle < MAX_ANGLE_RAD and contraction + step_m <= top:
             contraction += step_m
             angle, tension = _read_at_rest(plant, contraction, rest)
-            readings.append((contraction, angle, tension, repeat))
+            readings.append((contraction, angle, tension, repeat, True))
             if progress is not None:
-                progress((repeat + min(angle / MAX_ANGLE_RAD, 1.0)) / REPEATS)
+                progress((repeat + 0.5 * min(angle / MAX_ANGLE_RAD, 1.0)) / REPEATS)
+        steps = round(contraction / step_m)
+        for left in range(steps - 1, 0, -1):
+            angle, tension = _read_at_rest(plant, left * step_m, rest)
+            readings.append((left * step_m, angle, tension, repeat, False))
+            if progress is not None:
+                progress((repeat + 1.0 - 0.5 * left / steps) / REPEATS)
     columns = np.array(readings)
     return IdentificationData(
-        columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3].astype(np.int64)
+        columns[:, 0],
+        columns[:, 1],
+        columns[:, 2],
+        columns[:, 3].astype(np.int64),
+        columns[:, 4].astype(np.bool_),
     )
 
 
@@ -111,7 +136,6 @@ def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identif
         float(np.exp(fit.x)),
         float(fit.fun),
         float(np.sqrt(np.mean(baseline**2))),
-        data,
     )
 
 
@@ -162,15 +186,31 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
     return angle, float(plant.actuator_state().effort[0])
 
 
-def describe(rig: Rig, result: Identification, section: int) -> list[str]:
+def describe(rig: Rig, data: IdentificationData, section: int) -> list[str]:
     """Return what `softarm identify` prints."""
     known = CableArm.of(rig).sections[section]
+    ways = data.branch(True), data.branch(False)
+    result, out, both = (identify(rig, one, section=section) for one in (*ways, data))
+    pulls = [_pull_at(way, float(np.deg2rad(LOOP_ANGLE_DEG))) for way in ways]
     return [
-        f'{rig.name}, section {known.name}: {len(result.data.angle)} readings at rest',
+        f'{rig.name}, section {known.name}: {len(ways[0].angle)} readings at rest, pulled in',
         f'bending_stiffness_N_m2: {result.bending_stiffness:.4g}'
         f'    (rig file: {known.bending_stiffness_N_m2:.4g})',
         f'cutting_in_stiffness_N_m2: {result.cutting_in_stiffness:.4g}'
         f'    (rig file: {known.cutting_in_stiffness_N_m2:.4g})',
         f'contraction residual: {1e3 * result.contraction_rms:.2f} mm rms'
         f'    (constant curvature: {1e3 * result.baseline_rms:.2f} mm)',
+        f'let out again: {out.bending_stiffness:.4g} N m2, {out.cutting_in_stiffness:.4g} N/m2; '
+        f'both ways: {both.bending_stiffness:.4g} N m2, {both.cutting_in_stiffness:.4g} N/m2',
+        f'pull at {LOOP_ANGLE_DEG:g} deg: {pulls[0]:.3f} N pulled in, {pulls[1]:.3f} N let out',
     ]
+
+
+def _pull_at(branch: IdentificationData, angle: float) -> float:
+    """Return the tension [N] of a way at an angle [rad], the mean of the runs."""
+    pulls = []
+    for repeat in np.unique(branch.repeat):
+        of_run = branch.repeat == repeat
+        order = np.argsort(branch.angle[of_run])
+        pulls.append(np.interp(angle, branch.angle[of_run][order], branch.tension[of_run][order]))
+    return float(np.mean(pulls))

@@ -114,6 +114,7 @@ class CableDrives:
         status, joint = drive_arm(
             body.body,
             body.cables,
+            body.threads,
             body.state,
             self._loads,
             self._steppers.parameters,

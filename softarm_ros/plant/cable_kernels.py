@@ -1,15 +1,16 @@
 """
 Compiled cables: path, cutting into the body, and tension.
 
-A cable of section k is a frictionless thread: through the sections before it along the centreline
-(their arc length, no lever) or guided at a fixed place of the cross-section, then through points
+A cable of section k is a thread: through the sections before it along the centreline (their arc
+length, no lever) or guided at a fixed place of the cross-section, then through points
 a + w_j in the cross-section at both ends of each segment of its own section. w_j is how far it has
 cut into the body there; an elastic, viscous foundation K_t ds resists. w is zero at the endcaps,
 which hold the cable. Its arc between two points turns with the body's segment, so a cable that
 does not cut in has length L (1 + e) - d theta exactly.
 
 Everything about a cable that joins two bodies depends on the joint between them alone: the cable
-acts on the chain through joint forces, `gradient` times tension.
+acts on the chain through joint forces, `gradient` times tension. Here the tension is the same all
+along; what friction takes from it is in `friction_kernels`.
 """
 
 from __future__ import annotations
@@ -103,11 +104,8 @@ def _arc_across(
     """
     R, sliding = scratch.joint_rotation[g], scratch.sliding[g]
     arc, arc_c = scratch.arc[g, 3], scratch.arc[g, 4]
-    half = scratch.arc[g, 5]
     ax, ay = R[2, 0], R[2, 1]
-    e0 = half * ax + b0 - R[0, 0] * a0 - R[1, 0] * a1
-    e1 = half * ay + b1 - R[0, 1] * a0 - R[1, 1] * a1
-    e2 = half * (R[2, 2] + 1.0) - R[0, 2] * a0 - R[1, 2] * a1
+    e0, e1, e2 = chord_across(a0, a1, b0, b1, scratch, g)
     chord = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
     scale = arc / chord
     t0, t1, t2 = scale * e0, scale * e1, scale * e2
@@ -125,14 +123,32 @@ def _arc_across(
 
 
 @kernel(allocates=False)
-def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch, h: float) -> None:
+def chord_across(
+    a0: float, a1: float, b0: float, b1: float, scratch: Scratch, g: int
+) -> tuple[float, float, float]:
+    """Return the chord across joint g, from (a0, a1) to (b0, b1) [m] in its ends, local [m]."""
+    R, half = scratch.joint_rotation[g], scratch.arc[g, 5]
+    return (
+        half * R[2, 0] + b0 - R[0, 0] * a0 - R[1, 0] * a1,
+        half * R[2, 1] + b1 - R[0, 1] * a0 - R[1, 1] * a1,
+        half * (R[2, 2] + 1.0) - R[0, 2] * a0 - R[1, 2] * a1,
+    )
+
+
+@kernel(allocates=False)
+def relax_foundation(
+    cables: CableParameters, state: ArmState, push: Array, scratch: Scratch, h: float
+) -> None:
     """
     Write the change of cut_in within a step: without new tension, and per newton of it.
+
+    `push` (m, N + 1, 2) is what else acts on the points [N]; it may be empty.
 
     Implicit Euler of K_t ds (relaxation w' + w) + T dl/dw = 0 with the cable's own stiffness
     T d2l/dw2 taken across the chords (isotropic) and at the old tension.
     """
     segments = state.cut_in.shape[1] - 1
+    pushed = push.shape[0] > 0
     for i in range(cables.first.shape[0]):
         stiffness = cables.foundation[i]
         base = (cables.relaxation[i] + h) * stiffness
@@ -148,6 +164,8 @@ def relax_foundation(cables: CableParameters, state: ArmState, scratch: Scratch,
             pivots[k] = pivot
             for c in range(2):
                 relaxed[k, c] = factor * relaxed[k - 1, c] - h * stiffness * state.cut_in[i, k, c]
+                if pushed:
+                    relaxed[k, c] += h * push[i, k, c]
                 unit[k, c] = factor * unit[k - 1, c] - h * slope[k, c]
         for k in range(segments - 1, 0, -1):
             for c in range(2):

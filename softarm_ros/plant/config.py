@@ -169,6 +169,12 @@ class PlantConfig(PlantBase):
     cable_axial_stiffness_N: Positive = Field(description='E A of the thread')
     cable_free_length_m: Positive = Field(description='from the pulley to the base of the arm')
     cable_damping_time_s: Positive = 0.002
+    cable_friction_coefficient: NonNegative = Field(
+        default=0.0, description='of the thread in its guides, wherever it turns'
+    )
+    cable_presliding_stiffness_N_m2: Positive = Field(
+        default=3.0e4, description='by which its surroundings give way along it before it slides'
+    )
     base_tilt_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
     )

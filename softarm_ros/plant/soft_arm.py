@@ -27,6 +27,7 @@ from softarm_ros.plant.packing import pack_body, pack_cables
 from softarm_ros.plant.settling import calm
 from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.step_kernels import advance_arm, settle_arm
+from softarm_ros.plant.thread_friction import ThreadFriction, thread_friction
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ class Energy:
     gravity: float
     foundation: float
     threads: float
+    bristles: float
 
     @property
     def potential(self) -> float:
         """All but the kinetic energy [J]."""
-        return self.elastic + self.gravity + self.foundation + self.threads
+        return self.elastic + self.gravity + self.foundation + self.threads + self.bristles
 
     @property
     def total(self) -> float:
@@ -92,6 +94,7 @@ class SoftArm:
         self.config = config
         self.body: BodyParameters = pack_body(config, gravity_m_s2)
         self.cables: CableParameters = pack_cables(config, cables)
+        self.threads: ThreadFriction = thread_friction(config, cables)
         joints, segments = len(self.body.mass), config.segments_per_section
         self.state: ArmState = rest_state(joints, len(cables), segments)
         self.scratch = new_scratch(joints, len(cables), segments)
@@ -107,6 +110,7 @@ class SoftArm:
         """Return an arm in the same state that moves on its own."""
         twin = copy.copy(self)
         twin.state = self.state.copy()
+        twin.threads = self.threads.copy()
         twin.scratch = new_scratch(
             len(self.body.mass), self.cable_count, self.config.segments_per_section
         )
@@ -140,6 +144,7 @@ class SoftArm:
         status, joint = advance_arm(
             self.body,
             self.cables,
+            self.threads,
             self.state,
             _loads(tip_force, tip_moment),
             target,
@@ -163,7 +168,10 @@ class SoftArm:
         """
         Let the arm come to rest, starting from where it is; arguments as in `advance`.
 
-        Damping is raised and momentum taken out, which changes the way there but not the end.
+        Damping is raised and momentum taken out, which changes the way there but not the end. With
+        friction of the cables the end depends on the way: a jump of the contractions swings, and
+        what friction is left with is that of the last swing. Go there in small steps, or slowly by
+        `advance`, where it matters.
 
         Raises
         ------
@@ -176,6 +184,7 @@ class SoftArm:
         status, joint = settle_arm(
             calm(self.body),
             self.cables,
+            self.threads,
             self.state,
             _loads(tip_force, tip_moment),
             target,
@@ -233,6 +242,7 @@ class SoftArm:
             float(-np.sum(body.mass[:, None] * centres * body.gravity)),
             float(0.5 * np.sum(self.cables.foundation[:, None, None] * state.cut_in**2)),
             float(0.5 * np.sum(self.cables.stiffness * np.maximum(stretch, 0.0) ** 2)),
+            self.threads.stored,
         )
 
     def check(self, status: int, joint: int) -> None:

@@ -15,6 +15,7 @@ from softarm_ros.plant.cable_kernels import (
     measure_cables,
     relax_foundation,
 )
+from softarm_ros.plant.friction_kernels import hold_threads
 from softarm_ros.plant.joint_kernels import turn
 from softarm_ros.plant.layout import (
     ArmState,
@@ -31,6 +32,7 @@ from softarm_ros.plant.stepper_kernels import (
     turn_motors,
 )
 from softarm_ros.plant.tension_kernels import solve_tensions
+from softarm_ros.plant.thread_friction import ThreadFriction
 
 OK = 0
 NOT_FINITE = 1
@@ -49,6 +51,7 @@ _STILL_STEPS = 5
 def step_arm(
     body: BodyParameters,
     cables: CableParameters,
+    threads: ThreadFriction,
     state: ArmState,
     loads: Loads,
     target: Array,
@@ -75,7 +78,8 @@ def step_arm(
     pinched = measure_cables(body, cables, state, scratch)
     if pinched >= 0:
         return PINCHED, pinched, energy
-    relax_foundation(cables, state, scratch, h)
+    hold_threads(cables, state, threads, scratch)
+    relax_foundation(cables, state, threads.push, scratch, h)
     factorise(body, scratch, h, m)
     if tension_given:
         for i in range(m):
@@ -122,6 +126,7 @@ def move_joints(body: BodyParameters, state: ArmState, h: float) -> tuple[int, i
 def advance_arm(
     body: BodyParameters,
     cables: CableParameters,
+    threads: ThreadFriction,
     state: ArmState,
     loads: Loads,
     target: Array,
@@ -132,7 +137,9 @@ def advance_arm(
 ) -> tuple[int, int]:
     """Advance by `steps` steps with one target; return status and joint."""
     for _ in range(steps):
-        status, joint, _ = step_arm(body, cables, state, loads, target, tension_given, scratch, h)
+        status, joint, _ = step_arm(
+            body, cables, threads, state, loads, target, tension_given, scratch, h
+        )
         if status != OK:
             return status, joint
     return OK, 0
@@ -149,6 +156,7 @@ def wind_cables(wiring: Wiring, motors: Array, target: Array) -> None:
 def drive_arm(
     body: BodyParameters,
     cables: CableParameters,
+    threads: ThreadFriction,
     state: ArmState,
     loads: Loads,
     steppers: StepperParameters,
@@ -172,7 +180,7 @@ def drive_arm(
         else:
             step_motors(steppers, motors, h)
         wind_cables(wiring, motors.contraction, target)
-        status, joint, _ = step_arm(body, cables, state, loads, target, False, scratch, h)
+        status, joint, _ = step_arm(body, cables, threads, state, loads, target, False, scratch, h)
         if status != OK:
             return status, joint
     return OK, 0
@@ -182,6 +190,7 @@ def drive_arm(
 def settle_arm(
     body: BodyParameters,
     cables: CableParameters,
+    threads: ThreadFriction,
     state: ArmState,
     loads: Loads,
     target: Array,
@@ -200,7 +209,7 @@ def settle_arm(
     memory = np.zeros(3)
     for _ in range(max_steps):
         status, joint, energy = step_arm(
-            body, cables, state, loads, target, tension_given, scratch, h
+            body, cables, threads, state, loads, target, tension_given, scratch, h
         )
         if status != OK:
             return status, joint

@@ -1,5 +1,6 @@
 """`softarm identify`: the stiffnesses of a section, as the paper identifies them."""
 
+import numpy as np
 import pytest
 
 from softarm_ros.cli.identify import identify, measure_single_cable
@@ -10,7 +11,7 @@ RIG = load_rig('cable_arm')
 
 @pytest.fixture(scope='module')
 def identification():
-    return identify(RIG, measure_single_cable(RIG, seed=0))
+    return identify(RIG, measure_single_cable(RIG, seed=0).branch(pulled=True))
 
 
 def test_the_rig_file_holds_what_identification_gives(identification):
@@ -28,3 +29,24 @@ def test_identification_is_not_the_plants_own_parameters(identification):
     assert abs(identification.bending_stiffness / plant.bending_stiffness_N_m2 - 1.0) > 0.02
     assert abs(identification.cutting_in_stiffness / plant.cutting_in_stiffness_N_m2 - 1.0) > 0.02
     assert identification.contraction_rms < 0.2 * identification.baseline_rms
+
+
+def test_friction_opens_a_loop_and_both_ways_together_give_what_there_is_without(identification):
+    rig = load_rig('cable_arm', ['plant.cable_friction_coefficient=0.2'])
+    data = measure_single_cable(rig, seed=0)
+    pulled, let_out = data.branch(pulled=True), data.branch(pulled=False)
+    assert len(pulled.angle) == len(let_out.angle) + 3  # the far end of each run is read once
+    pulls = []
+    for way in (pulled, let_out):
+        order = np.argsort(way.angle)
+        pulls.append(np.interp(np.deg2rad(60.0), way.angle[order], way.tension[order]))
+    assert pulls[0] > 1.15 * pulls[1]
+    stiffnesses = [identify(rig, one).bending_stiffness for one in (let_out, data, pulled)]
+    assert stiffnesses[0] < 0.98 * stiffnesses[1] < 0.98**2 * stiffnesses[2]
+    assert stiffnesses[1] == pytest.approx(identification.bending_stiffness, rel=0.01)
+
+
+def test_without_friction_the_way_does_not_matter(identification):
+    data = measure_single_cable(RIG, seed=0)
+    let_out = identify(RIG, data.branch(pulled=False))
+    assert let_out.bending_stiffness == pytest.approx(identification.bending_stiffness, rel=5e-3)

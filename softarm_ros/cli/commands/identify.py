@@ -90,7 +90,7 @@ def identify(
         return
     if output is not None:
         raise UsageError('--output is written from recordings, which are missing')
-    arm = load_rig_of(CableArm, rig)
+    arm = load_rig_of(CableArm, rig, settings_of(settings or ()))
     if CableArm.of(arm).actuators[0].pair:
         raise UsageError(f'{arm.name} has pairs of cables: identify it from a recording')
     if section >= len(CableArm.of(arm).sections):
@@ -98,6 +98,5 @@ def identify(
             f'--section {section}: {arm.name} has sections 0..{len(CableArm.of(arm).sections) - 1}'
         )
     readings = identification.measure_single_cable(arm, seed, section=section)
-    result = identification.identify(arm, readings, section=section)
-    for line in identification.describe(arm, result, section):
+    for line in identification.describe(arm, readings, section):
         typer.echo(line)
