@@ -65,6 +65,7 @@ class CleanRun:
 
 def faults_command(
     rigs: Sequence[str],
+    settings: Sequence[str],
     trajectory: str | None,
     seeds: range,
     clean: bool,
@@ -78,7 +79,7 @@ def faults_command(
     """
     if trajectory is not None and len(rigs) != 1:
         raise UsageError('--trajectory belongs to one RIG')
-    found = [load_rig(name) for name in rigs or [info.name for info in list_rigs()]]
+    found = [load_rig(name, settings) for name in rigs or [info.name for info in list_rigs()]]
     for rig in found:
         compile_kernels(rig, console)
     if clean:
@@ -238,7 +239,7 @@ def _clean(
             progress.update(task, description=f'{rig.name} {name}, seed {seed}')
             runs.append(clean_run(rig, name, seed))
             progress.advance(task)
-    console.print(clean_table(runs))
+    console.print(clean_table(rigs, runs))
     alarms = [run for run in runs if run.alarm]
     for run in alarms:
         console.print(f'{run.rig} {run.trajectory}, seed {run.seed}: {run.alarm}', markup=False)
@@ -263,7 +264,7 @@ def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
     )
 
 
-def clean_table(runs: Sequence[CleanRun]) -> Table:
+def clean_table(rigs: Sequence[Rig], runs: Sequence[CleanRun]) -> Table:
     """Return alarms and the largest values that the rules saw, a row a rig and path."""
     table = Table(box=box.SIMPLE, title='runs without a fault: largest error, limit (mm, kPa)')
     table.add_column()
@@ -271,7 +272,7 @@ def clean_table(runs: Sequence[CleanRun]) -> Table:
         table.add_column(heading, justify='right')
     for rig, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
         mine = [run for run in runs if (run.rig, run.trajectory) == (rig, trajectory)]
-        supervisor = load_rig(rig).supervisor
+        supervisor = next(arm for arm in rigs if arm.name == rig).supervisor
         limits, pressures = supervisor.feedback_watch, supervisor.pressure_watch
         pairs = (
             (max(run.extremes.drift_m for run in mine), limits.max_drift_m),

@@ -19,7 +19,6 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
-TABLE_WIDTH = 130
 STORE = 'runs.jsonl'
 _SHOWN = 3  # machines whose draws are shown
 

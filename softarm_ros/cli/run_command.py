@@ -22,6 +22,7 @@ from softarm_ros.runtime.run_record import RunRecord
 EXIT_INCOMPLETE = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+TABLE_WIDTH = 130  # of tables that go into a file
 
 
 class InputError(ValueError):
@@ -212,3 +213,11 @@ def _run_topics(
 def stdout_console() -> Console:
     """Return the console for results."""
     return Console(file=sys.stdout, soft_wrap=True)
+
+
+def table_console() -> Console:
+    """Return the console for wide tables, which into a file are not squeezed."""
+    console = stdout_console()
+    if not console.is_terminal:
+        console.width = TABLE_WIDTH
+    return console

@@ -22,7 +22,6 @@ from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
-TABLE_WIDTH = 130
 DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from softarm_ros.cli.beginning import beginning
-from softarm_ros.cli.soak import TABLE_WIDTH, SoakOptions, SoakRow, soak_table
+from softarm_ros.cli.run_command import TABLE_WIDTH
+from softarm_ros.cli.soak import SoakOptions, SoakRow, soak_table
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import SetOption, command_app
 
 app = command_app()
 CLEAN_RUNS = 20
@@ -36,6 +36,7 @@ def faults(
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the results there.')
     ] = None,
+    settings: SetOption = None,
 ) -> None:
     """
     Break simulated arms in mid-run: who notices, when, and how far the tip has gone.
@@ -43,8 +44,11 @@ def faults(
     Exit status 1 if a bar is missed, or for a false alarm.
     """
     from softarm_ros.cli.faults_command import faults_command
-    from softarm_ros.cli.run_command import stdout_console
+    from softarm_ros.cli.run_command import table_console
+    from softarm_ros.rigs.arguments import settings_of
 
-    console = stdout_console()
+    console, chosen = table_console(), settings_of(settings or ())
     machines = range(seed, seed + (seeds or (CLEAN_RUNS if clean else 1)))
-    raise typer.Exit(faults_command(rigs or (), trajectory, machines, clean, json_file, console))
+    raise typer.Exit(
+        faults_command(rigs or (), chosen, trajectory, machines, clean, json_file, console)
+    )

@@ -44,13 +44,11 @@ def machines(
     Exit status 1 unless every run completed.
     """
     from softarm_ros.cli import machine_table
-    from softarm_ros.cli.run_command import stdout_console, stop_on_signals
+    from softarm_ros.cli.run_command import stop_on_signals, table_console
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
     arms = [load_rig(rig, settings or ()) for rig in rigs or [known.name for known in list_rigs()]]
-    console = stdout_console()
-    if not console.is_terminal:
-        console.width = machine_table.TABLE_WIDTH
+    console = table_console()
     if not runs:
         for arm in arms:
             console.print(machine_table.draw_table(arm, count))

@@ -34,12 +34,10 @@ def soak(
     Exit status 1 unless every run completed. Nothing is tried again.
     """
     from softarm_ros.cli import soak as soaking
-    from softarm_ros.cli.run_command import stdout_console
+    from softarm_ros.cli.run_command import table_console
 
     options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
-    console = stdout_console()
+    console = table_console()
     rows = soaking.soak(rigs or (), options, console)
-    if not console.is_terminal:
-        console.width = soaking.TABLE_WIDTH
     console.print(soaking.soak_table(rows, options))
     raise typer.Exit(0 if all(row.completed == starts for row in rows) else 1)
