@@ -94,7 +94,7 @@ def complete(seen, health):
 
 def test_points_are_where_the_plant_has_them(bench):
     seen, health = bench.until(complete)
-    truth = {name: bench.server._marker(bent(), name) for name in NAMES}
+    truth = bench.server.markers(bent())
     for point in seen[-1].points:
         assert np.linalg.norm(point.position - truth[point.name]) < 1e-3
         assert 0.0 < np.sqrt(np.linalg.eigvalsh(point.covariance).max()) < 1e-3
