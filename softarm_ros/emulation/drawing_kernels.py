@@ -132,7 +132,7 @@ def paint(
 def add_noise(
     image: NDArray[np.float32], noise: NDArray[np.float32], shown: NDArray[np.uint8]
 ) -> None:
-    """Write the grey levels (rows, columns) of an image with its noise, as a sensor rounds them."""
+    """Write the grey levels (rows, columns) of an image with noise, as a sensor rounds them."""
     for y in range(image.shape[0]):
         for x in range(image.shape[1]):
             level = min(max(image[y, x] + noise[y, x], np.float32(0.0)), np.float32(255.0))

@@ -90,7 +90,9 @@ class StereoRenderer:
         """
         X_LB = self.cameras.base_pose()
         line, balls = (p @ X_LB[:3, :3].T + X_LB[:3, 3] for p in (centreline_B, markers_B))
-        boxes = np.array(boxes_B, dtype=np.float64).reshape(-1, 4, 3) @ X_LB[:3, :3].T + X_LB[:3, 3]
+        boxes = (
+            np.array(boxes_B, dtype=np.float64).reshape(-1, 4, 3) @ X_LB[:3, :3].T + X_LB[:3, 3]
+        )
         left, right = (self._seen(side, line, balls, boxes) for side in SIDES)
         return left, right
 

@@ -20,6 +20,7 @@ _COLUMNS = 13  # of what is told of a blob
 @kernel
 def measure_blobs(
     strength: NDArray[np.uint8],
+    bright: NDArray[np.int64],
     level: int,
     smallest_px: float,
     largest_px: float,
@@ -39,6 +40,8 @@ def measure_blobs(
     ----------
     strength : (h, w)
         Markers are bright.
+    bright : (k,)
+        Places of the pixels brighter than `level`, row by row: y w + x.
     level : int
         Brighter pixels are of a blob.
     smallest_px, largest_px : float
@@ -51,17 +54,15 @@ def measure_blobs(
     """
     height, width = strength.shape
     labels = np.zeros((height, width), dtype=np.int32)
-    waiting = np.empty(height * width, dtype=np.int64)
-    boxes = np.empty(((height + 1) // 2 * ((width + 1) // 2), 6), dtype=np.int64)
-    number = count = 0
-    for y in range(height):
-        for x in range(width):
-            if strength[y, x] > level and labels[y, x] == 0:
-                number += 1
-                boxes[count, 5] = number
-                _fill(strength, level, labels, number, y * width + x, waiting, boxes[count, :5])
-                if boxes[count, 4] >= smallest_px:
-                    count += 1
+    waiting = np.empty(bright.size, dtype=np.int64)
+    boxes = np.empty((bright.size, 6), dtype=np.int64)
+    count = 0
+    for number, place in enumerate(bright):
+        if labels[place // width, place % width] == 0:
+            boxes[count, 5] = number + 1
+            _fill(strength, level, labels, number + 1, place, waiting, boxes[count, :5])
+            if boxes[count, 4] >= smallest_px:
+                count += 1
     rows = np.full((count, _COLUMNS), math.nan)
     for k in range(count):
         rows[k, 8:] = boxes[k, :5]
@@ -266,8 +267,13 @@ def _smoothed(around: Array) -> Array:
     few = np.empty(_SMOOTHED)
     for k in range(count):
         for j in range(_SMOOTHED):
-            few[j] = around[(k + j - half) % count]
-        smooth[k] = np.sort(few)[half]
+            level = around[(k + j - half) % count]
+            i = j
+            while i > 0 and few[i - 1] > level:
+                few[i] = few[i - 1]
+                i -= 1
+            few[i] = level
+        smooth[k] = few[half]
     return smooth
 
 

@@ -168,8 +168,9 @@ def _blobs(
 ) -> None:
     """Add the blobs of a region, as `measure_blob` gives them, and what is rejected."""
     level = looks.threshold if looks.kind != 'dark' else 255 - looks.threshold
+    bright = np.flatnonzero(strength > level)
     sizes = looks.smallest_px, looks.largest_px
-    for row in measure_blobs(strength, level, *sizes, _RIM_PX, *_discs()):
+    for row in measure_blobs(strength, bright, level, *sizes, _RIM_PX, *_discs()):
         x, y, w, h, area = (int(v) for v in row[8:])
         place = f'{region[0] + x + w // 2}, {region[1] + y + h // 2}'
         if area > looks.largest_px:

@@ -67,9 +67,7 @@ def disk_pose(
         except CameraError:  # those that are left lie on a line
             return None
         misfits = np.empty(len(used))
-        information = refine_pose(
-            known[used], measured[used], weights[used], _STEPS, X, misfits
-        )
+        information = refine_pose(known[used], measured[used], weights[used], _STEPS, X, misfits)
         if misfits.sum() < _GATES[min(len(used) - _FEWEST, len(_GATES) - 1)]:
             covariance: Array = np.asarray(np.linalg.inv(information), dtype=np.float64)
             return DiskPose(X, covariance, tuple(used), tuple(sorted(doubted)))

@@ -39,7 +39,7 @@ def project_into(points: Array, matrix: Array, lens: Array, pixels: Array) -> No
 def project_point(
     x: float, y: float, z: float, matrix: Array, lens: Array, bent: Array, pixel: Array
 ) -> None:
-    """Write where a point of a camera's frame [m] appears (2,) [px]; `bent` (6,) is for scratch."""
+    """Write where a point of a camera's frame [m] appears (2,) [px]; `bent` (6,) is scratch."""
     pixel[0] = pixel[1] = math.nan
     if not z > 0.0:
         return
