@@ -228,7 +228,7 @@ Access = Callable[[int, str, _Table, int, list[int] | None], ExcCodes | None]
 
 
 class _Registers(SimCore):
-    """The registers of all units, in place of pymodbus' own, which look at each a step at a time."""
+    """The registers of all units; pymodbus' own take several times as long over each."""
 
     def __init__(self, tables: dict[tuple[int, str], _Table], access: Access) -> None:
         super().__init__([])
@@ -265,9 +265,7 @@ class _Registers(SimCore):
 class _Server(ModbusTcpServer):
     """A server whose answers can be late or lost."""
 
-    def __init__(
-        self, registers: SimCore, faults: LinkFaults, address: tuple[str, int]
-    ) -> None:
+    def __init__(self, registers: SimCore, faults: LinkFaults, address: tuple[str, int]) -> None:
         super().__init__([], address=address)
         self.context = registers
         self.faults = faults

@@ -58,7 +58,7 @@ def disk_pose(
 
     """
     spread = covariances + mounted_within_m**2 * np.eye(3)
-    weights = np.linalg.inv(spread)
+    weights: Array = np.asarray(np.linalg.inv(spread), dtype=np.float64)
     used = list(range(len(known)))
     doubted: list[int] = []
     while len(used) >= _FEWEST:

@@ -24,9 +24,10 @@ from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_a
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.calibration_file import write_calibration
+from softarm_ros.perception.stereo.network_frames import MjpegFrames
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
-from softarm_ros.perception.stereo.sources import FileFrames, MjpegFrames, open_source
+from softarm_ros.perception.stereo.sources import FileFrames, open_source
 from softarm_ros.rigs.part_registry import find_part
 
 pytestmark = pytest.mark.packets
