@@ -70,7 +70,7 @@ class StereoRenderer:
         glass = cameras.window
         wet_m = 0.0 if glass is None else (glass.distance_m + glass.thickness_m) / glass.normal[2]
         line = np.array([[0.0, 0.0, wet_m + 0.5], [0.0, 0.01, wet_m + 0.5]])
-        self._seen('left', line, line, np.empty((0, 4, 3)))
+        self._seen('left', line, line, np.empty((0, 4, 3)), np.zeros(2, dtype=np.int64))
 
     def draw(
         self, centreline_B: Array, markers_B: Array, boxes_B: Sequence[Array] = ()
@@ -93,13 +93,19 @@ class StereoRenderer:
         boxes = (
             np.array(boxes_B, dtype=np.float64).reshape(-1, 4, 3) @ X_LB[:3, :3].T + X_LB[:3, 3]
         )
-        left, right = (self._seen(side, line, balls, boxes) for side in SIDES)
+        left, right = (
+            self._seen(side, line, balls, boxes, self._random.integers(0, _NOISE_BANK, 2))
+            for side in SIDES
+        )
         return left, right
 
-    def _seen(self, side: Side, line: Array, balls: Array, boxes: Array) -> Image:
+    def _seen(
+        self, side: Side, line: Array, balls: Array, boxes: Array, noise_at: NDArray[np.int64]
+    ) -> Image:
+        """Return one image; its noise begins at column and row `noise_at` of the bank."""
         cv2 = opencv()
         width, height = self.cameras.camera(side).size
-        x, y = self._random.integers(0, _NOISE_BANK, 2)
+        x, y = noise_at
         shown: Image = self._ground[side][y : y + height, x : x + width].copy()
         X_LC = self.cameras.pose(side)
         # All that is seen, at once: both edges of the tube, the balls, the boxes.
