@@ -1,6 +1,7 @@
 """The driver reads emulated cameras over HTTP: sightings, and what it says of each fault."""
 
 import http.server
+import socket
 import threading
 import time
 
@@ -364,3 +365,16 @@ def test_an_address_that_is_no_camera_gives_no_image_and_says_why(status, kind, 
     server.shutdown()
     server.server_close()
     assert says in found
+
+
+def test_a_camera_that_sends_nothing_is_left_at_once():
+    silent = socket.create_server(('127.0.0.1', 0))
+    source = MjpegFrames(f'http://127.0.0.1:{silent.getsockname()[1]}/', timeout_s=30.0)
+    source.open()
+    link, _ = silent.accept()
+    with link, silent:
+        link.recv(4096)  # it asks, and waits for an answer that does not come
+        link.sendall(f'HTTP/1.1 200 OK\r\nContent-Type: {MULTIPART}\r\n\r\n'.encode())
+        began = time.monotonic()
+        source.close()
+        assert time.monotonic() - began < 2.0
