@@ -54,7 +54,7 @@ $(VENV)/.bench: $(VENV)/.reproduction
 # All of these at once: one resolution of what they need instead of four. uv takes a fraction of
 # pip's time, but sees neither pip's settings nor the packages of a ROS installation.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-UV := $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV := $(PIP) uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 ALL := -e '.[$(EXTRAS),lint,docs]' -e './reproduction[bench]'
 everything: $(VENV)/.everything
 $(VENV)/.everything: setup.py reproduction/pyproject.toml

@@ -36,6 +36,7 @@ setup(
         installed('launch', '*.launch.py'),
         installed('config/rigs', '*.yaml'),
         installed('config/cameras', '*.yaml'),
+        installed('config/fastdds', '*.xml'),
         installed('config/trackers', '*.yaml'),
         installed('config/tasks', '*.yaml'),
         installed('config/trajectories', '*.yaml'),

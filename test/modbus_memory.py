@@ -19,7 +19,6 @@ from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 from softarm_ros.emulation.modbus_drive import LinkFaults
 
-PERIOD_S = 0.002  # of the drives and their load
 ROUND_TRIP_S = 3e-4  # of a request and its answer
 REGISTERS = 2000
 
@@ -32,10 +31,13 @@ class MemoryDrives(DriveBank):
         config: ServoConfig,
         clock: ManualClock,
         load: DriveLoad | None = None,
+        *,
+        period_s: float = 0.002,  # of the drives and their load
         **times_s: float,
     ) -> None:
         super().__init__(config, load, clock=clock, **times_s)
         self.clock = clock
+        self._period_s = period_s
         self.faults = LinkFaults()
         self.listening = True
         self.port = 1
@@ -51,8 +53,8 @@ class MemoryDrives(DriveBank):
         return self
 
     def _turn(self) -> None:
-        while not self._stop.wait(PERIOD_S):
-            self.advance(PERIOD_S)
+        while not self._stop.wait(self._period_s):
+            self.advance(self._period_s)
 
     def client(self, host: str, port: int, timeout_s: float) -> MemoryClient:
         """Return a client that is not connected yet; a `ClientMaker`."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.nodes.qos import MEASUREMENT, command_qos, make_executor, prefer_udp
+from softarm_ros.nodes.qos import MEASUREMENT, command_qos, make_executor, set_up_dds
 from softarm_ros.nodes.wire import joint_bytes, pose_bytes, poses_bytes, read_joints, read_poses
 
 RATE_HZ = 500.0
@@ -65,7 +65,7 @@ def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
     from rclpy.node import Node
     from sensor_msgs.msg import JointState
 
-    prefer_udp()
+    set_up_dds()
     context = Context()
     rclpy.init(context=context)
     node = Node('recorder_soak', namespace=f'/{NAMESPACE}', context=context)

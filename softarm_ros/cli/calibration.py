@@ -32,9 +32,10 @@ from softarm_ros.perception.stereo.calibration_file import (
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side
 from softarm_ros.perception.stereo.collect import Collected, collect, from_files, worth_keeping
+from softarm_ros.perception.stereo.frame_source import FrameSource
 from softarm_ros.perception.stereo.images import Image, opencv, read_image
 from softarm_ros.perception.stereo.pairing import PairByStamp
-from softarm_ros.perception.stereo.sources import FrameSource, is_live, open_source
+from softarm_ros.perception.stereo.sources import is_live, open_source
 from softarm_ros.perception.stereo.window import FlatWindow
 
 _LIVE_SKEW_S = 0.02

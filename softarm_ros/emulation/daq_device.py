@@ -42,6 +42,8 @@ ERROR_TEXTS = {
 _RANGES_V = (0.2, 1.0, 5.0, 10.0)  # of the converter, as the USB-6341 has them
 _BITS = 16
 _NOISE_V = 3e-4
+_LEAST_WAIT_S = 1e-3  # of who reads, where the sample clock stands
+_LATER = 1e-3  # share of a sample, so that rounding does not leave the last one out
 
 
 class DaqmxError(Exception):
@@ -245,7 +247,8 @@ class EmulatedDaqDevice:
             for task in self.tasks.values():
                 if task.running and task.kind == 'ai':
                     self._sample(task, now, at_terminals)
-            self.changed.notify_all()
+            if any(task.overrun for task in self.tasks.values()):
+                self.changed.notify_all()
 
     def _sample(self, task: DaqTask, now: float, volts: Array) -> None:
         due = int((now - task.began_s) * task.rate_hz) + 1 - task.produced
@@ -284,10 +287,14 @@ class EmulatedDaqDevice:
             if not task.running:
                 raise DaqmxError(INVALID_TASK)
             while task.produced - task.read < count and not task.overrun:
-                left = end - self._clock.now_s()
-                if left <= 0.0:
+                now = self._clock.now_s()
+                if now >= end:
                     raise DaqmxError(SAMPLES_NOT_YET_AVAILABLE)
-                self.changed.wait(left)
+                # Until the last of them is due, not until each tick of the sample clock.
+                due_s = task.began_s + (task.read + count - 1 + _LATER) / task.rate_hz
+                self.changed.wait(min(max(due_s - now, _LEAST_WAIT_S), end - now))
+                if self._clock.now_s() >= due_s:
+                    self.advance()
                 if number not in self.tasks or not task.running:
                     raise DaqmxError(INVALID_TASK)
                 if self.faults.gone:

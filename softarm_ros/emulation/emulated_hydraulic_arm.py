@@ -63,7 +63,12 @@ class EmulatedHydraulicArm:
         self._position, self._speed = np.zeros(n), np.zeros(n)
         self._waiting_s = 0.0
         plant.drives.park()
-        self._drives = make_drives(servo, self, brake_close_s=plant.config.drive.brake.close_s)
+        self._drives = make_drives(
+            servo,
+            self,
+            period_s=plant.config.time_step_s,  # between two the load stands where it was
+            brake_close_s=plant.config.drive.brake.close_s,
+        )
         self._daq = make_daq(daq, self._volts_now, seed=seed)
         self._volts = self._rest_V
         self._sense()

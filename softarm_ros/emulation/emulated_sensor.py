@@ -56,6 +56,10 @@ class LookingSensor(Protocol):
         """See the arm as it is at a simulated time [s]; often."""
         ...
 
+    def load_code(self) -> None:
+        """Compile, once after installation, what draws its images and what reads them."""
+        ...
+
 
 def address_file(folder: Path, name: str) -> Path:
     """Return where the address of an emulated sensor is written."""

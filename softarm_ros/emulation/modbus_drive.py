@@ -6,19 +6,20 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from pymodbus.constants import ExcCodes
 from pymodbus.server import ModbusTcpServer
 from pymodbus.server.requesthandler import ServerRequestHandler
-from pymodbus.simulator import DataType, SimData, SimDevice
+from pymodbus.simulator.simcore import SimCore
 
-from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
+from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 
-_WRITE_FUNCTIONS = (6, 16, 22, 23)
+_BIT_FUNCTIONS = (1, 2, 5, 15)  # of coils and inputs; drives have none
+_READ_INPUT = 4
 _START_S = 5.0
 _LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
 _SILENT = logging.NullHandler()
@@ -142,9 +143,8 @@ class EmulatedDrives(DriveBank):
         asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_S)
 
     async def _serve(self) -> None:
-        units = sorted({axis.unit for axis in self.config.axes})
-        devices = [self._device(unit) for unit in units]
-        server = _Server(devices, self.faults, ('127.0.0.1', self.port))
+        registers = _Registers(self._tables(), self._on_access)
+        server = _Server(registers, self.faults, ('127.0.0.1', self.port))
         await server.serve_forever(background=True)
         self.port = server.transport.sockets[0].getsockname()[1]
         self._server = server
@@ -177,41 +177,29 @@ class EmulatedDrives(DriveBank):
 
     # -- registers
 
-    def _device(self, unit: int) -> SimDevice:
-        used: dict[str, set[int]] = {'holding': set(), 'input': set()}
+    def _tables(self) -> dict[tuple[int, str], _Table]:
+        """Return the registers that each unit has, by unit and kind."""
+        used: dict[tuple[int, str], set[int]] = {}
         registers = self.config.registers
-        for axis in self._axes(unit):
-            each = [getattr(registers, name) for name in type(registers).model_fields]
-            each += [entry.register_ for entry in self.config.setup]
+        each = [getattr(registers, name) for name in type(registers).model_fields]
+        each += [entry.register_ for entry in self.config.setup]
+        for axis in self.config.axes:
             for register in each:
                 start = axis.base + register.address
-                used[register.table].update(range(start, start + register.words))
-        bits = [SimData(0, values=[False] * 16, datatype=DataType.BITS)]
-        return SimDevice(
-            unit,
-            (bits, list(bits), _cells(used['holding']), _cells(used['input'])),
-            action=partial(self._on_access, unit),
-        )
+                addresses = used.setdefault((axis.unit, register.table), set())
+                addresses.update(range(start, start + register.words))
+        return {key: _Table(addresses) for key, addresses in used.items()}
 
-    def _axes(self, unit: int) -> list[ServoAxis]:
-        return [axis for axis in self.config.axes if axis.unit == unit]
-
-    async def _on_access(
-        self,
-        unit: int,
-        function: int,
-        first: int,
-        address: int,
-        count: int,
-        memory: list[int],
-        values: list[int] | list[bool] | None,
+    def _on_access(
+        self, unit: int, table: str, place: _Table, address: int, values: list[int] | None
     ) -> ExcCodes | None:
+        """Take what is written, or put what is read into its place."""
         if self.faults.refuse is not None:
             return self.faults.refuse
         if unit in self.faults.silent_units:
             return ExcCodes.DEVICE_BUSY  # it never gets an answer anyway
+        first, memory = place.first, place.memory
         try:
-            table = 'input' if function == 4 else 'holding'
             if values is not None:
                 memory[address - first : address - first + len(values)] = map(int, values)
                 self.written(unit, first, memory, range(address, address + len(values)))
@@ -223,19 +211,63 @@ class EmulatedDrives(DriveBank):
         return None
 
 
-def _cells(addresses: set[int]) -> list[SimData]:
-    """Return registers of 0 at these addresses, no others (a read elsewhere is refused)."""
-    found = sorted(addresses) or [65535]
-    return [SimData(a, values=0, datatype=DataType.REGISTERS) for a in found]
+class _Table:
+    """Registers of one unit: those at some addresses, no others."""
+
+    def __init__(self, addresses: set[int]) -> None:
+        self.first = min(addresses)
+        self.memory = [0] * (max(addresses) + 1 - self.first)
+        self._addresses = addresses
+
+    def has(self, address: int, count: int) -> bool:
+        """Return whether so many registers from an address on are there."""
+        return self._addresses.issuperset(range(address, address + count))
+
+
+Access = Callable[[int, str, _Table, int, list[int] | None], ExcCodes | None]
+
+
+class _Registers(SimCore):
+    """The registers of all units; pymodbus' own take several times as long over each."""
+
+    def __init__(self, tables: dict[tuple[int, str], _Table], access: Access) -> None:
+        super().__init__([])
+        self._tables, self._access = tables, access
+
+    async def async_getValues(
+        self, device_id: int, func_code: int, address: int, count: int = 1
+    ) -> list[int] | list[bool] | ExcCodes:
+        """Read."""
+        return self._at(device_id, func_code, address, count, None)
+
+    async def async_setValues(
+        self, device_id: int, func_code: int, address: int, values: list[int] | list[bool]
+    ) -> ExcCodes | None:
+        """Write."""
+        words = [int(value) for value in values]
+        done = self._at(device_id, func_code, address, len(words), words)
+        return done if isinstance(done, ExcCodes) else None
+
+    def _at(
+        self, unit: int, function: int, address: int, count: int, values: list[int] | None
+    ) -> list[int] | ExcCodes:
+        if function in _BIT_FUNCTIONS:
+            return ExcCodes.ILLEGAL_FUNCTION
+        kind = 'input' if function == _READ_INPUT else 'holding'
+        table = self._tables.get((unit, kind))
+        if table is None or not table.has(address, count):
+            return ExcCodes.ILLEGAL_ADDRESS
+        refusal = self._access(unit, kind, table, address, values)
+        start = address - table.first
+        return table.memory[start : start + count] if refusal is None else refusal
 
 
 class _Server(ModbusTcpServer):
     """A server whose answers can be late or lost."""
 
-    def __init__(
-        self, devices: list[SimDevice], faults: LinkFaults, address: tuple[str, int]
-    ) -> None:
-        super().__init__(devices, address=address)
+    def __init__(self, registers: SimCore, faults: LinkFaults, address: tuple[str, int]) -> None:
+        super().__init__([], address=address)
+        self.context = registers
         self.faults = faults
         self.alive = True
 
@@ -250,6 +282,14 @@ class _Handler(ServerRequestHandler):
         super().callback_connected()
         if not self.server.alive:  # accepted just before the server was killed
             self.transport.abort()
+
+    def handle_later(self) -> None:
+        """Answer now: nothing here waits, and pymodbus would take a task and a pipe for each."""
+        try:
+            self.handle_request().send(None)
+        except StopIteration:
+            return
+        raise RuntimeError('a request to emulated drives has waited for something')
 
     def server_send(self, pdu: Any, addr: Any) -> None:
         faults: LinkFaults = self.server.faults

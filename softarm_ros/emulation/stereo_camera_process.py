@@ -21,11 +21,14 @@ from typing import IO, Any
 
 import numpy as np
 
+from softarm_ros.emulation.camera_setup import setup_of
 from softarm_ros.emulation.emulated_arm import EmulationError
-from softarm_ros.emulation.stereo_camera_server import FAULTS
+from softarm_ros.emulation.stereo_camera_server import FAULTS, StereoCameraServer
 from softarm_ros.emulation.wall_times import WallTimes
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.tracking import MarkerTracker
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.plant import Plant
 
@@ -104,6 +107,15 @@ class CameraProcess:
         else:
             self._skipped += 1
 
+    def load_code(self) -> None:
+        """See `LookingSensor`."""
+        try:
+            cameras, _ = setup_of(self._config, len(self._sections), self._seed)
+            StereoCameraServer(self._config, self._sections, self._seed, cameras)
+            MarkerTracker(self._config, cameras)
+        except CameraError as error:
+            raise EmulationError(f'emulated cameras: {error}') from None
+
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`; these cameras measure nothing but images."""
 
@@ -180,9 +192,6 @@ def main() -> int:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     given = json.loads(sys.stdin.buffer.readline())
     try:
-        from softarm_ros.emulation.camera_setup import setup_of
-        from softarm_ros.emulation.stereo_camera_server import StereoCameraServer
-
         config = StereoCamerasConfig.model_validate(given['config'])
         sections, seed = given['sections'], given['seed']
         cameras, calibration = setup_of(config, len(sections), seed)

@@ -156,7 +156,7 @@ class StereoCameraServer:
                     return
                 (tips, line, exposed_ns), self._next = self._next, None
             begin_s = time.thread_time()
-            images = {side: _encoded(image) for side, image in self.draw(tips, line).items()}
+            images = self.draw(tips, line)
             self._drawn_s = [*self._drawn_s[-99:], time.thread_time() - begin_s]
             # Images that are ready sooner than a camera would have sent them wait for that time.
             with self._news:
@@ -171,7 +171,7 @@ class StereoCameraServer:
 
     def draw(self, section_tips: Array, centreline: Array) -> dict[Side, Image]:
         """Return both images of an arm: section tips (sections, 4, 4), centreline (n, 3)."""
-        markers = np.array([self._marker(section_tips, name) for name in self._places])
+        markers = np.array([*self.markers(section_tips).values()])
         boxes = []
         if self._fault == 'hide':
             boxes = self._hiding(markers)
@@ -247,13 +247,21 @@ class StereoCameraServer:
             self._folder.cleanup()
             self._folder = None
 
-    def _marker(self, tips: Array, name: str) -> Array:
-        place = self._places[name]
-        if place.section < 0:
-            return place.offset[:3, 3]
-        where = along_sections(tips, place.section, np.array([place.fraction]))[0]
-        shown: Array = (where @ place.offset)[:3, 3]
-        return shown
+    def markers(self, tips: Array) -> dict[str, Array]:
+        """Return where the markers (3,) are, by name, with section tips (sections, 4, 4)."""
+        seats = {(-1, 0.0): np.eye(4)}  # those of one disk move with one pose
+        found = {}
+        for name, place in self._places.items():
+            seat = (place.section, place.fraction) if place.section >= 0 else (-1, 0.0)
+            if seat not in seats:
+                seats[seat] = (
+                    tips[place.section]
+                    if place.fraction == 1.0
+                    else along_sections(tips, place.section, np.array([place.fraction]))[0]
+                )
+            X = seats[seat]
+            found[name] = X[:3, :3] @ place.offset[:3, 3] + X[:3, 3]
+        return found
 
 
 _SQUARE = ((1, 1), (1, -1), (-1, -1), (-1, 1))
@@ -264,7 +272,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._news = threading.Condition()
-        self._part = b''
+        self._part: tuple[bytes, Image] | None = None
         self.shown = 0
         self._port = 0
         self._server: ThreadingHTTPServer | None = None
@@ -311,17 +319,18 @@ class _Stream:
         if self._thread is not None:
             self._thread.join()
 
-    def show(self, data: bytes, stamp_ns: int) -> None:
-        """Send an image to whoever listens."""
+    def show(self, image: Image, stamp_ns: int) -> None:
+        """Send a grey image, not compressed, as industrial cameras do, to whoever listens."""
         if self._server is None:
             return
+        pgm = b'P5\n%d %d\n255\n' % (image.shape[1], image.shape[0])
         head = (
-            f'--{BOUNDARY}\r\nContent-Type: image/x-portable-graymap\r\n'
-            f'Content-Length: {len(data)}\r\n'
+            f'\r\n--{BOUNDARY}\r\nContent-Type: image/x-portable-graymap\r\n'
+            f'Content-Length: {len(pgm) + image.size}\r\n'
             f'X-Timestamp: {stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}\r\n\r\n'
         )
         with self._news:
-            self._part = head.encode() + data + b'\r\n'
+            self._part = (head.encode() + pgm, image)
             self.shown += 1
             self._news.notify_all()
 
@@ -338,7 +347,9 @@ class _Stream:
                     if self._server is not server:
                         return
                     sent, part = self.shown, self._part
-                request.wfile.write(part)
+                if part is not None:
+                    request.wfile.write(part[0])
+                    request.wfile.write(part[1].data)
 
 
 class _Server(ThreadingHTTPServer):
@@ -387,9 +398,3 @@ def calibration_of(cameras: StereoCameras) -> CalibrationFile:
         ),
         base=BaseBlock(base_in_left=PoseBlock.of(cameras.base_pose()), source='board', rms_mm=0.0),
     )
-
-
-def _encoded(image: Image) -> bytes:
-    """Return a grey image as the cameras send it: not compressed, as industrial ones do."""
-    height, width = image.shape
-    return b'P5\n%d %d\n255\n%b' % (width, height, image.tobytes())

@@ -13,13 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.emulation.ball_kernels import cover_ellipse
+from softarm_ros.emulation.drawing_kernels import (
+    add_noise,
+    ball_outlines,
+    limits,
+    paint,
+    tube_edges,
+)
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.images import Image, opencv
 
 _OUTLINE = 16  # points on the outline of a ball
-_FRACTION_BITS = 6
 _RIM_PX = 6  # that blur reaches
 _NOISE_BANK = 7  # spare pixels, by which the bank of noise is shifted at random
 
@@ -56,13 +61,16 @@ class StereoRenderer:
         self.looks = looks
         self._random = np.random.default_rng(seed)
         cv2 = opencv()
-        # Load what is compiled now, not at the first exposure.
-        cover_ellipse(np.zeros((4, 4), dtype=np.float32), 1.0 + np.eye(3, 2), 1.0)
         self._bank = {side: self._noise(cameras.camera(side).size) for side in SIDES}
         self._ground: dict[Side, Image] = {
             side: cv2.convertScaleAbs(cv2.max(bank + np.float32(looks.background_grey), 0.0))
             for side, bank in self._bank.items()
         }
+        # Load what is compiled now, not at the first exposure: an arm in the middle of the image.
+        glass = cameras.window
+        wet_m = 0.0 if glass is None else (glass.distance_m + glass.thickness_m) / glass.normal[2]
+        line = np.array([[0.0, 0.0, wet_m + 0.5], [0.0, 0.01, wet_m + 0.5]])
+        self._seen('left', line, line, np.empty((0, 4, 3)), np.zeros(2, dtype=np.int64))
 
     def draw(
         self, centreline_B: Array, markers_B: Array, boxes_B: Sequence[Array] = ()
@@ -77,110 +85,96 @@ class StereoRenderer:
         markers_B : (m, 3)
             Middles of the balls.
         boxes_B
-            Outlines (k, 3) of flat things before the arm, as a hand or a frame is: they hide.
+            Corners (4, 3) of flat things before the arm, as a hand or a frame is: they hide.
 
         """
         X_LB = self.cameras.base_pose()
         line, balls = (p @ X_LB[:3, :3].T + X_LB[:3, 3] for p in (centreline_B, markers_B))
-        boxes = [box @ X_LB[:3, :3].T + X_LB[:3, 3] for box in boxes_B]
-        left, right = (self._seen(side, line, balls, boxes) for side in SIDES)
+        boxes = (
+            np.array(boxes_B, dtype=np.float64).reshape(-1, 4, 3) @ X_LB[:3, :3].T + X_LB[:3, 3]
+        )
+        left, right = (
+            self._seen(side, line, balls, boxes, self._random.integers(0, _NOISE_BANK, 2))
+            for side in SIDES
+        )
         return left, right
 
-    def _seen(self, side: Side, line: Array, balls: Array, boxes: Sequence[Array]) -> Image:
+    def _seen(
+        self, side: Side, line: Array, balls: Array, boxes: Array, noise_at: NDArray[np.int64]
+    ) -> Image:
+        """Return one image; its noise begins at column and row `noise_at` of the bank."""
         cv2 = opencv()
         width, height = self.cameras.camera(side).size
-        X_LC = self.cameras.pose(side)
-
-        def depth(points: Array) -> Array:
-            return (points - X_LC[:3, 3]) @ X_LC[:3, 2]
-
-        middles = 0.5 * (line[1:] + line[:-1])
-        drawn = [(z, 0, k) for k, z in enumerate(depth(middles))]
-        drawn += [(z, 1, k) for k, z in enumerate(depth(balls))]
-        drawn += [(float(z.mean()), 2, k) for k, z in enumerate(map(depth, boxes))]
-        sides = self._tube_sides(side, line, X_LC[:3, 3])
-        outlines = self._ball_outlines(side, balls, X_LC[:3, 3])
-        flat = [self.cameras.project(side, box) for box in boxes]
-        x, y = self._random.integers(0, _NOISE_BANK, 2)
+        x, y = noise_at
         shown: Image = self._ground[side][y : y + height, x : x + width].copy()
+        X_LC = self.cameras.pose(side)
+        # All that is seen, at once: both edges of the tube, the balls, the boxes.
+        outlines = np.empty((2 * len(line) + _OUTLINE * len(balls) + 4 * len(boxes), 3))
+        tubes, rest = outlines[: 2 * len(line)], outlines[2 * len(line) :]
+        tube_edges(line, X_LC[:3, 3], self.looks.tube_radius_m, tubes)
+        self._outline_balls(balls, X_LC[:3, 3], rest[: _OUTLINE * len(balls)])
+        rest[_OUTLINE * len(balls) :] = boxes.reshape(-1, 3)
+        pixels = self.cameras.project(side, outlines)
         # Only where something is drawn is there more to do than the ground and its noise.
-        part = _around([*sides, outlines.reshape(-1, 2), *flat], (width, height))
+        part = _around(pixels, (width, height))
         if part is None:
             return shown
         rows, columns = part
-        shift = np.array([columns.start, rows.start], dtype=np.float64)
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
-        image = np.full(shape, self.looks.background_grey, dtype=np.float32)
-        for _, kind, k in sorted(drawn, reverse=True):  # the farthest first
-            if kind == 1:
-                if np.isfinite(outlines[k]).all():
-                    cover_ellipse(image, outlines[k] - shift, self.looks.marker_grey)
-                continue
-            if kind == 0:
-                corners = np.array([sides[0][k], sides[0][k + 1], sides[1][k + 1], sides[1][k]])
-            else:
-                corners = flat[k]
-            if np.isfinite(corners).all():
-                fixed = np.rint((corners - shift) * (1 << _FRACTION_BITS)).astype(np.int32)
-                hull = cv2.convexHull(fixed.reshape(-1, 1, 2))
-                cv2.fillConvexPoly(image, hull, self.looks.tube_grey, cv2.LINE_8, _FRACTION_BITS)
+        pixels -= (columns.start, rows.start)
+        edges, rest = pixels[: 2 * len(line)].reshape(2, -1, 2), pixels[2 * len(line) :]
+        flats = np.empty((len(line) - 1 + len(boxes), 4, 2))
+        flats[: len(line) - 1, :2] = edges[:, :-1].swapaxes(0, 1)
+        flats[: len(line) - 1, 2:] = edges[:, 1:].swapaxes(0, 1)
+        flats[len(line) - 1 :] = rest[_OUTLINE * len(balls) :].reshape(-1, 4, 2)
+        middles = np.concatenate([0.5 * (line[1:] + line[:-1]), boxes.mean(axis=1), balls])
+        image = np.full(
+            (rows.stop - rows.start, columns.stop - columns.start),
+            self.looks.background_grey,
+            dtype=np.float32,
+        )
+        paint(
+            image,
+            np.argsort(middles @ -X_LC[:3, 2]),  # the farthest first
+            flats,
+            self.looks.tube_grey,
+            rest[: _OUTLINE * len(balls)].reshape(-1, _OUTLINE, 2),
+            self.looks.marker_grey,
+        )
         if self.looks.blur_px > 0.0:
             image = cv2.GaussianBlur(image, (0, 0), self.looks.blur_px)
         bank = self._bank[side]
-        image += bank[y + rows.start : y + rows.stop, x + columns.start : x + columns.stop]
-        shown[rows, columns] = cv2.convertScaleAbs(cv2.max(image, 0.0))  # rounds, stops at 255
+        add_noise(
+            image,
+            bank[y + rows.start : y + rows.stop, x + columns.start : x + columns.stop],
+            shown[rows, columns],
+        )
         return shown
 
-    def _tube_sides(self, side: Side, line: Array, eye: Array) -> tuple[Array, Array]:
-        """Return where both edges of the tube (n, 2) appear."""
-        along = np.gradient(line, axis=0)
-        across = np.cross(along, line - eye)
-        across *= self.looks.tube_radius_m / np.linalg.norm(across, axis=1, keepdims=True)
-        return self.cameras.project(side, line + across), self.cameras.project(side, line - across)
-
-    def _ball_outlines(self, side: Side, balls: Array, eye: Array) -> Array:
-        """Return points (m, 16, 2) on the outline of each ball: where rays touch it."""
-        radius = 0.5 * self.looks.marker_diameter_m
+    def _outline_balls(self, balls: Array, eye: Array, outlines: Array) -> None:
+        """Write points (m * 16, 3) on the outline of each ball (m, 3), as an eye (3,) sees it."""
         window = self.cameras.window
-        if window is None:
-            away = balls - eye
-            starts = np.broadcast_to(eye, balls.shape)
-        else:
+        away = balls - eye
+        if window is not None:
             # Rays in water come from near where the one to the middle leaves the glass, seen from
             # as far behind it as makes the cone of rays as wide as it is.
             starts, rays = window.rays_in_water(eye, window.directions_to(eye, balls))
             path = np.linalg.norm(balls - starts, axis=1, keepdims=True)
             dry = np.linalg.norm(starts - eye, axis=1, keepdims=True)
             away = rays * (path + dry * window.water / window.air)
-        distance = np.linalg.norm(away, axis=1, keepdims=True)
-        ray = away / distance
-        first = np.cross(ray, (0.0, 1.0, 0.0))
-        first /= np.linalg.norm(first, axis=1, keepdims=True)
-        second = np.cross(ray, first)
-        sine = radius / distance
-        middle = balls - ray * (radius * sine)
-        wide = radius * np.sqrt(1.0 - sine**2)
-        turn = 2.0 * np.pi * np.arange(_OUTLINE) / _OUTLINE
-        points = middle[:, None] + wide[:, None] * (
-            np.cos(turn)[:, None] * first[:, None] + np.sin(turn)[:, None] * second[:, None]
-        )
-        shown = self.cameras.project(side, points.reshape(-1, 3))
-        return shown.reshape(len(balls), _OUTLINE, 2)
+        radius = 0.5 * self.looks.marker_diameter_m
+        ball_outlines(balls, away, radius, outlines.reshape(len(balls), _OUTLINE, 3))
 
     def _noise(self, size: tuple[int, int]) -> NDArray[np.float32]:
         shape = (size[1] + _NOISE_BANK, size[0] + _NOISE_BANK)
         return self._random.normal(0.0, self.looks.noise_grey, shape).astype(np.float32)
 
 
-def _around(drawn: Sequence[Array], size: tuple[int, int]) -> tuple[slice, slice] | None:
-    """Return the rows and columns of an image that points (n, 2) lie in, with a rim."""
-    points = np.concatenate(drawn)
-    points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
+def _around(pixels: Array, size: tuple[int, int]) -> tuple[slice, slice] | None:
+    """Return the rows and columns of an image that pixels (n, 2) lie in, with a rim."""
+    ends = limits(pixels)
+    if not np.isfinite(ends[0]):
         return None
-    limits = np.array(size)
-    low = np.clip(np.floor(points.min(axis=0)).astype(int) - _RIM_PX, 0, limits)
-    high = np.clip(np.ceil(points.max(axis=0)).astype(int) + _RIM_PX + 1, 0, limits)
-    if (low >= high).any():
-        return None
-    return slice(int(low[1]), int(high[1])), slice(int(low[0]), int(high[0]))
+    (x0, y0, x1, y1), (width, height) = ends, size
+    left, right = max(int(np.floor(x0)) - _RIM_PX, 0), min(int(np.ceil(x1)) + _RIM_PX + 1, width)
+    top, end = max(int(np.floor(y0)) - _RIM_PX, 0), min(int(np.ceil(y1)) + _RIM_PX + 1, height)
+    return (slice(top, end), slice(left, right)) if left < right and top < end else None

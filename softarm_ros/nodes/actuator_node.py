@@ -6,19 +6,24 @@ import time
 from typing import Any
 
 import numpy as np
-from rclpy.subscription import Subscription
-from sensor_msgs.msg import FluidPressure, JointState
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
 from softarm_ros.drivers.problems import DriverError
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
-from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
+from softarm_ros.nodes.wire import (
+    JointValues,
+    PressureValue,
+    joint_bytes,
+    listen,
+    read_joints,
+    read_pressure,
+)
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
@@ -51,7 +56,7 @@ class ActuatorNode(DriverNode):
         self._measured_hz = 0.0
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
-        self._pressures: Subscription | None = None
+        self._fed = False  # with pressures; what is subscribed to stays
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         listen(
             self,
@@ -65,10 +70,9 @@ class ActuatorNode(DriverNode):
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
         driver = build_driver(self.rig, devices)
-        if isinstance(driver, FedByPressures) and self._pressures is None:
-            self._pressures = self.create_subscription(
-                FluidPressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER
-            )
+        if isinstance(driver, FedByPressures) and not self._fed:
+            self._fed = True
+            listen(self, read_pressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER)
         return driver
 
     def describe(self) -> str:
@@ -110,18 +114,16 @@ class ActuatorNode(DriverNode):
         super().on_permit(allowed)
         self._gate.on_permit(time.monotonic(), allowed)
 
-    def _on_pressure(self, message: FluidPressure) -> None:
+    def _on_pressure(self, value: PressureValue) -> None:
         if not isinstance(self.driver, FedByPressures):
             return
         try:
-            index = self._gate.limits.names.index(message.header.frame_id)
+            index = self._gate.limits.names.index(value.name)
         except ValueError:
             return  # of something that is no actuator
-        age = 1e-9 * (
-            self.get_clock().now().nanoseconds - conversions.nanoseconds_of(message.header.stamp)
-        )
-        self._pressure[index] = message.fluid_pressure
+        self._pressure[index] = value.pressure_Pa
         if index == len(self._pressure) - 1:  # they come together, in order
+            age = 1e-9 * (self.get_clock().now().nanoseconds - value.stamp_ns)
             self.driver.set_pressures(self._pressure.copy(), time.monotonic() - age)
 
     # -- work

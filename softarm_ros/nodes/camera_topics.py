@@ -9,8 +9,8 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
 from softarm_ros.perception.stereo.images import opencv
-from softarm_ros.perception.stereo.sources import Frame, PushedFrames
 
 # Encoding: channels, bytes of each, and where blue, green, red are.
 _ENCODINGS = {

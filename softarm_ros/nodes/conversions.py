@@ -23,7 +23,7 @@ from geometry_msgs.msg import (
 )
 from nav_msgs.msg import Path
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import FluidPressure, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -259,13 +259,6 @@ _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 def path_marker(points: Array, stamp: Time, frame: str) -> Marker:
     """Return the drawing of the reference path (n, 3) [m]."""
     return _line('reference', 0, points, 0.001, _REFERENCE, stamp, frame)
-
-
-def pressure_message(pressure_Pa: float, name: str, stamp: Time) -> FluidPressure:
-    """Return a gauge pressure [Pa] of what `name` says, in the frame id."""
-    message = FluidPressure(fluid_pressure=float(pressure_Pa))
-    message.header.stamp, message.header.frame_id = stamp, name
-    return message
 
 
 def wrench_message(wrench: Array, stamp: Time, frame: str) -> WrenchStamped:

@@ -15,6 +15,7 @@ from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
+from softarm_ros.nodes.wire import pressure_bytes
 
 PASCAL = 'Pa'
 
@@ -69,17 +70,18 @@ class DaqTopics:
             return
         origin_ns = self._node.get_clock().now().nanoseconds - round(1e9 * time.monotonic())
         for block in blocks:
-            stamp = conversions.time_message(origin_ns + round(1e9 * float(block.stamps_s.mean())))
+            stamp_ns = origin_ns + round(1e9 * float(block.stamps_s.mean()))
             mean = block.values.mean(axis=1)
             for i, name in self._chambers:
                 self._publishers['chambers/pressure'].publish(
-                    conversions.pressure_message(mean[i], name, stamp)
+                    pressure_bytes(stamp_ns, name, mean[i])
                 )
             if self._gripper is not None:
                 self._publishers['gripper/pressure'].publish(
-                    conversions.pressure_message(mean[self._gripper], 'gripper', stamp)
+                    pressure_bytes(stamp_ns, 'gripper', mean[self._gripper])
                 )
             if block.wrench is not None:
+                stamp = conversions.time_message(stamp_ns)
                 load = conversions.wrench_message(block.wrench.mean(axis=1), stamp, self._frame)
                 self._publishers['wrench'].publish(load)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from std_msgs.msg import String
 
+from softarm_ros.clock import Rhythm
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_sensor import EmulatedSensor
     from softarm_ros.plant.mocap import PoseMeasurement
 
-TICK_S = 0.002
-CHUNK_S = 0.002  # simulated time between two looks at the devices
+CHUNK_S = 0.002  # simulated time between two looks at the devices; not less than a plant's step
 TICK_BUDGET_S = 0.01
 SLOW_SHARE = 0.9
 REPORT_S = 0.5
@@ -43,7 +43,7 @@ class EmulatorNode(HardwareNode):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__('emulator', TICK_S, **options)
+        super().__init__('emulator', CHUNK_S, **options)
         self._arm: EmulatedArm | None = None
         self._sensors: dict[str, EmulatedSensor] = {}
         self._looking: list[LookingSensor] = []
@@ -57,6 +57,9 @@ class EmulatorNode(HardwareNode):
             declare(self, 'devices_folder', '', 'where the addresses of the devices are put')
         )
         self._next_report_s = 0.0
+        plant = self.rig.plant
+        self._chunk_s = CHUNK_S if plant is None else max(CHUNK_S, plant.time_step_s)
+        self._rhythm = Rhythm(self._chunk_s)
         seen = self.rig.sensors.devices()
         self._poses = None if seen else PosePublisher(self, self.rig)
         self._truth = TrueTipPublisher(self, self.rig)
@@ -69,7 +72,7 @@ class EmulatorNode(HardwareNode):
     def connect(self) -> None:
         """Build the arm and start its devices."""
         # The first steps load compiled code; they are another plant's.
-        build_plant(self.rig, self._seed).step(None, CHUNK_S)
+        build_plant(self.rig, self._seed).step(None, self._chunk_s)
         self._arm = build_emulated_arm(self.rig, self._seed)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._forget_addresses()
@@ -114,9 +117,9 @@ class EmulatorNode(HardwareNode):
             return
         target = pacer.target(now_s, arm.time_s)
         origin = 1e-9 * self.get_clock().now().nanoseconds - target
-        while arm.time_s + 0.5 * CHUNK_S < target:
+        while arm.time_s + 0.5 * self._chunk_s < target:
             try:
-                arm.advance(CHUNK_S)
+                arm.advance(self._chunk_s)
             except (EmulationError, ValueError, RuntimeError, ArithmeticError) as error:
                 self.heartbeat.error(f'emulated arm: {error}')
                 raise NodeFailedError(f'emulated arm: {error}') from error

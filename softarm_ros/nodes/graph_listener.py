@@ -17,7 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, prefer_udp
+from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, set_up_dds
 from softarm_ros.nodes.wire import listen, read_status
 
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
@@ -35,7 +35,7 @@ class GraphListener:
     def __init__(self, name: str, namespace: str, *, simulated_time: bool = False) -> None:
         self._closed = False
         self._context = Context()
-        prefer_udp()
+        set_up_dds()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(
             name,

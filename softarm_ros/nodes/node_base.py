@@ -28,7 +28,7 @@ from softarm_ros.nodes.process import (
     end_with_parent,
     wait_for_release,
 )
-from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, prefer_udp
+from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, set_up_dds
 from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_priority
 from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
@@ -299,7 +299,7 @@ def run_nodes(builders: Mapping[str, Callable[[], Node]], args: list[str] | None
     stop = StopSignals()
     end_with_parent()
     wait_for_release()
-    prefer_udp()
+    set_up_dds()
     nodes: dict[str, Node] = {}
     name = ''
     try:

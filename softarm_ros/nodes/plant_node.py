@@ -6,7 +6,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -32,7 +31,13 @@ from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
-from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
+from softarm_ros.nodes.wire import (
+    JointValues,
+    joint_bytes,
+    listen,
+    pressure_bytes,
+    read_joints,
+)
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_command_gate
@@ -297,21 +302,20 @@ class PlantNode(LifecycleNode):
             )
         )
         if self._extra:
-            self._publish_more(conversions.time_message(stamp_ns))
+            self._publish_more(stamp_ns)
 
-    def _publish_more(self, stamp: Time) -> None:
+    def _publish_more(self, stamp_ns: int) -> None:
         if self._chambers is not None:
             for name, value in zip(self._gate.limits.names, self._chambers.chamber_pressures()):
-                self._extra['chambers'].publish(conversions.pressure_message(value, name, stamp))
+                self._extra['chambers'].publish(pressure_bytes(stamp_ns, name, value))
         if self._wrench is not None:
             load = self._wrench.base_wrench()
+            stamp = conversions.time_message(stamp_ns)
             wrench = conversions.wrench_message(load, stamp, self.rig.base_frame)
             self._extra['wrench'].publish(wrench)
         if self._gripping is not None:
             pressure = self._gripping.gripper_pressure()
-            self._extra['gripper'].publish(
-                conversions.pressure_message(pressure, 'gripper', stamp)
-            )
+            self._extra['gripper'].publish(pressure_bytes(stamp_ns, 'gripper', pressure))
 
     # -- reports
 

@@ -10,6 +10,8 @@ from rclpy.duration import Duration
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from softarm_ros.share_folder import share_folder
+
 try:
     from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 except ImportError:  # Humble
@@ -34,11 +36,12 @@ __all__ = [
     'make_executor',
     'newest',
     'prefer_deep_sockets',
-    'prefer_udp',
+    'set_up_dds',
 ]
 
 
 _TRANSPORTS, _UDP = 'FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4'
+_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')  # from 3.0, before
 
 
 def _profile(depth: int, *, reliable: bool, latched: bool = False, **options: Any) -> QoSProfile:
@@ -79,15 +82,22 @@ def listening(*, depth: int, reliable: bool = False, latched: bool = False) -> Q
     return _profile(depth, reliable=reliable, latched=latched)
 
 
-def prefer_udp() -> None:
+def set_up_dds() -> None:
     """
-    Keep Fast DDS off shared memory unless the user has chosen a transport; before `rclpy.init`.
+    Choose for Fast DDS what the user has not chosen; before `rclpy.init`.
 
-    While its shared-memory transport opens the ports of new participants, nothing is delivered for
-    a third of a second (its health check), which stops an arm that is watched more closely than
-    that. The messages of an arm are small; over UDP they take as long.
+    No shared memory: while that transport opens the ports of new participants, nothing is
+    delivered for a third of a second (its health check), which stops an arm that is watched more
+    closely than that. The messages of an arm are small; over UDP they take as long.
+
+    No look-up of types: of each topic that others use and this process does not know, Fast DDS
+    asks how its messages are built, which no node needs, in a thread that now and then crashed
+    the process while it started (3.2.3, a mutex of nobody).
     """
     os.environ.setdefault(_TRANSPORTS, _UDP)
+    if not any(name in os.environ for name in _PROFILES):
+        profile = 'config/fastdds/nodes.xml'
+        os.environ[_PROFILES[0]] = str(share_folder(profile) / profile)
 
 
 def prefer_deep_sockets() -> None:

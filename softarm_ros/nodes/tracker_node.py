@@ -40,6 +40,7 @@ from softarm_ros.nodes.wire import (
     joint_bytes,
     listen,
     position_bytes,
+    pressure_bytes,
     read_joints,
     read_pose,
     read_poses,
@@ -259,9 +260,8 @@ class TrackerNode(Node):
             knew = cycle_source(self._motion.allowed, pose)
             self._cycle_time.publish(time_reference_bytes(answers_ns, now, knew))
         if self._gripper is not None and output.gripper_pressure_Pa is not None:
-            answers = conversions.time_message(answers_ns)
             self._gripper.publish(
-                conversions.pressure_message(output.gripper_pressure_Pa, 'gripper', answers)
+                pressure_bytes(answers_ns, 'gripper', output.gripper_pressure_Pa)
             )
         reference = output.reference_position if pose is None else output.matched_reference
         self._reference.publish(position_bytes(stamp_ns, self.rig.base_frame, reference))

@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import FluidPressure, JointState
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.conversions import Health
@@ -28,6 +28,7 @@ Values = TypeVar('Values')
 _LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning
 _FRONT = struct.Struct('<4xiI')  # what is in front, stamp
 _COUNT = struct.Struct('<I')
+_DOUBLE = struct.Struct('<d')
 _LEVEL = struct.Struct('<4xB3x')  # what is in front, level of a status, filled up
 _S = 1_000_000_000
 _NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
@@ -39,6 +40,14 @@ class StampedPoses(NamedTuple):
     stamp_ns: int
     frame_id: str
     rows: Array
+
+
+class PressureValue(NamedTuple):
+    """One gauge pressure: stamp [ns], whose it is, and its value [Pa]."""
+
+    stamp_ns: int
+    name: str
+    pressure_Pa: float
 
 
 class JointValues(NamedTuple):
@@ -85,6 +94,14 @@ def read_joints(data: bytes) -> JointValues:
         columns.append(_doubles(data, length, at))
         at = _aligned(at, 8) + 8 * length if length else at
     return JointValues(stamp_ns, tuple(names), *columns)
+
+
+def read_pressure(data: bytes) -> PressureValue:
+    """Return the pressure of a serialised FluidPressure; struct.error if it is cut off."""
+    data = _little_endian(data, FluidPressure)
+    stamp_ns, name, at = _header(data)
+    (pressure_Pa,) = _DOUBLE.unpack_from(data, _aligned(at, 8))
+    return PressureValue(stamp_ns, name, pressure_Pa)
 
 
 def read_status(data: bytes) -> Health:
@@ -161,6 +178,11 @@ def poses_bytes(stamp_ns: int, frame_id: str, rows: Array) -> bytes:
     """Return a serialised PoseArray of rows (n, 7)."""
     front = _padded(_written(frame_id), 4) + _COUNT.pack(len(rows))
     return _front(stamp_ns) + _padded(front, 8) + np.asarray(rows, '<f8').tobytes()
+
+
+def pressure_bytes(stamp_ns: int, name: str, pressure_Pa: float) -> bytes:
+    """Return a serialised FluidPressure: the gauge pressure [Pa] of what `name` says."""
+    return _front(stamp_ns) + _padded(_written(name), 8) + struct.pack('<dd', pressure_Pa, 0.0)
 
 
 def joint_bytes(
@@ -261,5 +283,6 @@ _KINDS: dict[Any, type] = {
     read_pose: PoseStamped,
     read_poses: PoseArray,
     read_joints: JointState,
+    read_pressure: FluidPressure,
     read_status: DiagnosticStatus,
 }

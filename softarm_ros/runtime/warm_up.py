@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import event
 
-from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
+from softarm_ros.emulation.emulated_sensor import LookingSensor
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.errors import RigError
@@ -24,7 +24,6 @@ from softarm_ros.runtime.arm_assembly import (
     build_emulated_arm,
     build_emulated_sensor,
     build_plant,
-    build_pose_sensor,
 )
 from softarm_ros.runtime.assembly import build_estimator, build_tracker
 
@@ -41,7 +40,7 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
 
     Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. When
     something has to be compiled, a second process compiles the plant meanwhile. With `backend`
-    'emulated' its devices and sensors are started once as well, which builds their firmware.
+    'emulated' its devices are started once as well, which builds their firmware.
     """
     with _rare_collections():
         transforms_from_rows(rows_from_transforms(np.eye(4)))
@@ -58,24 +57,10 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
                 arm.start(Path(folder))
             finally:
                 arm.close()
-            for name in rig.sensors.devices():
-                _warm_up_sensor(rig, name, Path(folder))
-
-
-def _warm_up_sensor(rig: Rig, name: str, folder: Path) -> None:
-    """Start emulated cameras once, and open what reads them: both ends compile."""
-    device = build_emulated_sensor(rig, name, seed=0)
-    if not isinstance(device, LookingSensor):
-        return
-    try:
-        write_address(folder, name, device.start())
-        sensor = build_pose_sensor(rig, name, folder)
-        try:
-            sensor.open()
-        finally:
-            sensor.close()
-    finally:
-        device.close()
+        for name in rig.sensors.devices():
+            sensor = build_emulated_sensor(rig, name, seed=0)
+            if isinstance(sensor, LookingSensor):
+                sensor.load_code()
 
 
 @contextlib.contextmanager

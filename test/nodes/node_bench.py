@@ -15,7 +15,7 @@ import pytest
 if 'cyclone' in os.environ.get('RMW_IMPLEMENTATION', ''):
     os.environ['ROS_LOCALHOST_ONLY'] = '1'
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-else:  # the same for Fast DDS, but without its shared memory (see prefer_udp)
+else:  # the same for Fast DDS, but without its shared memory (see set_up_dds)
     os.environ.pop('ROS_LOCALHOST_ONLY', None)
     os.environ.pop('ROS_AUTOMATIC_DISCOVERY_RANGE', None)
     profile = str(Path(__file__).with_name('loopback.xml'))

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.lifecycle import LifecycleNode
 
 from softarm_ros.nodes.pose_publisher import TRUE_TIP_TOPIC, PosePublisher, TrueTipPublisher
-from softarm_ros.nodes.qos import VISUAL, prefer_udp
+from softarm_ros.nodes.qos import VISUAL, set_up_dds
 from softarm_ros.nodes.run_monitor import RunMonitor
 from softarm_ros.nodes.wire import pose_bytes
 from softarm_ros.rigs.loader import load_rig
@@ -24,7 +24,7 @@ WAIT_S = 20.0
 
 @pytest.fixture
 def node():
-    prefer_udp()
+    set_up_dds()
     rclpy.init()
     made = LifecycleNode('plant', namespace=f'/{RIG.name}')
     yield made

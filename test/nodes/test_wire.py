@@ -12,7 +12,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState, TimeReference
+from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
 from softarm_ros.nodes import conversions, wire
 
@@ -56,6 +56,16 @@ def test_a_pose(stamp_ns, frame_id, row):
     back = deserialize_message(wire.pose_bytes(stamp_ns, frame_id, np.array(row)), PoseStamped)
     assert_stamped(back, stamp_ns, frame_id)
     np.testing.assert_array_equal(row_of(back.pose), row)
+
+
+@given(STAMPS, TEXTS, NUMBERS)
+def test_a_pressure(stamp_ns, name, pressure_Pa):
+    message = stamped(FluidPressure, stamp_ns, name, fluid_pressure=pressure_Pa, variance=2.0)
+    read = wire.read_pressure(bytes(serialize_message(message)))
+    np.testing.assert_equal(read, (stamp_ns, name, pressure_Pa))
+    back = deserialize_message(wire.pressure_bytes(stamp_ns, name, pressure_Pa), FluidPressure)
+    assert_stamped(back, stamp_ns, name)
+    np.testing.assert_equal((back.fluid_pressure, back.variance), (pressure_Pa, 0.0))
 
 
 @given(st.integers(0, 3), TEXTS, TEXTS, TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=5))

@@ -1,4 +1,4 @@
-"""Compiled measure of one blob: where its middle is, how sure that is, and what shape it has."""
+"""Compiled search for blobs: where the middle of each is, how sure that is, and its shape."""
 
 from __future__ import annotations
 
@@ -14,6 +14,96 @@ from softarm_ros.geometry.kernels import kernel
 _LEAST_COVER = 0.2
 _SMOOTHED = 5  # grey levels around a blob, of which the median is its background there
 _BRIGHT = 0.9  # share of the blob's levels that are below its own level
+_COLUMNS = 13  # of what is told of a blob
+
+
+@kernel
+def measure_blobs(
+    strength: NDArray[np.uint8],
+    bright: NDArray[np.int64],
+    level: int,
+    smallest_px: float,
+    largest_px: float,
+    rim_px: int,
+    near_disc: NDArray[np.uint8],
+    beyond_disc: NDArray[np.uint8],
+) -> Array:
+    """
+    Return the blobs (n, 13) of an image: what `measure_blob` says of each in its first eight
+    columns, its centre from the corner of its box with its rim, nan where it was not measured;
+    then its box x, y, width, height and its pixels.
+
+    A blob is bright pixels that touch one another, at corners too. It is not measured if it has
+    more pixels than the largest, or if the image ends within its rim.
+
+    Parameters
+    ----------
+    strength : (h, w)
+        Markers are bright.
+    bright : (k,)
+        Places of the pixels brighter than `level`, row by row: y w + x.
+    level : int
+        Brighter pixels are of a blob.
+    smallest_px, largest_px : float
+        Pixels of a blob; smaller ones are left out.
+    rim_px : int
+        Around a blob that its measure reads.
+    near_disc, beyond_disc : (k, k)
+        As for `measure_blob`.
+
+    """
+    height, width = strength.shape
+    labels = np.zeros((height, width), dtype=np.int32)
+    waiting = np.empty(bright.size, dtype=np.int64)
+    boxes = np.empty((bright.size, 6), dtype=np.int64)
+    count = 0
+    for number, place in enumerate(bright):
+        if labels[place // width, place % width] == 0:
+            boxes[count, 5] = number + 1
+            _fill(strength, level, labels, number + 1, place, waiting, boxes[count, :5])
+            if boxes[count, 4] >= smallest_px:
+                count += 1
+    rows = np.full((count, _COLUMNS), math.nan)
+    for k in range(count):
+        rows[k, 8:] = boxes[k, :5]
+        x0, y0 = boxes[k, 0] - rim_px, boxes[k, 1] - rim_px
+        x1, y1 = x0 + boxes[k, 2] + 2 * rim_px, y0 + boxes[k, 3] + 2 * rim_px
+        if boxes[k, 4] > largest_px or x0 < 0 or y0 < 0 or x1 > width or y1 > height:
+            continue
+        rows[k, :8] = measure_blob(
+            strength[y0:y1, x0:x1], labels[y0:y1, x0:x1], boxes[k, 5], near_disc, beyond_disc
+        )
+    return rows
+
+
+@kernel
+def _fill(
+    strength: NDArray[np.uint8],
+    level: int,
+    labels: NDArray[np.int32],
+    number: int,
+    start: int,
+    waiting: NDArray[np.int64],
+    box: NDArray[np.int64],
+) -> None:
+    """Number the pixels of the blob at a place; write its box x, y, width, height, and pixels."""
+    height, width = strength.shape
+    left, right, top, bottom = width, 0, height, 0
+    labels[start // width, start % width] = number
+    waiting[0] = start
+    done, seen = 0, 1
+    while done < seen:
+        y, x = waiting[done] // width, waiting[done] % width
+        done += 1
+        left, right, top, bottom = min(left, x), max(right, x), min(top, y), max(bottom, y)
+        for j in range(max(y - 1, 0), min(y + 2, height)):
+            for i in range(max(x - 1, 0), min(x + 2, width)):
+                if strength[j, i] > level and labels[j, i] == 0:
+                    labels[j, i] = number
+                    waiting[seen] = j * width + i
+                    seen += 1
+    box[0], box[1], box[2], box[3] = left, top, right - left + 1, bottom - top + 1
+    box[4] = seen
 
 
 @kernel
@@ -177,8 +267,13 @@ def _smoothed(around: Array) -> Array:
     few = np.empty(_SMOOTHED)
     for k in range(count):
         for j in range(_SMOOTHED):
-            few[j] = around[(k + j - half) % count]
-        smooth[k] = np.sort(few)[half]
+            level = around[(k + j - half) % count]
+            i = j
+            while i > 0 and few[i - 1] > level:
+                few[i] = few[i - 1]
+                i -= 1
+            few[i] = level
+        smooth[k] = few[half]
     return smooth
 
 

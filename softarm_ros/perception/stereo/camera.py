@@ -73,7 +73,7 @@ class Camera:
         """
         points = np.ascontiguousarray(points_C, dtype=np.float64).reshape(-1, 3)
         pixels = np.empty((len(points), 2))
-        project_into(points, *self._numbers, pixels)
+        project_into(points, *self.numbers, pixels)
         return pixels
 
     def directions(self, pixels: ArrayLike) -> Array:
@@ -84,7 +84,7 @@ class Camera:
         """
         given = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, 2)
         rays = np.empty((len(given), 3))
-        directions_into(given, *self._numbers, rays)
+        directions_into(given, *self.numbers, rays)
         return rays
 
     def shows(self, pixels: Array, margin_px: float = 0.0) -> Mask:
@@ -100,7 +100,7 @@ class Camera:
         return inside
 
     @cached_property
-    def _numbers(self) -> tuple[Array, Array]:
+    def numbers(self) -> tuple[Array, Array]:
         """Matrix (3, 3) and distortion (8,) as compiled code takes them."""
         lens = np.zeros(8)
         lens[: np.size(self.distortion)] = np.ravel(self.distortion)

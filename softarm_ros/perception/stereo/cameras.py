@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.pair_kernels import project_through
 from softarm_ros.perception.stereo.window import FlatWindow
 
 Side = Literal['left', 'right']
@@ -65,13 +66,23 @@ class StereoCameras:
 
     def project(self, side: Side, points_L: ArrayLike) -> Array:
         """Return where points (n, 3) appear in an image (n, 2) [px]; nan where they do not."""
-        points = np.asarray(points_L, dtype=np.float64).reshape(-1, 3)
-        X_LC = self.pose(side)
-        if self.window is None:
-            towards = points - X_LC[:3, 3]
-        else:
-            towards = self.window.directions_to(X_LC[:3, 3], points)
-        return self.camera(side).project(towards @ X_LC[:3, :3])
+        points = np.ascontiguousarray(points_L, dtype=np.float64).reshape(-1, 3)
+        pixels = np.empty((len(points), 2))
+        matrices, lenses, poses, window = self.numbers
+        which = SIDES.index(side)
+        project_through(points, matrices[which], lenses[which], poses[which], window, pixels)
+        return pixels
+
+    @cached_property
+    def numbers(self) -> tuple[Array, Array, Array, Array]:
+        """Matrices (2, 3, 3), lenses (2, 8), poses (2, 4, 4), window (8,): for compiled code."""
+        both = [self.camera(side).numbers for side in SIDES]
+        return (
+            np.array([matrix for matrix, _ in both]),
+            np.array([lens for _, lens in both]),
+            np.array([self.pose(side) for side in SIDES]),
+            np.empty(0) if self.window is None else self.window.numbers,
+        )
 
     def rays(self, side: Side, pixels: ArrayLike) -> tuple[Array, Array]:
         """Return start and direction (n, 3) of the rays, in the medium of the arm, of pixels."""

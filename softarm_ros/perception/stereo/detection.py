@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
-from softarm_ros.perception.stereo.blob_kernels import measure_blob
+from softarm_ros.perception.stereo.blob_kernels import measure_blobs
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.images import Image, grey, opencv
 
@@ -167,34 +167,25 @@ def _blobs(
     found: tuple[list[Array], list[str]],
 ) -> None:
     """Add the blobs of a region, as `measure_blob` gives them, and what is rejected."""
-    cv2 = opencv()
     level = looks.threshold if looks.kind != 'dark' else 255 - looks.threshold
-    _, mask = cv2.threshold(strength, level, 255, cv2.THRESH_BINARY)
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
-    height, width = strength.shape
-    for number in range(1, count):
-        x, y, w, h, area = (int(v) for v in stats[number])
-        if area < looks.smallest_px:
-            continue
+    bright = np.flatnonzero(strength > level)
+    sizes = looks.smallest_px, looks.largest_px
+    for row in measure_blobs(strength, bright, level, *sizes, _RIM_PX, *_discs()):
+        x, y, w, h, area = (int(v) for v in row[8:])
         place = f'{region[0] + x + w // 2}, {region[1] + y + h // 2}'
         if area > looks.largest_px:
             found[1].append(f'{place}: area {area} px: more than {looks.largest_px:g}')
-            continue
-        box = (x - _RIM_PX, y - _RIM_PX, x + w + _RIM_PX, y + h + _RIM_PX)
-        if min(box[:2]) < 0 or box[2] > width or box[3] > height:
+        elif np.isnan(row[0]):
             # Cut off by a region is no matter of the camera.
             if region == whole:
                 found[1].append(f'{place}: at the edge of the image')
-            continue
-        part = slice(box[1], box[3]), slice(box[0], box[2])
-        row = measure_blob(strength[part], labels[part], number, *_discs())
-        if row[6] > looks.elongation:
+        elif row[6] > looks.elongation:
             found[1].append(f'{place}: {row[6]:.2f} times as long as wide')
         elif not looks.fullness <= row[7] <= _FULLEST:
             found[1].append(f'{place}: fills {row[7]:.0%} of its ellipse')
         else:
-            row[:2] += (region[0] + box[0], region[1] + box[1])
-            found[0].append(row)
+            row[:2] += (region[0] + x - _RIM_PX, region[1] + y - _RIM_PX)
+            found[0].append(row[:8])
 
 
 @lru_cache(maxsize=1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotations import exp_so3, hat
 from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.disk_kernels import refine_pose
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit
 
 _STEPS = 2  # of Gauss and Newton, from the unweighted fit
@@ -58,7 +58,7 @@ def disk_pose(
 
     """
     spread = covariances + mounted_within_m**2 * np.eye(3)
-    weights = np.linalg.inv(spread)
+    weights: Array = np.asarray(np.linalg.inv(spread), dtype=np.float64)
     used = list(range(len(known)))
     doubted: list[int] = []
     while len(used) >= _FEWEST:
@@ -66,19 +66,8 @@ def disk_pose(
             X, _ = rigid_fit(known[used], measured[used])
         except CameraError:  # those that are left lie on a line
             return None
-        information = np.empty((6, 6))
-        for _ in range(_STEPS):
-            arms = known[used] @ X[:3, :3].T
-            slopes = np.tile(np.eye(3, 6), (len(used), 1, 1))
-            slopes[:, :, 3:] = -np.array([hat(arm) for arm in arms])
-            miss = measured[used] - arms - X[:3, 3]
-            weighted = np.einsum('nji,njk->nik', slopes, weights[used])
-            information = (weighted @ slopes).sum(axis=0)
-            step = np.linalg.solve(information, np.einsum('nij,nj->i', weighted, miss))
-            X[:3, :3] = exp_so3(step[3:]) @ X[:3, :3]
-            X[:3, 3] += step[:3]
-        miss = measured[used] - known[used] @ X[:3, :3].T - X[:3, 3]
-        misfits = np.einsum('ni,nij,nj->n', miss, weights[used], miss)
+        misfits = np.empty(len(used))
+        information = refine_pose(known[used], measured[used], weights[used], _STEPS, X, misfits)
         if misfits.sum() < _GATES[min(len(used) - _FEWEST, len(_GATES) - 1)]:
             covariance: Array = np.asarray(np.linalg.inv(information), dtype=np.float64)
             return DiskPose(X, covariance, tuple(used), tuple(sorted(doubted)))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.perception.stereo.disk_kernels import rigid_labels
 from softarm_ros.perception.stereo.matching import Candidates
 
 # Of chi-square with three degrees of freedom: 1 in 1000 true points is lost.
@@ -129,24 +130,7 @@ def label_rigid(
         What a marker may be off after the shift: the disk may have turned.
 
     """
-    away = points[:, None] - expected[None]
-    near = np.argwhere(np.linalg.norm(away, axis=2) < reach_m)
-    if not len(near):
+    if not len(points):
         return {}
-    shifts = away[near[:, 0], near[:, 1]]
-    misfit = np.linalg.norm(away[None] - shifts[:, None, None], axis=3)
-    best = misfit.argmin(axis=1)  # (shifts, markers): the nearest point
-    miss = np.minimum(np.take_along_axis(misfit, best[:, None], axis=1)[:, 0], tolerance_m)
-    explained = miss < tolerance_m
-    counts, costs = explained.sum(axis=1), (miss**2).sum(axis=1)
-    ranked = np.lexsort((costs, -counts))
-    first = ranked[0]
-    chosen = {int(m): int(best[first, m]) for m in np.flatnonzero(explained[first])}
-    if len(set(chosen.values())) < len(chosen):
-        return {}
-    for other in ranked[1:]:
-        if counts[other] < counts[first] or costs[other] > 2.0 * costs[first] + tolerance_m**2:
-            break
-        if any(best[other, m] != point for m, point in chosen.items() if explained[other, m]):
-            return {}
-    return chosen
+    labels = rigid_labels(points, expected, reach_m, tolerance_m)
+    return {marker: int(point) for marker, point in enumerate(labels) if point >= 0}

@@ -32,13 +32,21 @@ def project_into(points: Array, matrix: Array, lens: Array, pixels: Array) -> No
     """
     bent = np.empty(6)
     for n in range(points.shape[0]):
-        pixels[n, 0] = pixels[n, 1] = math.nan
-        if not points[n, 2] > 0.0:
-            continue
-        _distort(points[n, 0] / points[n, 2], points[n, 1] / points[n, 2], lens, bent)
-        if _upright(bent):
-            pixels[n, 0] = matrix[0, 0] * bent[0] + matrix[0, 1] * bent[1] + matrix[0, 2]
-            pixels[n, 1] = matrix[1, 1] * bent[1] + matrix[1, 2]
+        project_point(points[n, 0], points[n, 1], points[n, 2], matrix, lens, bent, pixels[n])
+
+
+@kernel
+def project_point(
+    x: float, y: float, z: float, matrix: Array, lens: Array, bent: Array, pixel: Array
+) -> None:
+    """Write where a point of a camera's frame [m] appears (2,) [px]; `bent` (6,) is scratch."""
+    pixel[0] = pixel[1] = math.nan
+    if not z > 0.0:
+        return
+    _distort(x / z, y / z, lens, bent)
+    if _upright(bent):
+        pixel[0] = matrix[0, 0] * bent[0] + matrix[0, 1] * bent[1] + matrix[0, 2]
+        pixel[1] = matrix[1, 1] * bent[1] + matrix[1, 2]
 
 
 @kernel

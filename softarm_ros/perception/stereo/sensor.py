@@ -19,10 +19,11 @@ from softarm_ros.perception.stereo.calibration_file import read_calibration
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.frame_source import FrameSource
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
 from softarm_ros.perception.stereo.picture import marked
-from softarm_ros.perception.stereo.sources import ROS, FrameSource, open_source
+from softarm_ros.perception.stereo.sources import ROS, open_source
 from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
 _TURN_S = 0.01  # how long one camera is waited for before the other is looked at

@@ -18,6 +18,7 @@ from softarm_ros.perception.stereo.disk_pose import disk_pose
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.labelling import in_order, label, label_rigid
 from softarm_ros.perception.stereo.matching import Candidates, candidates, unambiguous
+from softarm_ros.perception.stereo.triangulation import triangulate
 
 # How fast a marker may have moved unseen: the gate opens by this.
 _DRIFT_M_S = 0.3
@@ -115,9 +116,7 @@ class MarkerTracker:
         self._expected: tuple[int, Mapping[str, Array]] | None = None
         self._since_search = _SEARCH_EVERY
         self._missing = True
-        load_code()  # what is compiled is loaded now, not at the first exposure
-        cameras.rays('left', np.zeros((1, 2)))
-        cameras.project('left', np.array([[0.0, 0.0, 1.0]]))
+        _load_code(cameras)
 
     def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
         """Take a prediction of where markers (3,) are at a time, in the base frame."""
@@ -384,3 +383,12 @@ def _together(marks: tuple[Marks, Marks], regions: tuple[Array, Array]) -> Mask:
             )
     both: Mask = np.asarray((inside[0][:, None] & inside[1][None]).any(axis=2), dtype=bool)
     return both
+
+
+def _load_code(cameras: StereoCameras) -> None:
+    """Load what is compiled now, not at the first exposure."""
+    load_code()
+    corners = np.array([[0.0, 0.0, 1.0], [0.1, 0.0, 1.0], [0.0, 0.1, 1.0]])
+    triangulate(cameras, *(cameras.project(side, corners) for side in SIDES))
+    label_rigid(corners, corners, 0.1, 0.1)
+    disk_pose(corners, corners, np.tile(np.eye(3), (3, 1, 1)), 0.0)

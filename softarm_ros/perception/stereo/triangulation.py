@@ -9,12 +9,8 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.camera import Mask
-from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
-
-_STEP_M = 1e-6  # of the central differences
-_CONVERGED_M = 1e-8  # of a step; the next would be far smaller
-_FLAT_M = 2e-3  # after a smaller step the slopes of the one before are as good
-_STEPS = 10
+from softarm_ros.perception.stereo.cameras import StereoCameras
+from softarm_ros.perception.stereo.pair_kernels import refine_points
 
 
 @dataclass(frozen=True)
@@ -94,66 +90,6 @@ def triangulate(
         cameras.rays('left', pixels[0]), cameras.rays('right', pixels[1])
     )
     points[~ahead] = np.nan
-    if np.isfinite(hopeless):
-        miss = _appearance(cameras, points) - seen
-        with np.errstate(invalid='ignore'):
-            points[~(np.einsum('ni,nij,nj->n', miss, weight, miss) < hopeless)] = np.nan
-    information = np.full((count, 3, 3), np.nan)
-    slope = np.empty((0, 4, 3))
-    moved = np.inf
-    for _ in range(_STEPS):
-        known = np.isfinite(points).all(axis=1)
-        if not known.any():
-            break
-        if len(slope) != known.sum() or moved > _FLAT_M:
-            slope = _slopes(cameras, points[known])
-        # A start so far off that it appears in one image only leaves nan here, and stays unknown.
-        miss = _appearance(cameras, points[known]) - seen[known]
-        weighted = np.einsum('nji,njk->nik', slope, weight[known])
-        information[known] = weighted @ slope
-        step = _solved(information[known], np.einsum('nij,nj->ni', weighted, miss))
-        points[known] -= step
-        # Not nan: a point without a solution does not keep the others waiting.
-        moved = float(np.max(np.abs(step), initial=0.0, where=np.isfinite(step)))
-        if moved <= _CONVERGED_M:
-            break
-    miss = _appearance(cameras, points) - seen
-    misfit = np.einsum('ni,nij,nj->n', miss, weight, miss)
-    return Triangulated(points, _inverted(information), misfit)
-
-
-def _appearance(cameras: StereoCameras, points: Array) -> Array:
-    return np.concatenate([cameras.project(side, points) for side in SIDES], axis=1)
-
-
-def _slopes(cameras: StereoCameras, points: Array) -> Array:
-    """Return (n, 4, 3): pixels by metres."""
-    moves = _STEP_M * np.concatenate([np.eye(3), -np.eye(3)])
-    shown = _appearance(cameras, (points[None] + moves[:, None]).reshape(-1, 3))
-    shown = shown.reshape(6, len(points), 4)
-    return np.moveaxis((shown[:3] - shown[3:]) / (2.0 * _STEP_M), 0, 2)
-
-
-def _solved(matrices: Array, vectors: Array) -> Array:
-    out = np.full(vectors.shape, np.nan)
-    good = _regular(matrices)
-    if good.any():
-        out[good] = np.linalg.solve(matrices[good], vectors[good][..., None])[..., 0]
-    return out
-
-
-def _inverted(matrices: Array) -> Array:
-    out = np.full(matrices.shape, np.nan)
-    good = _regular(matrices)
-    if good.any():
-        out[good] = np.linalg.inv(matrices[good])
-    return out
-
-
-def _regular(matrices: Array) -> Mask:
-    """Return which symmetric matrices (n, 3, 3) can be inverted."""
-    finite: Mask = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
-    good: Mask = finite.copy()
-    sizes = np.linalg.eigvalsh(matrices[finite])  # in ascending order
-    good[finite] = sizes[:, 0] > 1e-14 * sizes[:, -1]
-    return good
+    covariances, misfit = np.empty((count, 3, 3)), np.empty(count)
+    refine_points(points, seen, weight, *cameras.numbers, hopeless, covariances, misfit)
+    return Triangulated(points, covariances, misfit)

@@ -8,14 +8,14 @@ computations that share nothing but the window.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.perception.stereo.camera import CameraError
-
-_NEWTON_STEPS = 50
+from softarm_ros.perception.stereo.window_kernels import directions_into
 
 
 @dataclass(frozen=True)
@@ -95,39 +95,18 @@ class FlatWindow:
         """
         Return the directions (n, 3) in air, along which a camera at a point sees points in water.
 
-        Solves for the slope of the ray in air: what it travels sideways in air, glass and water
-        must add up. That sum is increasing and concave in the slope, so Newton's method from the
-        straight line, which lies below, cannot overshoot. Nan for points not behind the window.
+        Nan for points not behind the window.
         """
-        start = np.asarray(origin, dtype=np.float64)
-        targets = np.asarray(points, dtype=np.float64).reshape(-1, 3)
-        to = targets - start
-        along = to @ self.normal
-        sideways = to - along[:, None] * self.normal
-        reach = np.linalg.norm(sideways, axis=1)
-        gap = self.distance_m - float(self.normal @ start)
-        depth = along - gap - self.thickness_m
-        with np.errstate(all='ignore'):
-            depth = np.where(depth >= 0.0, depth, np.nan)
-            slope = reach / (gap + self.thickness_m + depth)
-            for _ in range(_NEWTON_STEPS):
-                glass, glass_rate = self._slope_behind(slope, self.glass / self.air)
-                water, water_rate = self._slope_behind(slope, self.water / self.air)
-                miss = gap * slope + self.thickness_m * glass + depth * water - reach
-                step = miss / (gap + self.thickness_m * glass_rate + depth * water_rate)
-                slope = slope - step
-                if not np.any(np.abs(step) > 1e-15 * (1.0 + slope)):
-                    break
-            side = sideways / np.where(reach > 0.0, reach, 1.0)[:, None]
-            rays = self.normal + slope[:, None] * side
-        return rays / np.linalg.norm(rays, axis=1, keepdims=True)
+        targets = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
+        rays = np.empty_like(targets)
+        directions_into(targets, np.array(origin, dtype=np.float64), self.numbers, rays)
+        return rays
 
-    @staticmethod
-    def _slope_behind(slope: Array, ratio: float) -> tuple[Array, Array]:
-        """Return the tangent of the refracted angle for that of the incident one, and its rate."""
-        square = ratio * ratio + (ratio * ratio - 1.0) * slope * slope
-        root = np.sqrt(square)
-        return slope / root, ratio * ratio / (square * root)
+    @cached_property
+    def numbers(self) -> Array:
+        """All of it (8,), as compiled code takes it."""
+        sizes = self.distance_m, self.thickness_m, self.air, self.glass, self.water
+        return np.array([*self.normal, *sizes])
 
     def _refracted(self, rays: Array, ratio: float) -> Array:
         """Return unit vectors behind a face; ratio of the indices before and behind it."""

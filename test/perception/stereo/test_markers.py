@@ -155,7 +155,7 @@ def see(server, tracker, tips, stamp_ns):
 
 
 def truth(server, tips):
-    return {name: server._marker(tips, name) for name in NAMES}
+    return server.markers(tips)
 
 
 def test_a_moving_arm_is_followed_from_its_order_on():

@@ -1,6 +1,7 @@
 """The driver reads emulated cameras over HTTP: sightings, and what it says of each fault."""
 
 import http.server
+import socket
 import threading
 import time
 
@@ -24,9 +25,10 @@ from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_a
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.calibration_file import write_calibration
+from softarm_ros.perception.stereo.network_frames import MjpegFrames
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
-from softarm_ros.perception.stereo.sources import FileFrames, MjpegFrames, open_source
+from softarm_ros.perception.stereo.sources import FileFrames, open_source
 from softarm_ros.rigs.part_registry import find_part
 
 pytestmark = pytest.mark.packets
@@ -94,7 +96,7 @@ def complete(seen, health):
 
 def test_points_are_where_the_plant_has_them(bench):
     seen, health = bench.until(complete)
-    truth = {name: bench.server._marker(bent(), name) for name in NAMES}
+    truth = bench.server.markers(bent())
     for point in seen[-1].points:
         assert np.linalg.norm(point.position - truth[point.name]) < 1e-3
         assert 0.0 < np.sqrt(np.linalg.eigvalsh(point.covariance).max()) < 1e-3
@@ -363,3 +365,16 @@ def test_an_address_that_is_no_camera_gives_no_image_and_says_why(status, kind, 
     server.shutdown()
     server.server_close()
     assert says in found
+
+
+def test_a_camera_that_sends_nothing_is_left_at_once():
+    silent = socket.create_server(('127.0.0.1', 0))
+    source = MjpegFrames(f'http://127.0.0.1:{silent.getsockname()[1]}/', timeout_s=30.0)
+    source.open()
+    link, _ = silent.accept()
+    with link, silent:
+        link.recv(4096)  # it asks, and waits for an answer that does not come
+        link.sendall(f'HTTP/1.1 200 OK\r\nContent-Type: {MULTIPART}\r\n\r\n'.encode())
+        began = time.monotonic()
+        source.close()
+        assert time.monotonic() - began < 2.0

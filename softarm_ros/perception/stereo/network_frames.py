@@ -1,0 +1,132 @@
+"""Network cameras: images over HTTP, one behind the other."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.frame_source import Frame, ThreadedFrames
+from softarm_ros.perception.stereo.images import Image, opencv
+
+_LONGEST_LINE = 1024
+_LARGEST_IMAGE = 64 << 20
+_PGM = re.compile(rb'P5\s+(\d{1,5})\s+(\d{1,5})\s+255\s')
+
+
+class MjpegFrames(ThreadedFrames):
+    """
+    A network camera that sends JPEG images, or grey ones as they are (PGM), over HTTP
+    (multipart/x-mixed-replace).
+
+    The stamp is the header X-Timestamp [s since 1970] that ustreamer and mjpg-streamer send: the
+    exposure on the clock of that computer, which has to follow this one's (NTP, chrony). Without
+    the header it is when the image came. Images are decoded to grey, `colour` to blue-green-red.
+    """
+
+    def __init__(
+        self, url: str, clock: Clock = MONOTONIC, *, timeout_s: float = 2.0, colour: bool = False
+    ) -> None:
+        super().__init__(url, clock)
+        self._timeout_s = timeout_s
+        self._colour = colour
+        self._socket: socket.socket | None = None
+
+    def close(self) -> None:
+        """See `FrameSource`; does not wait for an image that may never come."""
+        self._stop.set()
+        link = self._socket
+        if link is not None:
+            with contextlib.suppress(OSError):  # it is closed already
+                link.shutdown(socket.SHUT_RDWR)
+        super().close()
+
+    def _frames_of_device(self, stop: Any) -> Iterator[Frame]:
+        parts = urlsplit(self.name)
+        kind: Callable[..., HTTPConnection] = (
+            HTTPSConnection if parts.scheme == 'https' else HTTPConnection
+        )
+        link = kind(parts.hostname or '', parts.port, timeout=self._timeout_s)
+        try:
+            link.request('GET', (parts.path or '/') + (f'?{parts.query}' if parts.query else ''))
+            self._socket = link.sock
+            answer = link.getresponse()
+            kind_of_answer = answer.getheader('Content-Type', '')
+            if answer.status != 200 or not kind_of_answer.startswith('multipart/'):
+                raise CameraError(
+                    f'answered {answer.status} {kind_of_answer}: expected a stream, '
+                    'multipart/x-mixed-replace'
+                )
+            while not stop.is_set():
+                header = _part_header(answer)
+                data = _part_body(answer, header)
+                stamp_ns = _stamp_ns(header)
+                image = _decoded(data, self._colour)
+                if image is None:
+                    continue  # damaged on its way: the next one comes soon
+                yield Frame(stamp_ns, image)
+        finally:
+            self._socket = None
+            link.close()
+
+
+def _part_header(answer: HTTPResponse) -> dict[str, str]:
+    """Return the header of the next part, names in small letters."""
+    header: dict[str, str] = {}
+    while True:
+        line = answer.readline(_LONGEST_LINE)
+        if not line:
+            raise CameraError('the stream ended')
+        text = line.strip().decode('latin-1')
+        if not text:
+            if header:
+                return header
+            continue
+        name, colon, value = text.partition(':')
+        if colon:
+            header[name.strip().lower()] = value.strip()
+
+
+def _part_body(answer: HTTPResponse, header: dict[str, str]) -> bytearray:
+    length = header.get('content-length', '')
+    if not length.isdigit() or not 0 < int(length) <= _LARGEST_IMAGE:
+        raise CameraError(f'part with Content-Length {length!r}: expected 1 to {_LARGEST_IMAGE}')
+    data = bytearray(int(length))
+    left = memoryview(data)
+    while left:
+        count = answer.readinto(left)
+        if not count:
+            raise CameraError('the stream ended within an image')
+        left = left[count:]
+    return data
+
+
+def _decoded(data: bytearray, colour: bool) -> Image | None:
+    """Return the image in some data; None if it is damaged."""
+    grey = None if colour else _PGM.match(data)
+    if grey is not None:  # as it is: no copy
+        width, height = int(grey[1]), int(grey[2])
+        if len(data) - grey.end() < width * height:
+            return None
+        return np.frombuffer(data, np.uint8, width * height, grey.end()).reshape(height, width)
+    cv2 = opencv()
+    mode = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
+    image: Image | None = cv2.imdecode(np.frombuffer(data, np.uint8), mode)
+    return image
+
+
+def _stamp_ns(header: dict[str, str]) -> int:
+    text = header.get('x-timestamp', '')
+    if not re.fullmatch(r'\d{9,11}(\.\d+)?', text):
+        return time.time_ns()
+    seconds, _, fraction = text.partition('.')
+    return int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, '0'))

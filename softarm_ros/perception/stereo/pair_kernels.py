@@ -1,0 +1,211 @@
+"""Compiled pair of cameras: where points appear, and which points pairs of pixels show."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.kernels import kernel
+from softarm_ros.perception.stereo.lens_kernels import project_point
+from softarm_ros.perception.stereo.window_kernels import direction_into
+
+_STEP_M = 1e-6  # of the central differences
+_CONVERGED_M = 1e-8  # of a step; the next would be far smaller
+_FLAT_M = 2e-3  # after a smaller step the slopes of the one before are as good
+_STEPS = 10
+_REGULAR = 1e14  # condition of an information matrix that can be inverted
+
+
+@kernel
+def project_through(
+    points: Array, matrix: Array, lens: Array, X_LC: Array, window: Array, pixels: Array
+) -> None:
+    """
+    Write where points appear in one image (n, 2) [px]; nan where they do not.
+
+    Parameters
+    ----------
+    points : (n, 3)
+        In the left camera's frame [m].
+    matrix, lens : (3, 3), (8,)
+        As for `project_into`.
+    X_LC : (4, 4)
+        Pose of the camera in the left one's frame.
+    window : (8,) or (0,)
+        As for `direction_into`; empty without one.
+    pixels : (n, 2)
+        Written to.
+
+    """
+    bent, ray = np.empty(6), np.empty(3)
+    for n in range(points.shape[0]):
+        _appear(points[n], matrix, lens, X_LC, window, bent, ray, pixels[n])
+
+
+@kernel
+def _appear(
+    point: Array,
+    matrix: Array,
+    lens: Array,
+    X_LC: Array,
+    window: Array,
+    bent: Array,
+    ray: Array,
+    pixel: Array,
+) -> None:
+    if window.shape[0] == 0:
+        for axis in range(3):
+            ray[axis] = point[axis] - X_LC[axis, 3]
+    else:
+        direction_into(point, X_LC[:3, 3], window, ray)
+    x = ray[0] * X_LC[0, 0] + ray[1] * X_LC[1, 0] + ray[2] * X_LC[2, 0]
+    y = ray[0] * X_LC[0, 1] + ray[1] * X_LC[1, 1] + ray[2] * X_LC[2, 1]
+    z = ray[0] * X_LC[0, 2] + ray[1] * X_LC[1, 2] + ray[2] * X_LC[2, 2]
+    project_point(x, y, z, matrix, lens, bent, pixel)
+
+
+@kernel
+def refine_points(
+    points: Array,
+    seen: Array,
+    weights: Array,
+    matrices: Array,
+    lenses: Array,
+    poses: Array,
+    window: Array,
+    hopeless: float,
+    covariances: Array,
+    misfits: Array,
+) -> None:
+    """
+    Move points to where their squared reprojection error is least (Gauss-Newton).
+
+    Parameters
+    ----------
+    points : (n, 3)
+        Where to begin [m]; written to, nan where nothing is found.
+    seen : (n, 4)
+        Pixels of the left and the right image [px].
+    weights : (n, 4, 4)
+        Inverse of their covariance [1/px2].
+    matrices, lenses, poses : (2, 3, 3), (2, 8), (2, 4, 4)
+        Of both cameras, as for `project_through`.
+    window : (8,) or (0,)
+        As for `project_through`.
+    hopeless : float
+        Points that begin with a larger misfit are given up.
+    covariances, misfits : (n, 3, 3), (n,)
+        Written to [m2]; nan where nothing is found.
+
+    """
+    bent, ray = np.empty(6), np.empty(3)
+    shown, before, after = np.empty(4), np.empty(4), np.empty(4)
+    moved, slope, miss = np.empty(3), np.empty((4, 3)), np.empty(4)
+    information, inverse, gradient = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    for n in range(points.shape[0]):
+        covariances[n] = math.nan
+        misfits[n] = math.nan
+        length = math.inf
+        for trial in range(_STEPS):
+            point = points[n]
+            _both(point, matrices, lenses, poses, window, bent, ray, shown)
+            for i in range(4):
+                miss[i] = shown[i] - seen[n, i]
+            if trial == 0 and not _square(miss, weights[n]) < hopeless:
+                points[n] = math.nan
+            if not math.isfinite(points[n, 0] + points[n, 1] + points[n, 2]):
+                break
+            if length > _FLAT_M:
+                for axis in range(3):
+                    for k in range(3):
+                        moved[k] = point[k] + (_STEP_M if k == axis else 0.0)
+                    _both(moved, matrices, lenses, poses, window, bent, ray, after)
+                    moved[axis] = point[axis] - _STEP_M
+                    _both(moved, matrices, lenses, poses, window, bent, ray, before)
+                    for i in range(4):
+                        slope[i, axis] = (after[i] - before[i]) / (2.0 * _STEP_M)
+                _normal(slope, weights[n], information)
+                if not _invert(information, inverse):
+                    points[n] = math.nan
+                    break
+            for k in range(3):
+                gradient[k] = 0.0
+                for i in range(4):
+                    for j in range(4):
+                        gradient[k] += slope[i, k] * weights[n, i, j] * miss[j]
+            length = 0.0
+            for k in range(3):
+                step = 0.0
+                for j in range(3):
+                    step += inverse[k, j] * gradient[j]
+                points[n, k] -= step
+                length = max(length, abs(step))
+            if length <= _CONVERGED_M:
+                break
+        if math.isfinite(points[n, 0] + points[n, 1] + points[n, 2]):
+            _both(points[n], matrices, lenses, poses, window, bent, ray, shown)
+            for i in range(4):
+                miss[i] = shown[i] - seen[n, i]
+            misfits[n] = _square(miss, weights[n])
+            covariances[n] = inverse
+
+
+@kernel
+def _both(
+    point: Array,
+    matrices: Array,
+    lenses: Array,
+    poses: Array,
+    window: Array,
+    bent: Array,
+    ray: Array,
+    shown: Array,
+) -> None:
+    """Write where a point appears in both images (4,) [px]."""
+    for side in range(2):
+        pixel = shown[2 * side : 2 * side + 2]
+        _appear(point, matrices[side], lenses[side], poses[side], window, bent, ray, pixel)
+
+
+@kernel
+def _square(miss: Array, weight: Array) -> float:
+    total = 0.0
+    for i in range(miss.shape[0]):
+        for j in range(miss.shape[0]):
+            total += miss[i] * weight[i, j] * miss[j]
+    return total
+
+
+@kernel
+def _normal(slope: Array, weight: Array, information: Array) -> None:
+    """Write slope^T weight slope (3, 3)."""
+    for a in range(3):
+        for b in range(3):
+            total = 0.0
+            for i in range(4):
+                for j in range(4):
+                    total += slope[i, a] * weight[i, j] * slope[j, b]
+            information[a, b] = total
+
+
+@kernel
+def _invert(matrix: Array, inverse: Array) -> bool:
+    """Write the inverse of a symmetric (3, 3); return whether there is one worth the name."""
+    for i in range(3):
+        for j in range(3):
+            a, b = (j + 1) % 3, (j + 2) % 3
+            c, d = (i + 1) % 3, (i + 2) % 3
+            inverse[i, j] = matrix[a, c] * matrix[b, d] - matrix[a, d] * matrix[b, c]
+    det = 0.0
+    for k in range(3):
+        det += matrix[0, k] * inverse[k, 0]
+    if not det > 0.0:
+        return False
+    for i in range(3):
+        for j in range(3):
+            inverse[i, j] /= det
+    # Above the condition number, by less than ten times.
+    size = matrix[0, 0] + matrix[1, 1] + matrix[2, 2]
+    return size * (inverse[0, 0] + inverse[1, 1] + inverse[2, 2]) < _REGULAR

@@ -1,0 +1,71 @@
+"""Compiled refraction at a flat window: the ray in air towards a point in water."""
+
+from __future__ import annotations
+
+import math
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.kernels import kernel
+
+_NEWTON_STEPS = 50
+
+
+@kernel
+def direction_into(point: Array, origin: Array, window: Array, ray: Array) -> None:
+    """
+    Write the unit vector (3,) along which a camera in air sees a point in water; nan for none.
+
+    Solves for the slope of the ray in air: what it travels sideways in air, glass and water must
+    add up. That sum is increasing and concave in the slope, so Newton's method from the straight
+    line, which lies below, cannot overshoot. None for points that are not behind the window.
+
+    Parameters
+    ----------
+    point, origin : (3,)
+        In the frame of the window [m].
+    window : (8,)
+        Its normal, distance and thickness [m], and the indices of air, glass and water.
+    ray : (3,)
+        Written to.
+
+    """
+    nx, ny, nz = window[0], window[1], window[2]
+    thick, glassy, watery = window[4], window[6] / window[5], window[7] / window[5]
+    x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    along = x * nx + y * ny + z * nz
+    x, y, z = x - along * nx, y - along * ny, z - along * nz
+    reach = math.sqrt(x * x + y * y + z * z)
+    gap = window[3] - (origin[0] * nx + origin[1] * ny + origin[2] * nz)
+    depth = along - gap - thick
+    ray[0] = ray[1] = ray[2] = math.nan
+    if not depth >= 0.0:
+        return
+    slope = reach / (gap + thick + depth)
+    for _ in range(_NEWTON_STEPS):
+        glass, glass_rate = _slope_behind(slope, glassy)
+        water, water_rate = _slope_behind(slope, watery)
+        miss = gap * slope + thick * glass + depth * water - reach
+        step = miss / (gap + thick * glass_rate + depth * water_rate)
+        slope -= step
+        if not abs(step) > 1e-15 * (1.0 + slope):
+            break
+    lean = slope / reach if reach > 0.0 else 0.0
+    length = math.sqrt(1.0 + slope * slope)
+    ray[0] = (nx + lean * x) / length
+    ray[1] = (ny + lean * y) / length
+    ray[2] = (nz + lean * z) / length
+
+
+@kernel
+def _slope_behind(slope: float, ratio: float) -> tuple[float, float]:
+    """Return the tangent of the refracted angle for that of the incident one, and its rate."""
+    square = ratio * ratio + (ratio * ratio - 1.0) * slope * slope
+    root = math.sqrt(square)
+    return slope / root, ratio * ratio / (square * root)
+
+
+@kernel
+def directions_into(points: Array, origin: Array, window: Array, rays: Array) -> None:
+    """Write the directions (n, 3) to points (n, 3); parameters as those of `direction_into`."""
+    for n in range(points.shape[0]):
+        direction_into(points[n], origin, window, rays[n])

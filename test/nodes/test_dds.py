@@ -1,0 +1,54 @@
+"""In processes of their own: the middleware reads its settings once."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(not sys.platform.startswith('linux'), reason='threads in /proc'),
+]
+PROGRAM = """
+import pathlib, rclpy
+from softarm_ros.nodes.qos import set_up_dds
+{set_up}
+rclpy.init()
+node = rclpy.create_node('alone')
+print(*(path.read_text().strip() for path in pathlib.Path('/proc/self/task').glob('*/comm')))
+node.destroy_node()
+rclpy.try_shutdown()
+"""
+
+
+def threads(set_up, **profile):
+    settings = {key: value for key, value in os.environ.items() if 'PROFILES_FILE' not in key}
+    done = subprocess.run(
+        [sys.executable, '-c', PROGRAM.format(set_up=set_up)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**settings, **profile},
+    )
+    return done.stdout.split()
+
+
+def test_nodes_do_not_look_types_up():
+    usual = threads('')
+    if not any(name.startswith('dds.tls') for name in usual):
+        pytest.skip('a middleware that has no service for types')
+    ours = threads('set_up_dds()')
+    assert any(name.startswith('dds.udp') for name in ours)
+    assert not any(name.startswith('dds.tls') for name in ours)
+
+
+def test_a_profile_of_the_user_stays(tmp_path):
+    mine = tmp_path / 'mine.xml'
+    mine.write_text('<profiles xmlns="http://www.eprosima.com"/>')
+    for variable in ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'):
+        show = f"set_up_dds(); import os; print('profile=' + os.environ['{variable}'])"
+        assert f'profile={mine}' in threads(show, **{variable: str(mine)})
