@@ -41,7 +41,7 @@ class ForkedPython:
     environment : mapping, optional
         Of the processes, instead of ours.
     folder : path, optional
-        In which they run, instead of ours.
+        In which they run, instead of ours; each call may name another.
 
     """
 
@@ -63,9 +63,9 @@ class ForkedPython:
         self._server.stdout.close()
         self._server.wait()
 
-    def run(self, *arguments, timeout=280.0):
+    def run(self, *arguments, folder=None, timeout=280.0):
         """
-        Run `python -m MODULE ...` or `python -c CODE ...`.
+        Run `python -m MODULE ...`, `python -c CODE ...` or `python FILE ...`.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class ForkedPython:
         arguments = [str(part) for part in arguments]
         with tempfile.TemporaryDirectory() as place:
             out, err = Path(place, 'out'), Path(place, 'err')
-            job = json.dumps([arguments, str(out), str(err)]) + '\n'
+            job = json.dumps([arguments, str(out), str(err), str(folder or '.')]) + '\n'
             self._server.stdin.write(job.encode())
             self._server.stdin.flush()
             if not select.select([self._server.stdout], [], [], timeout)[0]:
@@ -98,13 +98,14 @@ def next_job():
     """Fork for each job that is asked for; return one's arguments in its own process only."""
     jobs, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), 'w')
     for line in jobs:
-        arguments, out, err = json.loads(line)
+        arguments, out, err, folder = json.loads(line)
         child = os.fork()
         if child == 0:
             for number, path in ((0, os.devnull), (1, out), (2, err)):
                 opened = os.open(path, os.O_RDWR | os.O_CREAT)
                 os.dup2(opened, number)
                 os.close(opened)
+            os.chdir(folder)
             jobs.close()
             answers.close()
             return arguments
@@ -118,14 +119,17 @@ def serve():
     sys.path[0] = ''  # as with -m and -c; the folder of this file is not theirs to see
     for module in sys.argv[1:]:
         import_module(module)
-    kind, what, *rest = next_job()
-    sys.argv[1:] = rest
-    if kind == '-m':
-        runpy.run_module(what, run_name='__main__', alter_sys=True)
-        return
-    assert kind == '-c', kind
-    sys.argv[0] = '-c'
-    exec(compile(what, '<string>', 'exec'), {'__name__': '__main__'})
+    first, *rest = next_job()
+    if first == '-m':
+        sys.argv[1:] = rest[1:]
+        runpy.run_module(rest[0], run_name='__main__', alter_sys=True)
+    elif first == '-c':
+        sys.argv = [first, *rest[1:]]
+        exec(compile(rest[0], '<string>', 'exec'), {'__name__': '__main__'})
+    else:
+        sys.argv = [first, *rest]
+        sys.path[0] = str(Path(first).resolve().parent)
+        runpy.run_path(first, run_name='__main__')
 
 
 if __name__ == '__main__':
