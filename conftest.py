@@ -1,17 +1,24 @@
 """
-Parts of the tests that run by themselves (`-m packets`) import their own files only.
+What holds for all tests: which files are imported, and how many threads linear algebra has.
 
-Importing all files takes ten seconds of each process, those of a part one.
+Parts of the tests that run by themselves (`-m packets`) import their own files only: importing all
+takes ten seconds of each process, those of a part one.
 """
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 PARTS = ('wall_clock', 'packets')
+
+# One thread, as nodes have: there is a process of tests on every processor, and threads that wait
+# for one another there take twice the processor time. It counts from the first import of NumPy.
+for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
+    os.environ.setdefault(name, '1')
 
 
 @cache

@@ -4,15 +4,19 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+
+from forked_python import ForkedPython
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / 'outside_parts'
 RIG = 'lab_arm/lab_arm.yaml'
 
 
+@contextmanager
 def installed_lab(folder):
-    """Return a function that runs Python beside the installed package, and its rig."""
+    """Yield a function that runs Python beside the installed package, and its rig."""
     source, installed = folder / 'source', folder / 'installed'
     shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns('__pycache__'))
     done = subprocess.run(
@@ -27,22 +31,13 @@ def installed_lab(folder):
     paths = [str(installed), str(ROOT), os.environ.get('PYTHONPATH', '')]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
 
-    def run(*arguments):
-        return subprocess.run(
-            [sys.executable, *arguments],
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
-
-    return run, installed / RIG
+    with ForkedPython(environment=environment, folder=folder) as python:
+        yield python.run, installed / RIG
 
 
 def softarm(lab, *arguments):
     run, _ = lab
-    return run('-m', 'softarm_ros.cli', *map(str, arguments))
+    return run('-m', 'softarm_ros.cli', *arguments)
 
 
 def assert_refused(lab, cases):

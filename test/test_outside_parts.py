@@ -22,10 +22,11 @@ PARTS = {
 
 @pytest.fixture(scope='module')
 def lab(tmp_path_factory):
-    """Return a function that runs Python beside the installed package, and its rig."""
+    """Yield a function that runs Python beside the installed package, and its rig."""
     # The first that builds wheels without the package of that name.
     pytest.importorskip('setuptools', minversion='70.1')
-    return installed_lab(tmp_path_factory.mktemp('lab'))
+    with installed_lab(tmp_path_factory.mktemp('lab')) as lab:
+        yield lab
 
 
 @pytest.fixture
@@ -79,11 +80,12 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     assert_refused(lab, [*bad, (two, 'expected an arm of one section')])
 
 
-def test_it_runs_in_one_process_exactly_repeatably(lab, tmp_path):
+def test_it_runs_in_one_process_exactly_repeatably(lab, short, tmp_path):
     found = []
     for seed in (0, 0, 1):
         path = tmp_path / 'run.json'
-        done = softarm(lab, 'run', lab[1], '--direct', '--seed', seed, '--json', path)
+        arguments = ('--direct', '--trajectory', short, '--seed', seed, '--json', path)
+        done = softarm(lab, 'run', lab[1], *arguments)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(path.read_text()))
     first, again, other = (record['tracking_error_m'] for record in found)
@@ -323,7 +325,7 @@ print(*held)
     assert_refused(lab, [(text.replace(old, new), message) for old, new, message in wrong])
 
 
-def test_its_medium_and_estimator_serve_an_arm_of_ours(lab):
+def test_its_medium_and_estimator_serve_an_arm_of_ours(lab, short):
     code = """
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
@@ -335,7 +337,8 @@ rig = load_rig('cable_arm_single', ['estimator.kind=every_other'])
 print(type(build_estimator(rig, rig.model())).__name__)
 """
     assert said_by(lab, code).splitlines() == ['870.0', 'EveryOther']
-    done = softarm(lab, 'run', lab[1], '--direct', '--estimator', 'every_other')
+    arguments = ('--direct', '--estimator', 'every_other', '--trajectory', short)
+    done = softarm(lab, 'run', lab[1], *arguments)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,11 +1,13 @@
 """`softarm faults`: tables, exit status, and what is refused."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from softarm_ros.cli.faults_command import bar
+from softarm_ros.cli.faults_command import TriedFault, _fault_table, bar
 from softarm_ros.cli.main import app
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
@@ -21,11 +23,17 @@ def trial(fault, *, noticed='x', after=0.1, deviation=0.001):
     return Trial(fault, False, noticed, after, after, deviation, deviation)
 
 
-def test_every_fault_is_tried_and_the_bars_decide(tmp_path):
-    file = tmp_path / 'faults.json'
-    result = softarm('faults', RIG, '--trajectory', PATH, '--json', file)
+@pytest.fixture(scope='module')
+def machines(tmp_path_factory):
+    """Return what two machines said, and the rows of their file."""
+    file = tmp_path_factory.mktemp('faults') / 'faults.json'
+    result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file)
     assert result.exit_code == 0, result.output
-    rows = json.loads(file.read_text())
+    return result.output, json.loads(file.read_text())
+
+
+def test_every_fault_is_tried_and_the_bars_decide(machines):
+    rows = [row for row in machines[1] if row['seed'] == 0]
     tried = [row['fault'] for row in rows if not row['at_rest']]
     assert [f'cameras {kind}' for kind in CAMERA_FAULTS] == tried[: len(CAMERA_FAULTS)]
     assert any(fault.startswith('cable snap') for fault in tried)
@@ -33,19 +41,27 @@ def test_every_fault_is_tried_and_the_bars_decide(tmp_path):
     assert 'repeats itself' in rows[0]['noticed_by']
 
 
-def test_several_machines_are_one_row_a_fault(tmp_path):
-    file = tmp_path / 'faults.json'
-    result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file)
-    assert result.exit_code == 0, result.output
-    rows = json.loads(file.read_text())
+def test_one_machine_is_a_row_a_fault_with_who_noticed():
+    trials = [trial('cameras room', noticed='feedback: frame'), trial('cameras old', noticed='')]
+    met = (True, False)
+    tried = [TriedFault(RIG, 0, t.fault, t, bar_met) for t, bar_met in zip(trials, met)]
+    console = Console(file=io.StringIO(), width=160)
+    console.print(_fault_table(load_rig(RIG), PATH, tried))
+    room, old = (line for line in console.file.getvalue().splitlines() if 'cameras' in line)
+    assert ' '.join(room.split()) == 'cameras room 100 100 1.0 0.8 1.0 met feedback: frame'
+    assert ' '.join(old.split()) == 'cameras old 100 100 1.0 0.8 1.0 MISSED nobody'
+
+
+def test_several_machines_are_one_row_a_fault(machines):
+    output, rows = machines
     cases = {row['case'] for row in rows}
     assert {(row['seed'], row['case']) for row in rows} == {(s, c) for s in (0, 1) for c in cases}
     assert 'cameras freeze (at rest)' in cases
     assert any(case.endswith('most loaded') for case in cases)
     frozen = [row['deviation_m'] for row in rows if row['case'] == 'cameras freeze']
     assert frozen[0] != frozen[1]  # another machine
-    assert '2 of 2' in result.output
-    assert f'{1e3 * max(frozen):.1f}' in result.output
+    assert '2 of 2' in output
+    assert f'{1e3 * max(frozen):.1f}' in output
 
 
 def test_clean_runs_have_no_alarm_and_show_the_margins():

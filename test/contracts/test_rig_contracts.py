@@ -17,7 +17,7 @@ from softarm_ros.runtime.assembly import build_inverse_kinematics
 NAMES = [info.name for info in list_rigs()]
 SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for
 POSES = 6
-TIPS = 100  # of configurations drawn over all that the rig may do
+TIPS = 40  # of configurations drawn over all that the rig may do
 WITHIN_M = 1e-5
 # Pairs of cables: the model knows bends, not how far the motors turn, and the inverse kinematics
 # refuses what leaves their range.

@@ -10,7 +10,7 @@ from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.runtime.assembly import build_pretension, build_tracker
 
 NAMES = [info.name for info in list_rigs()]
-PERIODS, NEW_GOAL, NEW_VELOCITY = 400, 0.02, 0.05
+PERIODS, NEW_GOAL, NEW_VELOCITY = 250, 0.02, 0.05
 FIRST_ORDER = 1e-3  # of the largest acceleration, for what solvers round
 
 

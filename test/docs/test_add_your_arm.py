@@ -2,13 +2,12 @@
 
 import os
 import re
-import stat
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_python import ForkedPython
 
 import softarm_ros
 from softarm_ros.cli.measured_run import mount_of
@@ -26,38 +25,24 @@ RELATIVE, ABSOLUTE = 0.02, 0.03
 
 @pytest.fixture(scope='module')
 def shell(tmp_path_factory):
-    """Return a function that types one command in an empty folder, with `softarm` on the path."""
-    root = tmp_path_factory.mktemp('page')
-    programs = root / 'bin'
-    programs.mkdir()
-    softarm = programs / 'softarm'
-    softarm.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m softarm_ros.cli "$@"\n')
-    softarm.chmod(softarm.stat().st_mode | stat.S_IXUSR)
-    folder = root / 'work'
-    folder.mkdir()
+    """Return a function that types one command, of `softarm` alone, in an empty folder."""
+    folder = tmp_path_factory.mktemp('page')
     environment = os.environ | {
-        'PATH': f'{programs}{os.pathsep}{os.environ["PATH"]}',
         'PYTHONPATH': str(Path(softarm_ros.__file__).parents[1]),
         'SOFTARM_DATA': str(DATA),
         'COLUMNS': '100',
     }
+    with ForkedPython(environment=environment, folder=folder) as python:
 
-    def type_command(command):
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, f'$ {command}\n{done.stdout}\n{done.stderr}'
-        return done.stdout
+        def type_command(command):
+            program, *arguments = shlex.split(command.replace(NEEDS_DATA, str(DATA)))
+            assert program == 'softarm', command
+            done = python.run('-m', 'softarm_ros.cli', *arguments)
+            assert done.returncode == 0, f'$ {command}\n{done.stdout}\n{done.stderr}'
+            return done.stdout
 
-    type_command.folder = folder
-    return type_command
+        type_command.folder = folder
+        yield type_command
 
 
 def write_yaml(folder):

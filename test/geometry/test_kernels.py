@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked_python import ForkedPython
 
 ROOT = Path(__file__).parents[2]
 CONSTANTS = """
@@ -90,19 +91,19 @@ def twice(x):
 """
 
 
+@pytest.fixture(scope='module')
+def forked():
+    with ForkedPython(['softarm_ros.geometry.kernels']) as python:
+        yield python
+
+
 @pytest.fixture
-def python(tmp_path):
+def python(forked, tmp_path):
     """Return a function that runs a file of the folder and returns the numbers it prints."""
 
     def run(name):
-        done = subprocess.run(
-            [sys.executable, name],
-            cwd=tmp_path,
-            env={**os.environ, 'PYTHONPATH': str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = forked.run(name, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
         return tuple(map(float, done.stdout.split()))
 
     return run

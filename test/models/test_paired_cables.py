@@ -41,19 +41,16 @@ def cable_length(arm, configuration, index, side, points=4000):
         place = radius * np.array([math.cos(angle), math.sin(angle), 0.0])
         bx, by = configuration[2 * k : 2 * k + 2]
         theta, length = math.hypot(bx, by), LENGTHS[k]
-        path = []
-        for s in np.linspace(0.0, 1.0, points):
-            # Rotation about (-by, bx, 0) by Rodrigues' formula; centre on the circular arc.
-            t = theta * s
-            axis = np.array([-by, bx, 0.0]) / theta
-            turned = (
-                place * math.cos(t)
-                + np.cross(axis, place) * math.sin(t)
-                + axis * (axis @ place) * (1.0 - math.cos(t))
-            )
-            out = length / theta * (1.0 - math.cos(t))
-            centre = np.array([bx / theta * out, by / theta * out, length / theta * math.sin(t)])
-            path.append(centre + turned)
+        # Rotation about (-by, bx, 0) by Rodrigues' formula; centre on the circular arc.
+        t = theta * np.linspace(0.0, 1.0, points)[:, None]
+        axis, towards = np.array([-by, bx, 0.0]) / theta, np.array([bx, by, 0.0]) / theta
+        turned = (
+            place * np.cos(t)
+            + np.cross(axis, place) * np.sin(t)
+            + axis * (axis @ place) * (1.0 - np.cos(t))
+        )
+        centre = length / theta * (towards * (1.0 - np.cos(t)) + [0.0, 0.0, 1.0] * np.sin(t))
+        path = centre + turned
         total += np.linalg.norm(np.diff(path, axis=0), axis=1).sum()
     return total
 

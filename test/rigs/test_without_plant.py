@@ -35,9 +35,10 @@ def without_plant(name, folder, change=lambda text: text):
     return path
 
 
-@pytest.fixture(params=NAMES)
-def pair(request, tmp_path):
-    return load_rig(request.param), load_rig(without_plant(request.param, tmp_path))
+@pytest.fixture(scope='module', params=NAMES)
+def pair(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('bare')
+    return load_rig(request.param), load_rig(without_plant(request.param, folder))
 
 
 def test_all_that_hardware_needs_is_the_same(pair):

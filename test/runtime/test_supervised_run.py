@@ -17,11 +17,13 @@ def trials():
 
 def test_a_clean_run_completes_and_repeats_exactly():
     rig = load_rig('cable_arm_single')
-    first, again = (run_supervised(rig, 'circle_small', laps=1, seed=4) for _ in range(2))
+    first = run_supervised(rig, 'circle_small', laps=1, seed=4)
+    again = run_supervised(rig, 'circle_small', laps=1, seed=4, until_s=6.0)
     assert first.completed
     assert first.faulted_s is None
     assert first.reason == ''
-    np.testing.assert_array_equal(first.tip, again.tip)
+    assert len(again.tip) > 500
+    np.testing.assert_array_equal(first.tip[: len(again.tip)], again.tip)
     limits = rig.supervisor.feedback_watch
     assert 0.0 < first.extremes.drift_m < limits.max_drift_m / 2
     assert 0.0 < first.extremes.model_error_m < limits.max_model_error_m / 2

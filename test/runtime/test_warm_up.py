@@ -1,11 +1,10 @@
 """Nothing compiles after the warm-up."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_python import COMMANDS, ForkedPython
 
 from softarm_ros.models.cable_driven import cable_equilibrium_kernels, constant_curvature_kernels
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -14,12 +13,16 @@ from softarm_ros.runtime.warm_up import warm_up
 PROGRAM = Path(__file__).parent / 'first_motion.py'
 
 
+@pytest.fixture(scope='module')
+def python():
+    with ForkedPython([*COMMANDS, 'softarm_ros.cli.beginning', 'softarm_ros.runtime.direct']) as p:
+        yield p
+
+
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])
-def test_an_arm_that_begins_to_move_compiles_nothing(name, tmp_path):
+def test_an_arm_that_begins_to_move_compiles_nothing(python, name, tmp_path):
     # In a process of its own: kernels that other tests have used would not show.
-    done = subprocess.run(
-        [sys.executable, PROGRAM, name, tmp_path], capture_output=True, text=True, check=False
-    )
+    done = python.run(PROGRAM, name, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(' before, late: none\n'), done.stdout
     assert int(done.stdout.split()[0]) > 10

@@ -107,11 +107,12 @@ class MuscledRod:
         total = 0
         # Next to lengths at which the arm snaps over, a minimum is so flat that Newton's steps
         # leave it, and only the descent comes down to it; from some starts rounding stops that.
-        for nodes, tolerance, most in (
-            (self._bent_modules(lengths), _COARSE, _DESCENT_ITERATIONS),
-            (self._bent_modules(lengths), _FINE, _SLOW_ITERATIONS),
-            (self._bent_modules(np.full_like(lengths, lengths.mean())), _FINE, _SLOW_ITERATIONS),
+        for bent, tolerance, most in (
+            (lengths, _COARSE, _DESCENT_ITERATIONS),
+            (lengths, _FINE, _SLOW_ITERATIONS),
+            (np.full_like(lengths, lengths.mean()), _FINE, _SLOW_ITERATIONS),
         ):
+            nodes = self._bent_modules(bent)
             _, steps = descend(
                 nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
                 _FREE_TIP, _FREE_TIP, self._anchors, lengths, self._stiffness, self._band,
@@ -136,17 +137,17 @@ class MuscledRod:
         )
         nodes = np.zeros((self.rod.intervals + 1, 4))
         nodes[0, 0] = 1.0
-        for i in range(self.rod.intervals):
-            x, y = 0.5 * turn[i // self._stride] / self._stride
+        for module, (x, y) in enumerate((0.5 * turn / self._stride).tolist()):
             half = np.hypot(x, y)
-            c, s = np.cos(half), np.sinc(half / np.pi)
-            w0, w1, w2, w3 = nodes[i]
-            nodes[i + 1] = [
-                w0 * c - s * (w1 * x + w2 * y),
-                w1 * c + s * (w0 * x - w3 * y),
-                w2 * c + s * (w0 * y + w3 * x),
-                w3 * c + s * (w1 * y - w2 * x),
-            ]
+            c, s = float(np.cos(half)), float(np.sinc(half / np.pi))
+            for i in range(module * self._stride, (module + 1) * self._stride):
+                w0, w1, w2, w3 = nodes[i].tolist()
+                nodes[i + 1] = (
+                    w0 * c - s * (w1 * x + w2 * y),
+                    w1 * c + s * (w0 * x - w3 * y),
+                    w2 * c + s * (w0 * y + w3 * x),
+                    w3 * c + s * (w1 * y - w2 * x),
+                )
         return nodes
 
     def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:

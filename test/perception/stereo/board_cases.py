@@ -50,9 +50,13 @@ def held(count, seed=3, depth_m=0.5):
 
 
 @cache
+def _drawn(board, window, seed, depth_m):
+    """Return pairs drawn so far and the noise of those to come: few are the first of many."""
+    return [], np.random.default_rng(seed + 100)
+
+
 def pairs_of_images(count, board=CHESSBOARD, window=False, seed=3, depth_m=0.5):
-    rng = np.random.default_rng(seed + 100)
-    return [
-        tuple(board_image(rays(side, window), board, X, rng) for side in SIDES)
-        for X in held(count, seed, depth_m)
-    ]
+    pairs, rng = _drawn(board, window, seed, depth_m)
+    for X in held(count, seed, depth_m)[len(pairs) :]:
+        pairs.append(tuple(board_image(rays(side, window), board, X, rng) for side in SIDES))
+    return pairs[:count]

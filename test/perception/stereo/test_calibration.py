@@ -30,7 +30,7 @@ from softarm_ros.perception.stereo.cameras import SIDES
 from softarm_ros.perception.stereo.collect import collect, worth_keeping
 from softarm_ros.perception.stereo.window import FlatWindow
 
-COUNT = 14
+COUNT = 10
 
 
 def views_of(count=COUNT, board=CHESSBOARD, **case):
@@ -185,7 +185,7 @@ def test_markers_that_cannot_be_told_apart_are_refused():
 
 
 def test_a_window_is_found_from_a_board_in_the_water():
-    pairs = list(exact_pairs(10, 0.05, window=True))
+    pairs = list(exact_pairs(6, 0.05, window=True))
     guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.10, WINDOW.thickness_m)
     fit = calibrate_window(small_pair(), CHESSBOARD, pairs, guess)
     assert fit.rms_px == pytest.approx(0.05 * np.sqrt(2.0), rel=0.15)

@@ -1,0 +1,136 @@
+"""
+Python processes that begin with modules already imported: forks of one process that has them.
+
+To import NumPy, SciPy and Numba costs a process more than most commands do. Each call still has a
+process of its own, with its own streams, folder, environment and exit status; what it imports or
+leaves behind, the next does not see. POSIX only.
+"""
+
+import json
+import os
+import runpy
+import select
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+# What most commands of `softarm` import when they are called.
+COMMANDS = (
+    'softarm_ros.cli.main',
+    'softarm_ros.cli.check_command',
+    'softarm_ros.cli.run_command',
+    'softarm_ros.runtime.arm_assembly',
+    'softarm_ros.runtime.supervised_run',
+    'scipy.optimize',
+    'daqp',
+    'ruckig',
+    'rich.table',
+)
+
+
+class ForkedPython:
+    """
+    Runs Python as `subprocess.run([sys.executable, ...])` does, from one process that is forked.
+
+    Parameters
+    ----------
+    imported : sequence of str
+        Modules that every process begins with.
+    environment : mapping, optional
+        Of the processes, instead of ours.
+    folder : path, optional
+        In which they run, instead of ours; each call may name another.
+
+    """
+
+    def __init__(self, imported=COMMANDS, environment=None, folder=None):
+        self._server = subprocess.Popen(
+            [sys.executable, __file__, *imported],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *reason):
+        self._server.stdin.close()
+        self._server.stdout.close()
+        self._server.wait()
+
+    def run(self, *arguments, folder=None, timeout=280.0):
+        """
+        Run `python -m MODULE ...`, `python -c CODE ...` or `python FILE ...`.
+
+        Returns
+        -------
+        subprocess.CompletedProcess
+            Exit status, negative if a signal ended it, stdout and stderr.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            After `timeout` [s]; the process is killed, and so are all to come.
+
+        """
+        arguments = [str(part) for part in arguments]
+        with tempfile.TemporaryDirectory() as place:
+            out, err = Path(place, 'out'), Path(place, 'err')
+            job = json.dumps([arguments, str(out), str(err), str(folder or '.')]) + '\n'
+            self._server.stdin.write(job.encode())
+            self._server.stdin.flush()
+            if not select.select([self._server.stdout], [], [], timeout)[0]:
+                os.killpg(self._server.pid, 9)
+                raise subprocess.TimeoutExpired(arguments, timeout)
+            ended = self._server.stdout.readline()
+            assert ended, f'the process that is forked has ended: {self._server.wait()}'
+            return subprocess.CompletedProcess(
+                arguments, int(ended), out.read_text(), err.read_text()
+            )
+
+
+def next_job():
+    """Fork for each job that is asked for; return one's arguments in its own process only."""
+    jobs, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), 'w')
+    for line in jobs:
+        arguments, out, err, folder = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            for number, path in ((0, os.devnull), (1, out), (2, err)):
+                opened = os.open(path, os.O_RDWR | os.O_CREAT)
+                os.dup2(opened, number)
+                os.close(opened)
+            os.chdir(folder)
+            jobs.close()
+            answers.close()
+            return arguments
+        answers.write(f'{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n')
+        answers.flush()
+    raise SystemExit
+
+
+def serve():
+    """Import what is asked for, and be the processes."""
+    sys.path[0] = ''  # as with -m and -c; the folder of this file is not theirs to see
+    for module in sys.argv[1:]:
+        import_module(module)
+    first, *rest = next_job()
+    if first == '-m':
+        sys.argv[1:] = rest[1:]
+        runpy.run_module(rest[0], run_name='__main__', alter_sys=True)
+    elif first == '-c':
+        sys.argv = [first, *rest[1:]]
+        exec(compile(rest[0], '<string>', 'exec'), {'__name__': '__main__'})
+    else:
+        sys.argv = [first, *rest]
+        sys.path[0] = str(Path(first).resolve().parent)
+        runpy.run_path(first, run_name='__main__')
+
+
+if __name__ == '__main__':
+    serve()
