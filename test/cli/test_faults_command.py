@@ -64,12 +64,16 @@ def test_several_machines_are_one_row_a_fault(machines):
     assert f'{1e3 * max(frozen):.1f}' in output
 
 
-def test_clean_runs_have_no_alarm_and_show_the_margins():
-    result = softarm('faults', RIG, '--trajectory', PATH, '--clean', '--seeds', 2)
+def test_clean_runs_of_any_rig_file_have_no_alarm_and_show_the_margins(tmp_path):
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text(load_rig(RIG).source.read_text().replace(f'name: {RIG}', 'name: mine'))
+    limit = ('--set', 'supervisor.feedback_watch.max_drift_m=0.0123')
+    path = ('--trajectory', PATH, '--clean', '--seeds', 2)
+    result = softarm('faults', mine, *path, *limit)
     assert result.exit_code == 0, result.output
     assert '0 false alarms in 2 runs of 2' in result.output
-    limit = load_rig(RIG).supervisor.feedback_watch.max_drift_m
-    assert f'of {1e3 * limit:g}' in result.output
+    assert 'mine' in result.output
+    assert 'of 12.3' in result.output
 
 
 def test_a_path_belongs_to_one_rig():
