@@ -93,7 +93,8 @@ def twice(x):
 
 @pytest.fixture(scope='module')
 def forked():
-    with ForkedPython(['softarm_ros.geometry.kernels']) as python:
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    with ForkedPython(['softarm_ros.geometry.kernels'], environment) as python:
         yield python
 
 

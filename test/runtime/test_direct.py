@@ -11,10 +11,8 @@ CYCLES = 800  # approach and part of the line
 
 def tips_of_cycles(seed):
     """Return the measured tips (CYCLES, 3) [m] of the beginning of a run."""
-    done = iter(range(CYCLES))
-    stopped = run_direct(
-        RIG, 'line_small', seed=seed, should_stop=lambda: next(done, None) is None
-    )
+    enough = iter([False] * CYCLES + [True]).__next__
+    stopped = run_direct(RIG, 'line_small', seed=seed, should_stop=enough)
     assert not stopped.completed
     return stopped.samples.tip
 
