@@ -95,7 +95,10 @@ lint: $(VENV)/.lint
 
 # Compiles what the arms, with emulated devices too, and their tests need, where that has not been
 # done: once, not in each test. Without the boards' compilers what needs none.
-kernels: $(patsubst config/rigs/%.yaml,kernels-%,$(wildcard config/rigs/*.yaml))
+# Two at a time (make --jobs 2): what takes longest first, and no two side by side that share most.
+RIGS := $(basename $(notdir $(wildcard config/rigs/*.yaml)))
+FIRST := hydraulic_arm cable_arm pneumatic_arm pam_arm fishbone_arm
+kernels: $(addprefix kernels-,$(FIRST) $(filter-out $(FIRST),$(RIGS)))
 
 kernels-%: setup
 	@$(BIN)/python -m softarm_ros.nodes.prepare_kernels $* --backend emulated || \
