@@ -8,7 +8,7 @@ pytest.importorskip('interactive_markers', reason='needs the ROS package interac
 
 from node_bench import client_until, waiting
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope='module')

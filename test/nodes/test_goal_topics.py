@@ -11,7 +11,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
 from node_bench import client_until, waiting
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 SOMEWHERE = (0.03, 0.01, 0.235)
 
 

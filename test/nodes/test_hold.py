@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(180)]
 LOOP = ('plant', 'inverse_kinematics', 'tracker', 'supervisor')
 # What is noticed of a process that stands still, by which of its nodes.
 REASONS = {

@@ -43,6 +43,7 @@ def test_a_node_that_refuses_its_input_ends_the_group_with_its_name():
     assert 'Traceback' not in done.stderr
 
 
+@pytest.mark.graphs
 def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
     from node_bench import circling
 

@@ -13,7 +13,7 @@ pytest.importorskip('mcap', reason='needs mcap')
 from test_topic_run import environment, nodes_of, started
 
 __all__ = ['started']
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(240)]
 
 
 def test_what_is_published_at_500_hz_is_recorded(tmp_path):

@@ -14,7 +14,7 @@ from test_topic_run import environment, run
 
 from softarm_ros.cli.replay_direct import describe, replay_direct
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope='module')

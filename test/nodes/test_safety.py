@@ -7,7 +7,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
 from softarm_ros.rigs.loader import load_rig
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(180)]
 HOLD_S = 0.2
 # What is noticed first when a node dies.
 REASONS = {

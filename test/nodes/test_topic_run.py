@@ -19,7 +19,7 @@ from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.rigs.loader import load_rig
 
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(180)]
 
 STARTING_S = 150.0
 
