@@ -41,3 +41,13 @@ def solve_by_factor(factor: Array, right: Array) -> None:
         for k in range(i + 1, n):
             right[i] -= factor[k, i] * right[k]
         right[i] /= factor[i, i]
+
+
+@kernel(allocates=False)
+def weighted_square(vector: Array, weight: Array) -> float:
+    """Return v^T W v of a vector (n,) and a matrix (n, n)."""
+    total = 0.0
+    for i in range(vector.shape[0]):
+        for j in range(vector.shape[0]):
+            total += vector[i] * weight[i, j] * vector[j]
+    return total

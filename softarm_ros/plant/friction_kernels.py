@@ -120,7 +120,7 @@ def _turn_at(threads: ThreadFriction, i: int, g: int, segments: int) -> float:
     """Return the angle [rad] that cable i turns by at node g; endcaps hold it along their axis."""
     leaving = threads.leaving[i, g]
     if g % segments != 0:
-        return turn_between(threads.arriving[i, g - 1], leaving)
+        return _turn_between(threads.arriving[i, g - 1], leaving)
     turn = threads.crossing[i, g] + _turn_from_axis(leaving)
     if g > 0:
         turn += _turn_from_axis(threads.arriving[i, g - 1])
@@ -129,13 +129,16 @@ def _turn_at(threads: ThreadFriction, i: int, g: int, segments: int) -> float:
 
 @kernel(allocates=False)
 def _turn_from_axis(b: Array) -> float:
-    return 2.0 * math.asin(
-        min(0.5 * math.sqrt(b[0] * b[0] + b[1] * b[1] + (b[2] - 1.0) * (b[2] - 1.0)), 1.0)
-    )
+    return _turn_across(b[0], b[1], b[2] - 1.0)
 
 
 @kernel(allocates=False)
-def turn_between(a: Array, b: Array) -> float:
+def _turn_between(a: Array, b: Array) -> float:
     """Return the angle [rad] between two unit vectors (3,)."""
-    x, y, z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    return _turn_across(b[0] - a[0], b[1] - a[1], b[2] - a[2])
+
+
+@kernel(allocates=False)
+def _turn_across(x: float, y: float, z: float) -> float:
+    """Return the angle [rad] between unit vectors that differ by (x, y, z)."""
     return 2.0 * math.asin(min(0.5 * math.sqrt(x * x + y * y + z * z), 1.0))

@@ -367,7 +367,8 @@ class GoalLoop(Loop):
         if self._course is None or not self._course.done or not self._at_rest():
             self._arrival.reset()
             return
-        state, away = GoalState.REACHED, None
+        state = GoalState.OUT_OF_REACH if plan.out_of_reach else GoalState.REACHED
+        away = None
         if self._tip_mode and not self.open_loop:
             # Where nothing has been measured yet, nothing is known to be close.
             away = np.inf if self._pose is None else self._distance_from(matched)
@@ -376,8 +377,6 @@ class GoalLoop(Loop):
                 return
             if arrival is Arrival.MISSED:
                 state = GoalState.MISSED
-        if plan.out_of_reach and state is GoalState.REACHED:
-            state = GoalState.OUT_OF_REACH
         self._plan = self._course = None
         if not self._tip_mode:
             self.phase = Phase.WAIT

@@ -10,8 +10,13 @@ RIG = load_rig('cable_arm')
 
 
 @pytest.fixture(scope='module')
-def identification():
-    return identify(RIG, measure_single_cable(RIG, seed=0).branch(pulled=True))
+def readings():
+    return measure_single_cable(RIG, seed=0)
+
+
+@pytest.fixture(scope='module')
+def identification(readings):
+    return identify(RIG, readings.branch(pulled=True))
 
 
 def test_the_rig_file_holds_what_identification_gives(identification):
@@ -46,7 +51,6 @@ def test_friction_opens_a_loop_and_both_ways_together_give_what_there_is_without
     assert stiffnesses[1] == pytest.approx(identification.bending_stiffness, rel=0.01)
 
 
-def test_without_friction_the_way_does_not_matter(identification):
-    data = measure_single_cable(RIG, seed=0)
-    let_out = identify(RIG, data.branch(pulled=False))
+def test_without_friction_the_way_does_not_matter(readings, identification):
+    let_out = identify(RIG, readings.branch(pulled=False))
     assert let_out.bending_stiffness == pytest.approx(identification.bending_stiffness, rel=5e-3)

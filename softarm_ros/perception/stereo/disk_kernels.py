@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.geometry.linear_kernels import solve_small
+from softarm_ros.geometry.linear_kernels import solve_small, weighted_square
 from softarm_ros.geometry.rotation_kernels import exp_so3_into
 
 
@@ -66,10 +66,7 @@ def refine_pose(
         X[:3, :3] = turned
     for n in range(known.shape[0]):
         _miss(known[n], measured[n], X, arm, miss)
-        misfits[n] = 0.0
-        for i in range(3):
-            for j in range(3):
-                misfits[n] += miss[i] * weights[n, i, j] * miss[j]
+        misfits[n] = weighted_square(miss, weights[n])
     return information
 
 

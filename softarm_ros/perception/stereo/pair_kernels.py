@@ -8,6 +8,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.linear_kernels import weighted_square
 from softarm_ros.perception.stereo.lens_kernels import project_point
 from softarm_ros.perception.stereo.window_kernels import direction_into
 
@@ -113,7 +114,7 @@ def refine_points(
             _both(point, matrices, lenses, poses, window, bent, ray, shown)
             for i in range(4):
                 miss[i] = shown[i] - seen[n, i]
-            if trial == 0 and not _square(miss, weights[n]) < hopeless:
+            if trial == 0 and not weighted_square(miss, weights[n]) < hopeless:
                 points[n] = math.nan
             if not math.isfinite(points[n, 0] + points[n, 1] + points[n, 2]):
                 break
@@ -148,7 +149,7 @@ def refine_points(
             _both(points[n], matrices, lenses, poses, window, bent, ray, shown)
             for i in range(4):
                 miss[i] = shown[i] - seen[n, i]
-            misfits[n] = _square(miss, weights[n])
+            misfits[n] = weighted_square(miss, weights[n])
             covariances[n] = inverse
 
 
@@ -167,15 +168,6 @@ def _both(
     for side in range(2):
         pixel = shown[2 * side : 2 * side + 2]
         _appear(point, matrices[side], lenses[side], poses[side], window, bent, ray, pixel)
-
-
-@kernel
-def _square(miss: Array, weight: Array) -> float:
-    total = 0.0
-    for i in range(miss.shape[0]):
-        for j in range(miss.shape[0]):
-            total += miss[i] * weight[i, j] * miss[j]
-    return total
 
 
 @kernel
