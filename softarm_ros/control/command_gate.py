@@ -46,6 +46,10 @@ class CommandGate:
         """Return why nothing could be followed even if it were allowed: no good command yet."""
         return self._refusal if np.isinf(self._command_time) else ''
 
+    def unheard(self, now_s: float, wall_s: float | None = None) -> str:
+        """Return what does not arrive here, the supervisor's word or commands; '' for nothing."""
+        return self._silence(now_s if wall_s is None else wall_s) or self._staleness(now_s)
+
     @property
     def permitted(self) -> bool:
         """Whether motion is allowed, by the supervisor's last message."""
@@ -57,19 +61,28 @@ class CommandGate:
 
     def target(self, now_s: float, wall_s: float | None = None) -> tuple[Array | None, str]:
         """Return the command (m,) to follow and '', or None (hold) and the reason."""
-        silent_s = (now_s if wall_s is None else wall_s) - self._permit_time
-        if silent_s > self.permit_timeout_s:
-            if np.isinf(self._permit_time):
-                return None, 'nothing received from the supervisor yet'
-            silent_ms = 1e3 * silent_s
-            limit_ms = 1e3 * self.permit_timeout_s
-            return None, f'supervisor silent for {silent_ms:.0f} ms (limit {limit_ms:.0f} ms)'
+        if silence := self._silence(now_s if wall_s is None else wall_s):
+            return None, silence
         if not self._permit:
             return None, 'motion not allowed by the supervisor'
         if self._command is None:
             return None, self._refusal
-        age = now_s - self._command_time
-        if age > self.command_timeout_s:
-            limit_ms = 1e3 * self.command_timeout_s
-            return None, f'command stale: {1e3 * age:.0f} ms old (limit {limit_ms:.0f} ms)'
+        if staleness := self._staleness(now_s):
+            return None, staleness
         return self._command, ''
+
+    def _silence(self, wall_s: float) -> str:
+        silent_s = wall_s - self._permit_time
+        if silent_s <= self.permit_timeout_s:
+            return ''
+        if np.isinf(self._permit_time):
+            return 'nothing received from the supervisor yet'
+        limit_ms = 1e3 * self.permit_timeout_s
+        return f'supervisor silent for {1e3 * silent_s:.0f} ms (limit {limit_ms:.0f} ms)'
+
+    def _staleness(self, now_s: float) -> str:
+        age = now_s - self._command_time
+        if age <= self.command_timeout_s or np.isinf(self._command_time):
+            return ''
+        limit_ms = 1e3 * self.command_timeout_s
+        return f'command stale: {1e3 * age:.0f} ms old (limit {limit_ms:.0f} ms)'

@@ -106,14 +106,27 @@ class Supervisor:
         # Why the newest message of a kind is bad; cleared by the next good one.
         self._bad: dict[str, str] = {}
         self._not_ready: dict[str, str] = {}
+        # What does not arrive at nodes that move the arm: it delays a start and the end of a hold.
+        self._unheard: dict[str, str] = {}
 
     # -- messages
 
-    def on_heartbeat(self, name: str, wall_s: float, not_ready: str = '') -> None:
-        """A node is alive; a driver also says why its device is not ready, if it is not."""
+    def on_heartbeat(
+        self, name: str, wall_s: float, not_ready: str = '', unheard: str = ''
+    ) -> None:
+        """
+        A node is alive; a driver also says why its device is not ready, or what it does not hear.
+
+        A node that has been restarted finds this one and the driver each in its own time: what
+        arrives here need not arrive there yet.
+        """
         if name not in self.required_nodes:
             return
         self._alive[name] = wall_s
+        if unheard:
+            self._unheard[name] = named(name, unheard)
+        else:
+            self._unheard.pop(name, None)
         if not_ready:
             self._not_ready[name] = named(name, not_ready)
             self._fault_if_moving(self._not_ready[name])
@@ -272,7 +285,7 @@ class Supervisor:
         self._set(SafetyState.HELD, reason, late=True)
 
     def _judge_hold(self, now_s: float, wall_s: float) -> None:
-        late = self._late_causes(now_s, wall_s)
+        late = [*self._late_causes(now_s, wall_s), *self._unheard.values()]
         if wrong := self._wrong():
             self._set(SafetyState.FAULT, '; '.join([*wrong, *late]))
         elif late:
@@ -305,7 +318,8 @@ class Supervisor:
     # -- causes
 
     def _causes(self, now_s: float, wall_s: float) -> list[str]:
-        return [*self._wrong(), *self._missing(), *self._late_causes(now_s, wall_s)]
+        late = self._late_causes(now_s, wall_s)
+        return [*self._wrong(), *self._missing(), *late, *self._unheard.values()]
 
     def _wrong(self) -> list[str]:
         return [*self._bad.values(), *self._not_ready.values()]

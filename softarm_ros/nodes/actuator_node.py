@@ -87,6 +87,7 @@ class ActuatorNode(DriverNode):
         """Return counts of commands."""
         return {
             'held': self._held,
+            'unheard': self._gate.unheard(time.monotonic()),
             'commands': str(self._received),
             'refused': str(self._refused),
             'measured_hz': f'{self._measured_hz:.0f}',

@@ -343,6 +343,7 @@ class PlantNode(LifecycleNode):
             'holds': str(self._holds),
             'ready': 'false' if self._gate.not_ready() else 'true',
             'not_ready': self._gate.not_ready(),
+            'unheard': self._gate.unheard(self._loop_now_s(), time.monotonic()),
             'injected': self._injected,
             'commands': str(self._received),
             'refused': str(self._refused),

@@ -162,7 +162,8 @@ class SupervisorNode(Node):
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
-        self._supervisor.on_heartbeat(health.name, time.monotonic(), not_ready)
+        unheard = health.values.get('unheard', '')
+        self._supervisor.on_heartbeat(health.name, time.monotonic(), not_ready, unheard)
         self._healths[health.name] = health
 
     def _on_pose(self, tip: StampedPoses) -> None:

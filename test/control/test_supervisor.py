@@ -28,6 +28,7 @@ class Rig:
         self.actuators = np.zeros(2)  # None: no states
         self.alive = set(NODES)
         self.not_ready = {}
+        self.unheard = {}
         self.feedback = True
         self.commanding = True
 
@@ -36,7 +37,8 @@ class Rig:
         while self.now < end - 1e-9:
             self.now += 0.01
             for name in self.alive:
-                self.supervisor.on_heartbeat(name, self.now, self.not_ready.get(name, ''))
+                said = self.not_ready.get(name, ''), self.unheard.get(name, '')
+                self.supervisor.on_heartbeat(name, self.now, *said)
             if self.feedback:
                 self.supervisor.on_feedback(self.now, self.position)
             if self.commanding:
@@ -260,9 +262,72 @@ def test_a_device_that_is_not_ready_is_waited_for_while_nothing_moves():
     assert rig.run(0.05).state is SafetyState.READY
 
 
+def test_nothing_starts_before_commands_arrive_where_the_arm_is_driven():
+    rig = Rig()
+    rig.unheard['plant'] = 'command stale: 900 ms old (limit 100 ms)'
+    status = rig.run(0.5)  # here they arrive
+    assert status.state is SafetyState.WAITING
+    assert status.reason == 'waiting: plant: command stale: 900 ms old (limit 100 ms)'
+    refused = rig.supervisor.request_start(rig.now)
+    assert refused == (False, 'not ready: plant: command stale: 900 ms old (limit 100 ms)')
+    rig.unheard.clear()
+    assert rig.run(0.05).state is SafetyState.READY
+    rig.unheard['plant'] = 'supervisor silent for 200 ms (limit 150 ms)'
+    rig.run(0.02)
+    assert not rig.supervisor.request_start(rig.now)[0]
+    rig.unheard.clear()
+    rig.running()
+
+
+def test_a_fault_is_not_reset_while_commands_do_not_arrive_where_the_arm_is_driven():
+    rig = Rig().running()
+    rig.alive.discard('tracker')
+    rig.commanding = False
+    assert rig.run(0.3).state is SafetyState.FAULT
+    rig.alive.add('tracker')  # restarted, and found by the supervisor first
+    rig.commanding = True
+    rig.unheard['plant'] = 'command stale: 900 ms old (limit 100 ms)'
+    rig.run(0.1)
+    refused = rig.supervisor.request_reset(rig.now)
+    assert refused == (False, 'still faulty: plant: command stale: 900 ms old (limit 100 ms)')
+    rig.unheard.clear()
+    rig.run(0.02)
+    assert rig.supervisor.request_reset(rig.now)[0]
+
+
+def test_a_running_arm_is_judged_by_limits_not_by_what_a_heartbeat_of_before_the_start_said():
+    rig = Rig(strict=False).running()
+    rig.unheard['plant'] = 'supervisor silent for 200 ms (limit 150 ms)'
+    assert rig.run(0.1).state is SafetyState.RUNNING
+
+
+def test_a_hold_lasts_until_commands_arrive_where_the_arm_is_driven():
+    rig = Rig(strict=False).running()
+    rig.commanding = False
+    assert rig.run(0.3).state is SafetyState.HELD
+    rig.commanding = True
+    rig.unheard['plant'] = 'command stale: 400 ms old (limit 100 ms)'
+    assert rig.run(0.5).state is SafetyState.HELD
+    rig.unheard.clear()
+    assert rig.run(0.25).state is SafetyState.RUNNING
+
+
 @pytest.fixture
 def gate():
     return CommandGate(LIMITS, command_timeout_s=0.1, permit_timeout_s=0.15)
+
+
+def test_gate_says_what_does_not_arrive_whether_motion_is_allowed_or_not(gate):
+    assert gate.unheard(0.0) == 'nothing received from the supervisor yet'
+    gate.on_permit(0.0, False)
+    assert gate.unheard(0.0) == ''  # that no command has come yet is for `not_ready`
+    gate.on_command(0.0, [0.01, 0.02])
+    gate.on_permit(0.1, False)
+    assert gate.unheard(0.09) == ''
+    assert gate.unheard(0.11) == 'command stale: 110 ms old (limit 100 ms)'
+    gate.on_command(0.2, [0.01, 0.02])
+    assert gate.unheard(0.26) == 'supervisor silent for 160 ms (limit 150 ms)'
+    assert gate.unheard(0.26, 0.2) == ''  # off real time commands age on a clock of their own
 
 
 def test_gate_needs_a_permit_and_a_fresh_valid_command(gate):

@@ -291,6 +291,39 @@ def test_plant_follows_nobody_without_a_permit():
         alone.until(lambda: alone.health.level == 2 and 'names are [x]' in alone.health.message)
 
 
+def test_plant_says_in_its_heartbeat_what_does_not_arrive():
+    """The supervisor may hear a node that has come back before the plant does."""
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Bool
+
+    from softarm_ros.nodes.qos import PERMIT, command_qos
+
+    rig = load_rig('cable_arm')
+    at_rest = np.zeros(len(rig.actuators))
+    with Alone('plant') as alone:
+        commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(0.1))
+        permits = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
+
+        def unheard(text, *, commanding, forbidding):
+            def heard():
+                if commanding:
+                    commands.publish(
+                        conversions.joint_message(rig.actuator_names, at_rest, Time(sec=1))
+                    )
+                if forbidding:
+                    permits.publish(Bool(data=False))
+                said = alone.health.values['unheard']
+                return text in said if text else not said
+
+            alone.until(heard)
+
+        unheard('nothing received from the supervisor', commanding=True, forbidding=False)
+        unheard('', commanding=True, forbidding=True)
+        unheard('command stale', commanding=False, forbidding=True)
+        unheard('', commanding=True, forbidding=True)
+        unheard('supervisor silent', commanding=True, forbidding=False)
+
+
 def test_markers_describe_the_robot_for_late_comers():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
