@@ -79,19 +79,6 @@ def test_the_listed_summary_is_that_of_the_command(name):
     assert command.help.partition('\n')[0] == SUMMARIES[name]
 
 
-def test_every_command_that_sets_values_takes_several_in_one_word():
-    taken = {}
-    for name in SUMMARIES:
-        command = get_command(import_module(f'{commands.__name__}.{name}').app)
-        if any('--set' in option.opts for option in command.params):
-            words = ['--set', 'a=1; b.c=[2, 3]', '--set', ' d=4;']
-            for asked in ([], words):
-                context = command.make_context(name, asked, resilient_parsing=True)
-                taken.setdefault(name, []).append(list(context.params['settings']))
-    assert {'run', 'machines', 'jog', 'score', 'faults'} < set(taken)
-    assert all(found == [[], ['a=1', 'b.c=[2, 3]', 'd=4']] for found in taken.values()), taken
-
-
 def test_a_misspelt_command_is_guessed():
     _, _, err = softarm('rgis')
     assert "Did you mean 'rigs'" in err
