@@ -11,7 +11,6 @@ import numpy as np
 
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
-from softarm_ros.control.reach import check_reach
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
@@ -22,6 +21,7 @@ from softarm_ros.runtime.assembly import (
     build_trajectory,
     describe_reach,
 )
+from softarm_ros.runtime.path_reach import path_reach
 
 _REACH_POSES = 4000
 _RANDOM_POSES = 500
@@ -92,8 +92,7 @@ def warnings(rig: Rig) -> Iterator[str]:
     tracker = build_tracker(rig, rig.model())
     for name in rig.trajectories:
         path = build_trajectory(rig, name).path
-        reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, path)
-        line = describe_reach(reach)
+        line = describe_reach(path_reach(rig, tracker, path, model=None, open_loop=False))
         if line is not None:
             yield f'trajectory {name!r}: {line}'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -15,6 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.cli.run_command import compile_kernels, stop_on_signals
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -51,7 +52,11 @@ class TriedFault:
 
 @dataclass(frozen=True)
 class CleanRun:
-    """A run without a fault; `alarm` is the reason if the supervisor stopped it."""
+    """
+    A run without a fault; `alarm` is the reason if the supervisor stopped it.
+
+    `rig` is the label of the rig (`rig_labels`), here as in `TriedFault`.
+    """
 
     rig: str
     trajectory: str
@@ -82,10 +87,11 @@ def faults_command(
     found = [load_rig(name, settings) for name in rigs or [info.name for info in list_rigs()]]
     for rig in found:
         compile_kernels(rig, console)
+    labelled = dict(zip(rig_labels(found), found))
     if clean:
-        well, rows = _clean(found, trajectory, seeds, console)
+        well, rows = _clean(labelled, trajectory, seeds, console)
     else:
-        well, rows = _broken(found, trajectory, seeds, console)
+        well, rows = _broken(labelled, trajectory, seeds, console)
     if json_file is not None:
         try:
             json_file.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
@@ -98,15 +104,15 @@ def faults_command(
 
 
 def _broken(
-    rigs: Sequence[Rig], trajectory: str | None, seeds: range, console: Console
+    rigs: Mapping[str, Rig], trajectory: str | None, seeds: range, console: Console
 ) -> tuple[bool, list[dict[str, Any]]]:
     tried: list[TriedFault] = []
     with stop_on_signals() as stopped:
-        for rig in rigs:
+        for label, rig in rigs.items():
             mine: list[TriedFault] = []
             length = rig.model().rest_length_m
             with Progress(console=console, transient=True) as progress:
-                task = progress.add_task(f'{rig.name}: runs without a fault', total=None)
+                task = progress.add_task(f'{label}: runs without a fault', total=None)
                 for done, seed in enumerate(seeds):
                     if stopped():
                         break
@@ -116,15 +122,15 @@ def _broken(
                     for case in cases:
                         if stopped():
                             break
-                        progress.update(task, description=f'{rig.name}, seed {seed}: {case.name}')
+                        progress.update(task, description=f'{label}, seed {seed}: {case.name}')
                         trial = bench.trial(case.fault, at_rest=case.at_rest)
                         met = bar(trial, length)
-                        mine.append(TriedFault(rig.name, seed, case.name, trial, met))
+                        mine.append(TriedFault(label, seed, case.name, trial, met))
                         progress.advance(task)
             console.print(
-                _fault_table(rig, trajectory, mine)
+                _fault_table(label, rig, trajectory, mine)
                 if len(seeds) == 1
-                else _machines_table(rig, trajectory, mine)
+                else _machines_table(label, rig, trajectory, mine)
             )
             tried += mine
             if stopped():
@@ -153,11 +159,13 @@ def bar(trial: Trial, length_m: float) -> bool | None:
     return near and (after is None or after <= FEEDBACK_S)
 
 
-def _fault_table(rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]) -> Table:
+def _fault_table(
+    label: str, rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]
+) -> Table:
     """Return a row a fault, of one machine."""
     name = trajectory or rig.default_trajectory
     length = rig.model().rest_length_m
-    table = Table(box=box.SIMPLE, title=f'{rig.name}, {name}: faults in simulated runs')
+    table = Table(box=box.SIMPLE, title=f'{label}, {name}: faults in simulated runs')
     table.add_column('fault')
     for heading in ('after fault, ms', 'after motion, ms', 'off its way, mm', '% of length'):
         table.add_column(heading, justify='right')
@@ -179,13 +187,15 @@ def _fault_table(rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]) 
     return table
 
 
-def _machines_table(rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]) -> Table:
+def _machines_table(
+    label: str, rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]
+) -> Table:
     """Return a row a fault, over all machines."""
     name = trajectory or rig.default_trajectory
     machines = len({row.seed for row in tried})
     table = Table(
         box=box.SIMPLE,
-        title=f'{rig.name}, {name}: faults in simulated runs of {machines} machines, '
+        title=f'{label}, {name}: faults in simulated runs of {machines} machines, '
         'median / largest',
     )
     table.add_column('fault')
@@ -222,22 +232,22 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _clean(
-    rigs: Sequence[Rig], trajectory: str | None, seeds: range, console: Console
+    rigs: Mapping[str, Rig], trajectory: str | None, seeds: range, console: Console
 ) -> tuple[bool, list[dict[str, Any]]]:
     runs: list[CleanRun] = []
     wanted = [
-        (rig, name, seed)
+        (label, name, seed)
         for seed in seeds
-        for rig in rigs
+        for label, rig in rigs.items()
         for name in ([trajectory] if trajectory else rig.trajectories)
     ]
     with stop_on_signals() as stopped, Progress(console=console, transient=True) as progress:
         task = progress.add_task('clean runs', total=len(wanted))
-        for rig, name, seed in wanted:
+        for label, name, seed in wanted:
             if stopped():
                 break
-            progress.update(task, description=f'{rig.name} {name}, seed {seed}')
-            runs.append(clean_run(rig, name, seed))
+            progress.update(task, description=f'{label} {name}, seed {seed}')
+            runs.append(clean_run(label, rigs[label], name, seed))
             progress.advance(task)
     console.print(clean_table(rigs, runs))
     alarms = [run for run in runs if run.alarm]
@@ -248,12 +258,12 @@ def _clean(
     return well, [asdict(run) for run in runs]
 
 
-def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
+def clean_run(label: str, rig: Rig, trajectory: str, seed: int) -> CleanRun:
     """Drive one lap without a fault, under supervision."""
     run = run_supervised(rig, trajectory, laps=1, seed=seed)
     alarm = '' if run.faulted_s is None and run.started_s is not None else run.reason
     return CleanRun(
-        rig.name,
+        label,
         trajectory,
         seed,
         alarm,
@@ -264,15 +274,15 @@ def clean_run(rig: Rig, trajectory: str, seed: int) -> CleanRun:
     )
 
 
-def clean_table(rigs: Sequence[Rig], runs: Sequence[CleanRun]) -> Table:
+def clean_table(rigs: Mapping[str, Rig], runs: Sequence[CleanRun]) -> Table:
     """Return alarms and the largest values that the rules saw, a row a rig and path."""
     table = Table(box=box.SIMPLE, title='runs without a fault: largest error, limit (mm, kPa)')
     table.add_column()
     for heading in ('alarms', 'drift', 'model', 'at rest', 'tracking', 'pressure'):
         table.add_column(heading, justify='right')
-    for rig, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
-        mine = [run for run in runs if (run.rig, run.trajectory) == (rig, trajectory)]
-        supervisor = next(arm for arm in rigs if arm.name == rig).supervisor
+    for label, trajectory in dict.fromkeys((run.rig, run.trajectory) for run in runs):
+        mine = [run for run in runs if (run.rig, run.trajectory) == (label, trajectory)]
+        supervisor = rigs[label].supervisor
         limits, pressures = supervisor.feedback_watch, supervisor.pressure_watch
         pairs = (
             (max(run.extremes.drift_m for run in mine), limits.max_drift_m),
@@ -281,7 +291,7 @@ def clean_table(rigs: Sequence[Rig], runs: Sequence[CleanRun]) -> Table:
             (max(run.extremes.tracking_error_m for run in mine), limits.max_tracking_error_m),
         )
         table.add_row(
-            f'{rig}\n{trajectory}',
+            f'{label}\n{trajectory}',
             f'{sum(bool(run.alarm) for run in mine)} of {len(mine)}',
             *(
                 f'{1e3 * seen:.1f} of {"-" if limit is None else format(1e3 * limit, "g")}'

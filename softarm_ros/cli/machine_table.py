@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from softarm_ros import __version__
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
@@ -25,9 +26,14 @@ _SHOWN = 3  # machines whose draws are shown
 
 @dataclass(frozen=True)
 class MachineCase:
-    """One run: a machine of a rig (0: nominal) on one lap of a path, with a seed of its number."""
+    """
+    One run: a machine of a rig (0: nominal) on one lap of a path, with a seed of its number.
+
+    `label` is what the rig is called in tables.
+    """
 
     rig: Rig
+    label: str
     trajectory: str
     open_loop: bool
     machine: int
@@ -72,13 +78,13 @@ def cases_of(rigs: Sequence[Rig], trajectories: Sequence[str], count: int) -> li
 
     """
     cases = []
-    for rig in rigs:
+    for rig, label in zip(rigs, rig_labels(rigs)):
         unknown = [name for name in trajectories if name not in rig.trajectories]
         if unknown:
             known = ', '.join(rig.trajectories)
             raise UsageError(f'{rig.name} has no trajectory {unknown[0]!r}; known: {known}')
         cases += [
-            MachineCase(rig, name, open_loop, machine)
+            MachineCase(rig, label, name, open_loop, machine)
             for name in trajectories or rig.trajectories
             for open_loop in (True, False)
             for machine in range(count + 1)
@@ -88,7 +94,7 @@ def cases_of(rigs: Sequence[Rig], trajectories: Sequence[str], count: int) -> li
 
 def run_machine(case: MachineCase, should_stop: Callable[[], bool]) -> MachineRun:
     """Drive one machine; an arm that leaves its simulation is a result, not an error."""
-    about = (case.rig.name, case.trajectory, case.open_loop, case.machine)
+    about = (case.label, case.trajectory, case.open_loop, case.machine)
     try:
         record = run_direct(
             case.rig,
@@ -133,12 +139,12 @@ def run_all(
         for case in cases:
             result = known.get(case.key)
             if result is None:
-                progress.update(task, description=f'{case.rig.name} {case.trajectory}')
+                progress.update(task, description=f'{case.label} {case.trajectory}')
                 result = run_machine(case, stopped)
                 if stopped():
                     break
                 keep(store, case.key, result)
-            results.append(result)
+            results.append(replace(result, rig=case.label))
             progress.advance(task)
     return results
 

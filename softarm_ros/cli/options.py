@@ -14,12 +14,22 @@ ModelOption = Annotated[
     typer.Option('--model', metavar='NAME', help="Arm model; the rig's default without it."),
 ]
 
+
+def _settings(texts: list[str]) -> list[str]:
+    from softarm_ros.rigs.arguments import settings_of  # help is shown without the rigs
+
+    return settings_of(texts)
+
+
 SetOption = Annotated[
-    list[str] | None,
+    list[str],
     typer.Option(
         '--set',
         metavar='FIELD=VALUE',
-        help='Replace a value of the rig file, as medium=water or plant.pose_sensor.delay_s=0.02.',
+        default_factory=list,
+        callback=_settings,
+        help='Replace a value of the rig file, as medium=water or plant.pose_sensor.delay_s=0.02; '
+        'repeatable, or several with semicolons between.',
     ),
 ]
 

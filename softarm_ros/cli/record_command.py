@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from softarm_ros.nodes.bag_writer import check_bag_folder
-from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
 from softarm_ros.rigs.loader import load_rig
 
@@ -25,7 +24,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
         If the bag cannot be created.
 
     """
-    rig = load_rig(rig_name, settings_of(settings))
+    rig = load_rig(rig_name, settings)
     folder = bag or Path(f'{rig.name}_{datetime.now():%Y%m%d_%H%M%S}')
     folder = folder.expanduser().resolve()
     check_bag_folder(folder)

@@ -15,6 +15,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.bag_messages import messages_of, nanoseconds, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
+from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_loop
@@ -110,7 +111,6 @@ def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, An
         )
     path = folder / f'{about["rig"]}.yaml'
     path.write_text(about['rig_file'], encoding='utf-8')
-    settings = [text for text in about.get('settings', '').split('; ') if text]
     files: dict[str, str | None] = {}
     for name in ('trajectory', 'task'):
         files[name] = about.get(name) or None
@@ -118,7 +118,7 @@ def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, An
             file = folder / f'{name}_of_run.yaml'
             file.write_text(about[f'{name}_file'], encoding='utf-8')
             files[name] = str(file)
-    return load_rig(path, settings), {
+    return load_rig(path, settings_of([about.get('settings', '')])), {
         'trajectory': files['trajectory'],
         'task': files['task'],
         'model': about.get('model') or None,

@@ -20,7 +20,7 @@ from softarm_ros.cli.viewer.process import viewer_process
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.arm_assembly import machine_facts
-from softarm_ros.runtime.assembly import build_goal_loop, build_loop
+from softarm_ros.runtime.assembly import build_goal_loop, build_task_loop, plan_trajectory
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import Loop, Phase
 from softarm_ros.runtime.run_files import devices_folder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.control.tracker import Tracker
     from softarm_ros.nodes.run_monitor import RunMonitor
     from softarm_ros.rigs.schema import Rig
 
@@ -157,24 +158,13 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
 
 
 def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:
-    """Return what is run, the reference path (n, 3) and the loop's rate; checks the trajectory."""
-    loop: Loop = (
-        build_goal_loop(rig, model=options.model, open_loop=options.open_loop)
-        if options.goals
-        else build_loop(
-            rig,
-            options.trajectory,
-            task=options.task,
-            model=options.model,
-            open_loop=options.open_loop,
-            laps=options.laps,
-        )
-    )
+    """Return what is run, the reference path (n, 3) and the loop's rate; checks what is run."""
+    tracker, path = _checked(rig, options)
     info = RunInfo(
         rig=rig.name,
         backend=options.backend,
-        model=loop.model.name,
-        controller=loop.config.kind,
+        model=tracker.model.name,
+        controller=rig.tracker.kind,
         trajectory='live goals'
         if options.goals
         else ''
@@ -184,15 +174,39 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
         seed=options.seed,
         rate=options.rate,
         direct=False,
-        arm_length_m=loop.model.rest_length_m,
-        actuator_names=loop.limits.names,
-        actuator_unit=loop.limits.unit,
-        configuration_names=loop.model.configuration_names,
-        effort_unit=loop.limits.effort_unit,
+        arm_length_m=tracker.model.rest_length_m,
+        actuator_names=tracker.limits.names,
+        actuator_unit=tracker.limits.unit,
+        configuration_names=tracker.model.configuration_names,
+        effort_unit=tracker.limits.effort_unit,
         task=options.task,
         **({} if options.backend == 'hardware' else machine_facts(rig, options.seed)),
     )
-    return info, loop.path(PATH_POINTS), loop.config.rate_hz
+    return info, path, rig.tracker.rate_hz
+
+
+def _checked(rig: Rig, options: RunOptions) -> tuple[Tracker, NDArray[np.float64]]:
+    """
+    Return the tracker and the reference path (n, 3) [m] of what its node is to drive.
+
+    Refuses what cannot be driven at all. How far the rest of a path is within reach is found by
+    the node.
+    """
+    loop: Loop
+    if options.goals:
+        loop = build_goal_loop(rig, model=options.model, open_loop=options.open_loop)
+    elif options.task:
+        loop = build_task_loop(rig, options.task, model=options.model, open_loop=options.open_loop)
+    else:
+        tracker, trajectory = plan_trajectory(
+            rig,
+            options.trajectory,
+            model=options.model,
+            open_loop=options.open_loop,
+            laps=options.laps,
+        )
+        return tracker, trajectory.path.sample(PATH_POINTS)
+    return loop.tracker, loop.path(PATH_POINTS)
 
 
 def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec], since_s: float) -> None:

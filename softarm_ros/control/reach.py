@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,21 +66,46 @@ def check_reach(
     points = path.sample(n)
     miss, nearest = np.empty(n), np.empty((n, 3))
     start: Array | None = None
-    guess: Array | None = None
-    for i, point in enumerate(points):
-        solution = model.inverse(point, guess=guess)
-        tip = solution.shape.tip[:3, 3]
-        miss[i] = float(np.linalg.norm(tip - point))
-        nearest[i] = tip
-        guess = solution.actuation
-        try:
-            limits.check(solution.actuation)
-            configuration_limits.check(solution.shape.configuration, model.configuration_names)
-        except ValueError:
-            # Outside the range: bending that far is not available on this rig.
-            miss[i] = max(miss[i], 2.0 * REACH_TOLERANCE_M)
-        else:
-            start = solution.shape.configuration if start is None else start
+    found = _solved(model, limits, configuration_limits, points)
+    for i, (missed, tip, configuration) in enumerate(found):
+        miss[i], nearest[i] = missed, tip
+        start = configuration if start is None else start
     if start is None:  # no other configuration to try
         start = model.rest_configuration
-    return Reach(points, miss, nearest, start)
+    return Reach(points, miss, nearest, np.array(start))
+
+
+def reaches_any(
+    model: ArmModel,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
+    path: Path,
+    n: int = 120,
+) -> bool:
+    """Return whether any point is reachable by `check_reach`; ends with the first that is."""
+    found = _solved(model, limits, configuration_limits, path.sample(n))
+    return any(missed <= REACH_TOLERANCE_M for missed, _, _ in found)
+
+
+def _solved(
+    model: ArmModel,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
+    points: Array,
+) -> Iterator[tuple[float, Array, Array | None]]:
+    """Yield the miss [m], the tip (3,) [m], and the configuration (dof,) if limits allow it."""
+    guess: Array | None = None
+    for point in points:
+        solution = model.inverse(point, guess=guess)
+        tip = solution.shape.tip[:3, 3]
+        miss = float(np.linalg.norm(tip - point))
+        guess = solution.actuation
+        configuration = solution.shape.configuration
+        try:
+            limits.check(solution.actuation)
+            configuration_limits.check(configuration, model.configuration_names)
+        except ValueError:
+            # Outside the range: bending that far is not available on this rig.
+            yield max(miss, 2.0 * REACH_TOLERANCE_M), tip, None
+        else:
+            yield miss, tip, configuration

@@ -144,7 +144,7 @@ class EmulatedHydraulicArm:
     def report(self) -> dict[str, str]:
         """Return the true torques, pressures and states."""
         return {
-            'emulator': 'pymodbus server, gRPC service of DAQmx',
+            'emulator': 'Modbus TCP server, gRPC service of DAQmx',
             'drives': ', '.join(self._drives.states),
             'brakes_lifted': _which(self._names, self._drives.brakes_lifted),
             'torque_N_m': _listed(self._drives.torque, 1.0, 4),

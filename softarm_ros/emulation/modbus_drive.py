@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pymodbus.constants import ExcCodes
-from pymodbus.server import ModbusTcpServer
-from pymodbus.server.requesthandler import ServerRequestHandler
-from pymodbus.simulator.simcore import SimCore
-
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
+from softarm_ros.emulation.modbus_tcp import ModbusServer, Refusal
 
-_BIT_FUNCTIONS = (1, 2, 5, 15)  # of coils and inputs; drives have none
-_READ_INPUT = 4
 _START_S = 5.0
 _LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
-_SILENT = logging.NullHandler()
 
 
 @dataclass
@@ -39,14 +31,14 @@ class LinkFaults:
     silent_units :
         These units neither carry out nor answer anything, as if their cable were out.
     refuse :
-        Every request is answered with this Modbus exception.
+        Every request is answered with this exception code of Modbus.
 
     """
 
     delay_s: float = 0.0
     lose_answers: int = 0
     silent_units: set[int] = field(default_factory=set)
-    refuse: ExcCodes | None = None
+    refuse: int | None = None
 
 
 class EmulatedDrives(DriveBank):
@@ -72,7 +64,8 @@ class EmulatedDrives(DriveBank):
         self._period_s = period_s
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._server: _Server | None = None
+        self._server: ModbusServer | None = None
+        self._tables = self._registers_of_units()
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self.port = 0
@@ -119,8 +112,6 @@ class EmulatedDrives(DriveBank):
     def _run(self) -> None:
         loop = self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        # Losing a client is not worth a line on stderr.
-        logging.getLogger('pymodbus').addHandler(_SILENT)
         try:
             loop.run_until_complete(self._serve())
         except BaseException as error:
@@ -143,25 +134,23 @@ class EmulatedDrives(DriveBank):
         asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_S)
 
     async def _serve(self) -> None:
-        registers = _Registers(self._tables(), self._on_access)
-        server = _Server(registers, self.faults, ('127.0.0.1', self.port))
-        await server.serve_forever(background=True)
-        self.port = server.transport.sockets[0].getsockname()[1]
+        server = ModbusServer(self._access, self._send)
+        self.port = await server.start(self.port)
         self._server = server
 
     async def _stop(self) -> None:
         server, self._server = self._server, None
-        if server is None:
-            return
-        server.alive = False
-        # asyncio loses a connection whose server is closed while it is being accepted.
-        for listening in server.transport.sockets:
-            asyncio.get_running_loop().remove_reader(listening.fileno())
-        await asyncio.sleep(0.01)
-        for connection in list(server.active_connections.values()):
-            connection.transport.abort()
-        await server.shutdown()
-        await asyncio.sleep(0.01)  # lets the sockets close
+        if server is not None:
+            await server.stop()
+
+    def _send(self, write: Callable[[bytes], None], frame: bytes) -> None:
+        if self.faults.lose_answers > 0:
+            self.faults.lose_answers -= 1
+        elif self.faults.delay_s > 0.0:
+            # The answer to a request is delayed, not the requests behind it.
+            asyncio.get_running_loop().call_later(self.faults.delay_s, write, frame)
+        else:
+            write(frame)
 
     async def _turn(self) -> None:
         last = time.monotonic()
@@ -177,7 +166,7 @@ class EmulatedDrives(DriveBank):
 
     # -- registers
 
-    def _tables(self) -> dict[tuple[int, str], _Table]:
+    def _registers_of_units(self) -> dict[tuple[int, str], _Table]:
         """Return the registers that each unit has, by unit and kind."""
         used: dict[tuple[int, str], set[int]] = {}
         registers = self.config.registers
@@ -190,25 +179,28 @@ class EmulatedDrives(DriveBank):
                 addresses.update(range(start, start + register.words))
         return {key: _Table(addresses) for key, addresses in used.items()}
 
-    def _on_access(
-        self, unit: int, table: str, place: _Table, address: int, values: list[int] | None
-    ) -> ExcCodes | None:
-        """Take what is written, or put what is read into its place."""
+    def _access(
+        self, unit: int, table: str, address: int, count: int, words: Sequence[int] | None
+    ) -> Sequence[int] | int | None:
+        """Read or write registers; see `Registers`."""
+        if unit in self.faults.silent_units:
+            return None
         if self.faults.refuse is not None:
             return self.faults.refuse
-        if unit in self.faults.silent_units:
-            return ExcCodes.DEVICE_BUSY  # it never gets an answer anyway
-        first, memory = place.first, place.memory
+        place = self._tables.get((unit, table))
+        if place is None or not place.has(address, count):
+            return Refusal.ILLEGAL_ADDRESS
+        first, memory, start = place.first, place.memory, address - place.first
         try:
-            if values is not None:
-                memory[address - first : address - first + len(values)] = map(int, values)
-                self.written(unit, first, memory, range(address, address + len(values)))
+            if words is not None:
+                memory[start : start + count] = words
+                self.written(unit, first, memory, range(address, address + count))
             else:
                 self.show(unit, table, first, memory)
         except Exception as error:
             self.errors.append(f'registers: {error!r}')
-            return ExcCodes.DEVICE_FAILURE
-        return None
+            return Refusal.DEVICE_FAILURE
+        return memory[start : start + count]
 
 
 class _Table:
@@ -222,83 +214,3 @@ class _Table:
     def has(self, address: int, count: int) -> bool:
         """Return whether so many registers from an address on are there."""
         return self._addresses.issuperset(range(address, address + count))
-
-
-Access = Callable[[int, str, _Table, int, list[int] | None], ExcCodes | None]
-
-
-class _Registers(SimCore):
-    """The registers of all units; pymodbus' own take several times as long over each."""
-
-    def __init__(self, tables: dict[tuple[int, str], _Table], access: Access) -> None:
-        super().__init__([])
-        self._tables, self._access = tables, access
-
-    async def async_getValues(
-        self, device_id: int, func_code: int, address: int, count: int = 1
-    ) -> list[int] | list[bool] | ExcCodes:
-        """Read."""
-        return self._at(device_id, func_code, address, count, None)
-
-    async def async_setValues(
-        self, device_id: int, func_code: int, address: int, values: list[int] | list[bool]
-    ) -> ExcCodes | None:
-        """Write."""
-        words = [int(value) for value in values]
-        done = self._at(device_id, func_code, address, len(words), words)
-        return done if isinstance(done, ExcCodes) else None
-
-    def _at(
-        self, unit: int, function: int, address: int, count: int, values: list[int] | None
-    ) -> list[int] | ExcCodes:
-        if function in _BIT_FUNCTIONS:
-            return ExcCodes.ILLEGAL_FUNCTION
-        kind = 'input' if function == _READ_INPUT else 'holding'
-        table = self._tables.get((unit, kind))
-        if table is None or not table.has(address, count):
-            return ExcCodes.ILLEGAL_ADDRESS
-        refusal = self._access(unit, kind, table, address, values)
-        start = address - table.first
-        return table.memory[start : start + count] if refusal is None else refusal
-
-
-class _Server(ModbusTcpServer):
-    """A server whose answers can be late or lost."""
-
-    def __init__(self, registers: SimCore, faults: LinkFaults, address: tuple[str, int]) -> None:
-        super().__init__([], address=address)
-        self.context = registers
-        self.faults = faults
-        self.alive = True
-
-    def callback_new_connection(self) -> ServerRequestHandler:
-        return _Handler(self, None, None, None)
-
-
-class _Handler(ServerRequestHandler):
-    """Answers one client; the answer to a request is delayed, not the requests behind it."""
-
-    def callback_connected(self) -> None:
-        super().callback_connected()
-        if not self.server.alive:  # accepted just before the server was killed
-            self.transport.abort()
-
-    def handle_later(self) -> None:
-        """Answer now: nothing here waits, and pymodbus would take a task and a pipe for each."""
-        try:
-            self.handle_request().send(None)
-        except StopIteration:
-            return
-        raise RuntimeError('a request to emulated drives has waited for something')
-
-    def server_send(self, pdu: Any, addr: Any) -> None:
-        faults: LinkFaults = self.server.faults
-        if pdu is not None and pdu.dev_id in faults.silent_units:
-            return
-        if faults.lose_answers > 0:
-            faults.lose_answers -= 1
-            return
-        if faults.delay_s > 0.0:
-            self.loop.call_later(faults.delay_s, super().server_send, pdu, addr)
-        else:
-            super().server_send(pdu, addr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, overload
 from numba import njit
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
+from numba.np import linalg
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
@@ -137,3 +139,24 @@ def _depend_on_callees(dispatcher: Any) -> None:
 def _on_disk(dispatcher: Any) -> Any:
     """Return numba's file of what a function was compiled to."""
     return dispatcher._cache._cache_file
+
+
+def _leave_scipy_out() -> None:
+    """
+    Have numba not import scipy.linalg with its first function.
+
+    Numba asks there whether this computer has a BLAS; scipy, which we require, has one. The
+    import took a sixth of a node's start. Kernels with products of matrices or linear systems are
+    compiled as before, and import it when they first run.
+    """
+    ask = linalg.ensure_blas
+
+    def ensure_blas() -> None:
+        loading = sys.modules.get('numba.np.arraymath')
+        if loading is None or hasattr(loading, '_HAVE_BLAS'):
+            ask()
+
+    linalg.ensure_blas = ensure_blas
+
+
+_leave_scipy_out()

@@ -8,6 +8,7 @@ import time
 
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.nodes.process import EXIT_BAD_INPUT
+from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS
 from softarm_ros.rigs.loader import load_rig
@@ -22,7 +23,7 @@ def main() -> int:
     parser.add_argument('--backend', choices=BACKENDS, default='sim')
     asked = parser.parse_args()
     try:
-        rig = load_rig(asked.rig, asked.set)
+        rig = load_rig(asked.rig, settings_of(asked.set))
         print(
             f'preparing {rig.name}: what is not cached yet is compiled now, which takes '
             'up to a minute or two the first time; nodes start afterwards',

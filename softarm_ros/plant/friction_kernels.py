@@ -1,144 +1,52 @@
 """
-Compiled friction of cables in their guides: capstan law with an elastic-plastic bristle.
+Compiled friction of a cable in its guides: capstan law with an elastic-plastic bristle.
 
-A cable turns at each node, from one chord to the next, and presses there on its guide. What the
-guide takes from its tension is at most
+A cable turns at each node and presses there on its guide. What the guide takes from its tension is
+at most
     T_before - T_after = tanh(mu turn / 2) (T_before + T_after),
 which is the capstan law, T_after = T_before exp(-mu turn), for either direction of sliding.
 Below that the cable sticks: a bristle of constant stiffness k holds it back by k z, z' being the
 speed at which the cable passes the node. Where the limit falls, z falls with it.
 
 Such a bristle stores k z^2 / 2 and takes up what it yields by, whatever its limit does: no motion
-gains energy. (One that scales with the tension, as that of the tendon rod's winches, is stiffer
-when the tension is higher, and can.) Limits are those of the tensions of the last step, forces
-those of the newest places, held over the step. The stretch of the thread does not slide.
+gains energy. (One that scales with the tension is stiffer when the tension is higher, and can.)
+Limits are those of the tensions of the last step, forces those of the newest places, held over
+the step.
 """
 
 from __future__ import annotations
 
 import math
 
-from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.plant.cable_kernels import chord_across
-from softarm_ros.plant.layout import ArmState, CableParameters, Scratch
-from softarm_ros.plant.thread_friction import ThreadFriction
+from softarm_ros.plant.cable_friction import CableFriction
 
 
 @kernel(allocates=False)
-def hold_threads(
-    cables: CableParameters, state: ArmState, threads: ThreadFriction, scratch: Scratch
-) -> None:
+def hold_cable(nodes: CableFriction, i: int, count: int, stretched: float, tension: float) -> None:
     """
-    Move the bristles to the cables' new places; add what they do to joint loads and `push`.
+    Move the bristles of cable i by how far it has passed its first `count` nodes; write `lost`.
 
-    `measure_cables` and `load_bodies` must have been called for this state.
+    `arc` and `angle` must be those of now. `stretched` [m] slides past every node as well;
+    `tension` [N] is that before the first.
     """
-    segments = state.cut_in.shape[1] - 1
-    for i in range(threads.stiffness.shape[0]):
-        _follow_thread(cables, state, threads, scratch, i, segments)
-        _slide(threads, i, cables.reach[i], segments, state.tension[i])
-        first = cables.first[i]
-        for g in range(cables.reach[i]):
-            lost = threads.lost[i, g]
-            for j in range(4):
-                scratch.load[g, j] += lost * scratch.gradient[i, g, j]
-        for k in range(1, segments):
-            before, after = threads.lost[i, first + k - 1], threads.lost[i, first + k]
-            arriving, leaving = threads.arriving[i, first + k - 1], threads.leaving[i, first + k]
-            stretch_before = scratch.arc[first + k - 1, 3]
-            stretch_after = scratch.arc[first + k, 3]
-            for c in range(2):
-                threads.push[i, k, c] = (
-                    before * stretch_before * arriving[c] - after * stretch_after * leaving[c]
-                )
-
-
-@kernel(allocates=False)
-def _follow_thread(
-    cables: CableParameters,
-    state: ArmState,
-    threads: ThreadFriction,
-    scratch: Scratch,
-    i: int,
-    segments: int,
-) -> None:
-    """Write length and directions of cable i along every segment that it passes."""
-    first, anchor = cables.first[i], cables.anchor[i]
-    for g in range(cables.reach[i]):
-        arc = scratch.arc[g, 3]
-        if g < first:
-            share = cables.passing[i, g]
-            ax, ay = share * anchor[0], share * anchor[1]
-            bx, by = ax, ay
-        else:
-            k = g - first
-            ax, ay = anchor[0] + state.cut_in[i, k, 0], anchor[1] + state.cut_in[i, k, 1]
-            bx, by = anchor[0] + state.cut_in[i, k + 1, 0], anchor[1] + state.cut_in[i, k + 1, 1]
-        e0, e1, e2 = chord_across(ax, ay, bx, by, scratch, g)
-        chord = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
-        threads.arc[i, g] = arc * chord
-        e0, e1, e2 = e0 / chord, e1 / chord, e2 / chord
-        R, arriving, leaving = (
-            scratch.joint_rotation[g],
-            threads.arriving[i, g],
-            threads.leaving[i, g],
-        )
-        arriving[0], arriving[1], arriving[2] = e0, e1, e2
-        for r in range(3):
-            leaving[r] = R[r, 0] * e0 + R[r, 1] * e1 + R[r, 2] * e2
-
-
-@kernel(allocates=False)
-def _slide(threads: ThreadFriction, i: int, reach: int, segments: int, tension: float) -> None:
-    """Move the bristles of cable i, as far as its tension [N] lets them hold; write `lost`."""
-    bristle, beyond, lost = threads.bristle[i], threads.beyond[i], threads.lost[i]
+    bristle, beyond, lost = nodes.bristle[i], nodes.beyond[i], nodes.lost[i]
     length = 0.0
-    for g in range(reach - 1, -1, -1):
-        length += threads.arc[i, g]
+    for g in range(count - 1, -1, -1):
+        length += nodes.arc[i, g]
         # For a while, by how much the cable has passed the node towards the base.
-        lost[g] = beyond[g] - length
+        lost[g] = beyond[g] - length + stretched
         beyond[g] = length
-    mu, before, total = threads.coefficient[0], tension, 0.0
-    for g in range(reach):
-        stiffness = threads.stiffness[i, g]
+    before, total = tension, 0.0
+    for g in range(count):
+        stiffness = nodes.stiffness[i, g]
         after = before - stiffness * bristle[g]
         pressing = before + after
         if pressing > 0.0:
-            turn = _turn_at(threads, i, g, segments)
-            most = math.tanh(0.5 * mu * turn) * pressing / stiffness
+            most = math.tanh(0.5 * nodes.angle[i, g]) * pressing / stiffness
             bristle[g] = min(max(bristle[g] + lost[g], -most), most)
         else:
             bristle[g] = 0.0
         total += stiffness * bristle[g]
         lost[g] = total
         before = after
-
-
-@kernel(allocates=False)
-def _turn_at(threads: ThreadFriction, i: int, g: int, segments: int) -> float:
-    """Return the angle [rad] that cable i turns by at node g; endcaps hold it along their axis."""
-    leaving = threads.leaving[i, g]
-    if g % segments != 0:
-        return _turn_between(threads.arriving[i, g - 1], leaving)
-    turn = threads.crossing[i, g] + _turn_from_axis(leaving)
-    if g > 0:
-        turn += _turn_from_axis(threads.arriving[i, g - 1])
-    return turn
-
-
-@kernel(allocates=False)
-def _turn_from_axis(b: Array) -> float:
-    return _turn_across(b[0], b[1], b[2] - 1.0)
-
-
-@kernel(allocates=False)
-def _turn_between(a: Array, b: Array) -> float:
-    """Return the angle [rad] between two unit vectors (3,)."""
-    return _turn_across(b[0] - a[0], b[1] - a[1], b[2] - a[2])
-
-
-@kernel(allocates=False)
-def _turn_across(x: float, y: float, z: float) -> float:
-    """Return the angle [rad] between unit vectors that differ by (x, y, z)."""
-    return 2.0 * math.asin(min(0.5 * math.sqrt(x * x + y * y + z * z), 1.0))

@@ -242,7 +242,7 @@ class SoftArm:
             float(-np.sum(body.mass[:, None] * centres * body.gravity)),
             float(0.5 * np.sum(self.cables.foundation[:, None, None] * state.cut_in**2)),
             float(0.5 * np.sum(self.cables.stiffness * np.maximum(stretch, 0.0) ** 2)),
-            self.threads.stored,
+            self.threads.nodes.stored,
         )
 
     def check(self, status: int, joint: int) -> None:

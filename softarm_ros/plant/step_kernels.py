@@ -15,7 +15,6 @@ from softarm_ros.plant.cable_kernels import (
     measure_cables,
     relax_foundation,
 )
-from softarm_ros.plant.friction_kernels import hold_threads
 from softarm_ros.plant.joint_kernels import turn
 from softarm_ros.plant.layout import (
     ArmState,
@@ -33,6 +32,7 @@ from softarm_ros.plant.stepper_kernels import (
 )
 from softarm_ros.plant.tension_kernels import solve_tensions
 from softarm_ros.plant.thread_friction import ThreadFriction
+from softarm_ros.plant.thread_kernels import hold_threads
 
 OK = 0
 NOT_FINITE = 1

@@ -26,6 +26,7 @@ REPLACED: Mapping[FieldPath, str] = {
     ('tracker',): 'controller',
     ('plant', 'mocap'): 'plant.pose_sensor',
     ('plant', 'water'): 'plant.medium: {kind: water, ...}',
+    ('plant', 'presliding_m'): 'plant.presliding_stiffness_N_m2',
 }
 
 

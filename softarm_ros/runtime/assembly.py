@@ -19,7 +19,7 @@ from softarm_ros.control.inverse_kinematics import InverseKinematics
 from softarm_ros.control.measurement_frame import FramePairing
 from softarm_ros.control.pressure_watch import PressureWatch
 from softarm_ros.control.pretension import Pretension
-from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach, check_reach
+from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
 from softarm_ros.control.supervisor import Supervisor
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import Trajectory
@@ -35,6 +35,7 @@ from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
+from softarm_ros.runtime.path_reach import path_reach, reaches_path
 from softarm_ros.runtime.points_along import points_along
 from softarm_ros.runtime.pose_intake import PoseIntake
 from softarm_ros.runtime.task_loop import TaskLoop
@@ -89,6 +90,31 @@ def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Trac
     )
 
 
+def plan_trajectory(
+    rig: Rig,
+    trajectory: str | None,
+    *,
+    model: str | None = None,
+    open_loop: bool = False,
+    laps: int | None = None,
+) -> tuple[Tracker, Trajectory]:
+    """
+    Return what holds the command on a trajectory and the trajectory, for who drives it elsewhere.
+
+    Raises
+    ------
+    TrajectoryError
+        If no point of the trajectory is within reach.
+
+    """
+    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    reference = build_trajectory(rig, trajectory, laps)
+    if not reaches_path(tracker, reference.path):
+        reach = path_reach(rig, tracker, reference.path, model=model, open_loop=open_loop)
+        raise _outside(rig, trajectory, reach)
+    return tracker, reference
+
+
 def build_control_loop(
     rig: Rig,
     trajectory: str | None,
@@ -108,13 +134,17 @@ def build_control_loop(
     """
     tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
     reference = build_trajectory(rig, trajectory, laps)
-    reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, reference.path)
+    reach = path_reach(rig, tracker, reference.path, model=model, open_loop=open_loop)
     if not np.any(reach.reachable):
-        raise TrajectoryError(
-            f'trajectory {trajectory or rig.default_trajectory!r} lies outside the workspace: '
-            f'{describe_reach(reach)}'
-        )
+        raise _outside(rig, trajectory, reach)
     return ControlLoop(tracker, reference, reach, rig.tracker, open_loop=open_loop)
+
+
+def _outside(rig: Rig, trajectory: str | None, reach: Reach) -> TrajectoryError:
+    return TrajectoryError(
+        f'trajectory {trajectory or rig.default_trajectory!r} lies outside the workspace: '
+        f'{describe_reach(reach)}'
+    )
 
 
 def build_task_loop(

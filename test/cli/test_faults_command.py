@@ -7,8 +7,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from softarm_ros.cli.faults_command import TriedFault, _fault_table, bar
+from softarm_ros.cli.faults_command import CleanRun, TriedFault, _fault_table, bar, clean_table
 from softarm_ros.cli.main import app
+from softarm_ros.cli.rig_labels import rig_labels
+from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
 
@@ -46,7 +48,7 @@ def test_one_machine_is_a_row_a_fault_with_who_noticed():
     met = (True, False)
     tried = [TriedFault(RIG, 0, t.fault, t, bar_met) for t, bar_met in zip(trials, met)]
     console = Console(file=io.StringIO(), width=160)
-    console.print(_fault_table(load_rig(RIG), PATH, tried))
+    console.print(_fault_table(RIG, load_rig(RIG), PATH, tried))
     room, old = (line for line in console.file.getvalue().splitlines() if 'cameras' in line)
     assert ' '.join(room.split()) == 'cameras room 100 100 1.0 0.8 1.0 met feedback: frame'
     assert ' '.join(old.split()) == 'cameras old 100 100 1.0 0.8 1.0 MISSED nobody'
@@ -74,6 +76,27 @@ def test_clean_runs_of_any_rig_file_have_no_alarm_and_show_the_margins(tmp_path)
     assert '0 false alarms in 2 runs of 2' in result.output
     assert 'mine' in result.output
     assert 'of 12.3' in result.output
+
+
+def test_files_of_one_name_have_rows_and_limits_of_their_own(tmp_path):
+    text = load_rig(RIG).source.read_text()
+    places = [tmp_path / name for name in ('one.yaml', 'two.yaml', 'there/two.yaml')]
+    (tmp_path / 'there').mkdir()
+    for place in places:
+        place.write_text(text)
+    drift = 'supervisor.feedback_watch.max_drift_m'
+    rigs = [load_rig(place, [f'{drift}={k}e-3']) for k, place in enumerate(places, 11)]
+    labels = rig_labels([load_rig('trunk'), *rigs, rigs[0]])
+    called = ('one.yaml', *map(str, places[1:]), 'one.yaml')
+    assert labels == ['trunk', *(f'{RIG} ({name})' for name in called)]
+    labelled = dict(zip(labels[1:4], rigs))
+    seen = [Extremes(drift_m=1e-3 * k) for k in (1, 2, 3)]
+    runs = [CleanRun(*at, PATH, 0, '', True, 9.0, most, 0.0) for *at, most in zip(labelled, seen)]
+    console = Console(file=io.StringIO(), width=300)
+    console.print(clean_table(labelled, runs))
+    for k, label in enumerate(labelled, 1):
+        row = console.file.getvalue().partition(label)[2].splitlines()[0]
+        assert row.split()[:6] == ['0', 'of', '1', f'{k}.0', 'of', str(10 + k)]
 
 
 def test_a_path_belongs_to_one_rig():

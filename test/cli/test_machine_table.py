@@ -56,6 +56,18 @@ def test_a_rig_without_spreads_shows_nothing():
     assert draw_table(rig.model_copy(update={'plant': plain}), 3).row_count == 0
 
 
+def test_files_of_one_name_are_not_one_rig(tmp_path):
+    source = load_rig('cable_arm').source.read_text()
+    files = [tmp_path / 'one.yaml', tmp_path / 'two.yaml']
+    for file in files:
+        file.write_text(source)
+    cases = cases_of([load_rig(file) for file in files], ['line_small'], 1)
+    assert {case.label for case in cases} == {'cable_arm (one.yaml)', 'cable_arm (two.yaml)'}
+    runs = [result(1, 1e-3 * k, rig=case.label) for k, case in enumerate(cases[::4], 1)]
+    rows = [line for line in text_of(run_table(runs)).splitlines() if 'line_small' in line]
+    assert ['one.yaml' in row for row in rows] == [True, False]
+
+
 def test_the_table_has_median_and_percentile_over_machines_apart_from_the_nominal_one():
     means = [1e-3 * k for k in range(1, 12)]
     runs = [result(0, 0.0123), *(result(k + 1, mean) for k, mean in enumerate(means))]

@@ -61,6 +61,26 @@ try:
 except numba.core.errors.NumbaError:
     print(1)
 """
+LINEAR = """
+import sys
+import numpy as np
+from softarm_ros.geometry.kernels import kernel
+
+
+@kernel
+def plain(values):
+    return values.sum()
+
+
+@kernel
+def linear(A, b):
+    return np.linalg.solve(A, A @ b)
+
+
+print(plain(np.ones(3)), int('scipy.linalg' in sys.modules))
+print(*linear(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([4.0, 5.0])).round(12))
+print(len(linear.stats.cache_hits))
+"""
 CALLER = """
 from softarm_ros.geometry.kernels import kernel
 from callee import OFFSET, twice
@@ -118,6 +138,12 @@ def test_constants_in_calls_do_not_compile_a_kernel_again(python, tmp_path):
 def test_a_kernel_that_allocates_nothing_may_call_one_that_does(python, tmp_path):
     (tmp_path / 'allocating.py').write_text(ALLOCATING)
     assert python('allocating.py') == (6.0, 1)  # and what it says of itself is checked
+
+
+def test_scipy_is_imported_by_linear_algebra_alone(python, tmp_path):
+    (tmp_path / 'linear.py').write_text(LINEAR)
+    for kept in (0, 1):  # compiled, then read from disk
+        assert python('linear.py') == (3.0, 0, 4.0, 5.0, kept)
 
 
 def test_a_callee_or_number_of_another_file_that_changes_is_compiled_anew(python, tmp_path):

@@ -12,10 +12,8 @@ from softarm_ros.models.cosserat.config import (
     RodSegmentConfig,
 )
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.tendon_rod.body import rod_of
 from softarm_ros.plant.tendon_rod.config import PlantTendon
-from softarm_ros.plant.tendon_rod.kernels import load_rod, read_cell, spread_tensions
-from softarm_ros.plant.tendon_rod.layout import WinchParameters, WinchState
+from softarm_ros.plant.tendon_rod.kernels import load_rod, read_cell
 from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
 from softarm_ros.rigs.loader import load_rig
 
@@ -159,43 +157,6 @@ def _work_of(arm):
     along = length + phi[:, :1] * y - phi[:, 1:2] * x
     lengths = np.sum(rod.runs * np.hypot(along, phi[:, 2:3] * np.hypot(x, y)), axis=0)
     return float(-arm.drives.winches.tension @ lengths)
-
-
-def test_friction_is_the_capstan_law_and_changes_sides_with_the_motion():
-    rod = rod_of(RIG.plant, tendons(), np.array(DOWN), 0.0)
-    n, per, mu = len(rod.body.mass), RIG.plant.pieces_per_segment, 0.3
-    numbers = np.array([0.05, 60.0, 2e4, 0.01, 0.02, mu, 2e-4])
-    half = 0.5 * 0.6 / per  # unit 1 bends by 0.6 rad
-    rod.state.quaternion[:per] = [0.0, math.sin(half), 0.0, math.cos(half)]
-    load_rod(rod, 1e-3)
-    winches = WinchState(np.full(8, 5.0), np.zeros(8), np.zeros(8), np.array([1.0, -1.0] * 4))
-    parameters = WinchParameters(np.zeros(8), np.zeros(8), numbers)
-    spread_tensions(parameters, winches, rod)
-    assert rod.tension.shape == (n, 8)
-    # A cable of unit 3 has passed all of the bend, drawn in or let out.
-    assert rod.tension[2 * per, 4] == pytest.approx(5.0 * math.exp(-0.02 - mu * 0.6))
-    assert rod.tension[2 * per, 5] == pytest.approx(5.0 * math.exp(0.02 + mu * 0.6))
-    # In the middle of the bend half of it counts, and beyond its own unit a cable is not there.
-    middle = rod.tension[per // 2, 0]
-    assert middle == pytest.approx(5.0 * math.exp(-0.02 - mu * 0.3), rel=1e-12)
-    assert np.all(rod.tension[per:, 0] == 0.0)
-
-
-def test_friction_makes_a_loop_and_none_without_it():
-    def loop_width(mu):
-        arm = build(plant_config(friction_coefficient=mu, winch=exact(guide_loss=0.5 * mu)))
-        there, target = [], PULL.copy()
-        for tension in (9.0, 5.0, *(1.0, 5.0, 9.0, 5.0) * 2):
-            for value in np.linspace(target[0], tension, 60):  # slowly: the arm must not swing
-                target[0] = value
-                arm.step(target, 0.1)
-            there.append(arm.true_section_tips()[-1, 0, 3])
-        return there[7] - there[9], there[5] - there[9]
-
-    gap, again = loop_width(0.2)
-    assert gap < -1e-3  # rising tension bends less than falling tension
-    assert abs(again) < 0.1 * abs(gap)  # the loop closes
-    assert abs(loop_width(0.0)[0]) < 0.1 * abs(gap)  # what is left is swing
 
 
 def test_winches_follow_within_their_limits():

@@ -7,9 +7,9 @@ from plant_cases import EI, LENGTH, RADIUS, plant_config, soft_arm
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import measure_cables
 from softarm_ros.plant.config import PlantCable
-from softarm_ros.plant.friction_kernels import hold_threads
 from softarm_ros.plant.layout import Loads
 from softarm_ros.plant.soft_arm import SoftArm
+from softarm_ros.plant.thread_kernels import hold_threads
 
 MU = 0.2
 ONE = [PlantCable(0, 0.0)]
@@ -38,9 +38,9 @@ def slid(arm, tension_N, by_m):
     measure_cables(arm.body, arm.cables, arm.state, arm.scratch)
     for _ in range(100):  # limits follow the tensions of the last call
         if by_m:
-            arm.threads.beyond[:] = arm.threads.beyond + by_m
+            arm.threads.nodes.beyond[:] = arm.threads.nodes.beyond + by_m
         hold_threads(arm.cables, arm.state, arm.threads, arm.scratch)
-    return arm.state.tension[:, None] - arm.threads.lost
+    return arm.state.tension[:, None] - arm.threads.nodes.lost
 
 
 @pytest.mark.parametrize('by_m', [FAR_M, -FAR_M])
@@ -111,18 +111,18 @@ def test_no_move_gains_energy_however_the_tension_changes_with_it():
     for size_m in (5e-6, 3e-5, 2e-4):
         arm = bent(hard_arm(), 2.0)
         slid(arm, 1.0, 0.0)
-        arm.threads.bristle[:] = 0.0
+        arm.threads.nodes.bristle[:] = 0.0
         threads, work, least = arm.threads, 0.0, 0.0
         for _ in range(2000):
             moved = rng.normal(scale=size_m)
-            going_back = moved * np.sum(threads.bristle) < 0.0
+            going_back = moved * np.sum(threads.nodes.bristle) < 0.0
             arm.state.tension[:] = rng.uniform(4.0, 6.0) if going_back else rng.uniform(0.3, 1.0)
-            threads.beyond[:] += moved
+            threads.nodes.beyond[:] += moved
             hold_threads(arm.cables, arm.state, threads, arm.scratch)
             # What the guides take from the tension, times the way past them.
-            work += float(threads.lost[0, -1]) * moved
+            work += float(threads.nodes.lost[0, -1]) * moved
             least = min(least, work)
-            assert work >= threads.stored * (1.0 - 1e-9) - 1e-18
+            assert work >= threads.nodes.stored * (1.0 - 1e-9) - 1e-18
         assert work > 0.0
         assert least > -1e-15
 
@@ -221,15 +221,15 @@ def test_a_driven_arm_never_has_more_energy_than_went_in():
 def test_a_slack_cable_is_not_held():
     arm = soft_arm(ONE, cable_friction_coefficient=MU)
     arm.settle(contraction=[0.012], tolerance=1e-5)
-    assert np.max(np.abs(arm.threads.lost)) > 0.1
+    assert np.max(np.abs(arm.threads.nodes.lost)) > 0.1
     arm.settle(contraction=[-0.002], tolerance=1e-5)
     assert arm.state.tension[0] == 0.0
-    assert np.max(np.abs(arm.threads.lost)) < 1e-6
+    assert np.max(np.abs(arm.threads.nodes.lost)) < 1e-6
 
 
 def test_without_friction_nothing_is_there_and_a_little_changes_little():
     free, slippery = (soft_arm(ONE, cable_friction_coefficient=mu) for mu in (0.0, 1e-9))
-    assert free.threads.bristle.size == 0
+    assert free.threads.nodes.bristle.size == 0
     rests = [a.settle(contraction=[0.015], tolerance=1e-6) for a in (free, slippery)]
     assert rests[0].tension == pytest.approx(rests[1].tension, rel=1e-7)
     assert np.allclose(rests[0].section_tips, rests[1].section_tips, atol=1e-8)
@@ -238,6 +238,6 @@ def test_without_friction_nothing_is_there_and_a_little_changes_little():
 def test_copies_slide_on_their_own():
     arm = soft_arm(ONE, cable_friction_coefficient=MU)
     arm.settle(contraction=[0.01], tolerance=1e-5)
-    held = arm.threads.bristle.copy()
+    held = arm.threads.nodes.bristle.copy()
     arm.copy().settle(contraction=[0.002], tolerance=1e-5)
-    assert np.array_equal(arm.threads.bristle, held)
+    assert np.array_equal(arm.threads.nodes.bristle, held)

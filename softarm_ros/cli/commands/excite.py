@@ -39,7 +39,8 @@ def excite(
         bool,
         typer.Option('--live', help='Lead the arm of a running graph (softarm run RIG --goals).'),
     ] = False,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Move an arm so that it can be identified, and record it as CSV.
@@ -55,12 +56,11 @@ def excite(
     from softarm_ros.cli.measured_excitation import require_writable, write_excitation
     from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
     from softarm_ros.control.excited_rows import ExcitationError
-    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.runtime.excite import INTERRUPTED, plan_excitation
     from softarm_ros.runtime.excite import excite as run_excitation
 
-    chosen = list(settings_of(settings or ()))
+    chosen = list(settings)
     if live and load_kg is not None:
         raise UsageError(
             '--load-kg hangs a weight on a simulated arm; with --live hang it yourself'

@@ -36,7 +36,8 @@ def faults(
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the results there.')
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Break simulated arms in mid-run: who notices, when, and how far the tip has gone.
@@ -45,10 +46,10 @@ def faults(
     """
     from softarm_ros.cli.faults_command import faults_command
     from softarm_ros.cli.run_command import table_console
-    from softarm_ros.rigs.arguments import settings_of
 
-    console, chosen = table_console(), settings_of(settings or ())
     machines = range(seed, seed + (seeds or (CLEAN_RUNS if clean else 1)))
     raise typer.Exit(
-        faults_command(rigs or (), chosen, trajectory, machines, clean, json_file, console)
+        faults_command(
+            rigs or (), settings, trajectory, machines, clean, json_file, table_console()
+        )
     )

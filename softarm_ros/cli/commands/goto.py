@@ -24,7 +24,8 @@ def goto(
     timeout_s: Annotated[
         float, typer.Option(min=0.1, help='After which the goal is cancelled.')
     ] = 120.0,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Send the tip of an arm that runs with --goals to a position; Ctrl-C cancels.
@@ -34,4 +35,4 @@ def goto(
     from softarm_ros.cli.goto_command import goto as send
     from softarm_ros.rigs.loader import load_rig
 
-    raise typer.Exit(send(load_rig(rig, settings or ()), (x, y, z), timeout_s, typer.echo))
+    raise typer.Exit(send(load_rig(rig, settings), (x, y, z), timeout_s, typer.echo))

@@ -44,7 +44,8 @@ def identify(
         ),
     ] = None,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Identify an arm of any kind from its recordings; intervals, and what the data cannot tell.
@@ -54,10 +55,9 @@ def identify(
     """
     if recordings or parameters == '?':
         from softarm_ros.cli.identification import command
-        from softarm_ros.rigs.arguments import settings_of
         from softarm_ros.rigs.loader import load_rig
 
-        any_rig = load_rig(rig, settings_of(settings or ()))
+        any_rig = load_rig(rig, settings)
         if parameters == '?':
             for line in command.listed(any_rig):
                 typer.echo(line)
@@ -76,21 +76,20 @@ def identify(
         return
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.arms.cable_driven import CableArm
     from softarm_ros.rigs.loader import load_rig, load_rig_of
 
     if load_rig(rig).kind == 'pneumatic':
         from softarm_ros.cli import identify_chambers as chambers
 
-        air = load_rig(rig, settings_of(settings or ()))
+        air = load_rig(rig, settings)
         looks = chambers.measure_chambers(air, seed)
         for line in chambers.describe_chambers(air, chambers.identify_chambers(air, looks)):
             typer.echo(line)
         return
     if output is not None:
         raise UsageError('--output is written from recordings, which are missing')
-    arm = load_rig_of(CableArm, rig, settings_of(settings or ()))
+    arm = load_rig_of(CableArm, rig, settings)
     if CableArm.of(arm).actuators[0].pair:
         raise UsageError(f'{arm.name} has pairs of cables: identify it from a recording')
     if section >= len(CableArm.of(arm).sections):

@@ -37,7 +37,8 @@ def jog(
     ] = 1.0,
     yes: Annotated[bool, typer.Option('--yes', help='Do not ask.')] = False,
     seed: Annotated[int, typer.Option(min=0, help='Of the emulated arm.')] = 0,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.
@@ -48,7 +49,7 @@ def jog(
     from softarm_ros.rigs.loader import load_rig
 
     options = JogOptions(actuator, amount, speed, backend, home, hold_s, seed)
-    arm = load_rig(rig, settings or ())
+    arm = load_rig(rig, settings)
     move = plan_move(arm, options)
     typer.echo(describe(arm, move, options))
     if backend == 'hardware' and not yes:

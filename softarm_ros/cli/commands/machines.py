@@ -34,7 +34,8 @@ def machines(
             metavar='DIR', help='Keep every run there; what is there already is not run again.'
         ),
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Show what is drawn for machines of a rig, or drive them: true and measured errors.
@@ -47,7 +48,7 @@ def machines(
     from softarm_ros.cli.run_command import stop_on_signals, table_console
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
-    arms = [load_rig(rig, settings or ()) for rig in rigs or [known.name for known in list_rigs()]]
+    arms = [load_rig(rig, settings) for rig in rigs or [known.name for known in list_rigs()]]
     console = table_console()
     if not runs:
         for arm in arms:

@@ -20,7 +20,8 @@ def picture(
         str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Draw a simulated arm at a few moments, as PNG."""
     from softarm_ros.cli.cli_errors import UsageError
@@ -31,5 +32,5 @@ def picture(
     check_output(output)
     if output.suffix.lower() != '.png':
         raise UsageError(f'--output {output}: a picture is a .png; animations: softarm render')
-    arm = load_rig(rig, settings or ())
+    arm = load_rig(rig, settings)
     typer.echo(f'picture: {render(arm, film(arm, trajectory, seed), output, 0.0)}')

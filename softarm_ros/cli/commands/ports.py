@@ -34,7 +34,8 @@ def ports(
         Path | None,
         typer.Option(metavar='FILE', help='Where to save what the cameras of RIG see (PNG).'),
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     List what is plugged in and test it without motion; opening its port resets a Mega.
@@ -54,6 +55,6 @@ def ports(
     else:
         from softarm_ros.rigs.loader import load_rig
 
-        well = show_rig(load_rig(rig, settings or ()), folder, test, typer.echo, image=image)
+        well = show_rig(load_rig(rig, settings), folder, test, typer.echo, image=image)
     if not well:
         raise typer.Exit(1)

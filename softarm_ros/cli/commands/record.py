@@ -33,7 +33,8 @@ def record(
         Path | None,
         typer.Option(metavar='BAG', help='Give a bag whose recorder was killed its index.'),
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Record all topics of a running arm into a rosbag2 bag, or repair one."""
     from softarm_ros.cli import record_command
@@ -45,4 +46,4 @@ def record(
         for line in record_command.repair(repair, bag):
             typer.echo(line)
     elif rig is not None:
-        raise typer.Exit(record_command.record(rig, bag, duration, settings or ()))
+        raise typer.Exit(record_command.record(rig, bag, duration, settings))

@@ -37,7 +37,8 @@ def render(
         str | None,
         typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video."""
     from softarm_ros.cli.cli_errors import UsageError
@@ -51,10 +52,10 @@ def render(
     if folder.is_dir() or folder.suffix == '.mcap':
         if trajectory is not None:
             raise UsageError(f'--trajectory {trajectory}: a bag holds what was driven')
-        arm, motion = film_of_bag(folder, None if rig is None else load_rig(rig, settings or ()))
+        arm, motion = film_of_bag(folder, None if rig is None else load_rig(rig, settings))
     else:
         if rig is not None:
             raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
-        arm = load_rig(what, settings or ())
+        arm = load_rig(what, settings)
         motion = film(arm, trajectory, seed)
     typer.echo(f'picture: {write(arm, motion, output, seconds)}')

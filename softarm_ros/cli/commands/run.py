@@ -89,7 +89,8 @@ def run(
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the summary to this file.')
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.cli import run_command
@@ -116,5 +117,5 @@ def run(
         json_file=json_file,
     )
     chosen = {'controller': controller, 'estimator': estimator, 'machine': machine}
-    arm = load_rig(rig, settings_of(settings or (), **chosen))
+    arm = load_rig(rig, settings_of(settings, **chosen))
     raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))

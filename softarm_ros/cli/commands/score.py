@@ -35,15 +35,15 @@ def score(
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the scores to this file.')
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Feed recorded commands to models: predicted against measured, and baselines."""
     from softarm_ros.cli import score as scoring
     from softarm_ros.cli.read_run import read_run
-    from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
 
-    arm = load_rig(rig, settings_of(settings or ()))
+    arm = load_rig(rig, settings)
     models = scoring.check_models(arm, model or ())
     scores = []
     for path in data:

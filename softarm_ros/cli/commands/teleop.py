@@ -20,10 +20,11 @@ def teleop(
         str | None,
         typer.Option(metavar='TOPIC', help='Of a gamepad (sensor_msgs/Joy), as joy_node sends.'),
     ] = None,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Lead the tip of an arm that runs with --goals by keys or a gamepad; q ends it."""
     from softarm_ros.cli.teleop_command import teleop as lead
     from softarm_ros.rigs.loader import load_rig
 
-    raise typer.Exit(lead(load_rig(rig, settings or ()), joy, typer.echo))
+    raise typer.Exit(lead(load_rig(rig, settings), joy, typer.echo))

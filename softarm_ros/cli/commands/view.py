@@ -31,7 +31,8 @@ def view(
     runs: Annotated[
         bool, typer.Option('--runs/--no-runs', help='Offer to begin simulated runs.')
     ] = True,
-    settings: SetOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
     from softarm_ros.cli.cli_errors import UsageError
@@ -45,8 +46,8 @@ def view(
         raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
     with stop_on_signals() as stopped:
         if is_bag:
-            arm = None if rig is None else load_rig(rig, settings or ())
+            arm = None if rig is None else load_rig(rig, settings)
             view_bag(folder, arm, port, console, stopped)
         else:
-            arm = load_rig(what, settings or ())
+            arm = load_rig(what, settings)
             view_graph(arm, port, console, stopped, opened=opened, runs=runs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import rotation_z
+from softarm_ros.plant.cable_friction import CableFriction
 from softarm_ros.plant.layout import BodyParameters, Loads, new_scratch, rest_state
 from softarm_ros.plant.lumps import Lump, Span, lumps_along, rises
 from softarm_ros.plant.tendon_rod.config import (
@@ -48,7 +49,15 @@ def rod_of(
         place=place,
         runs=runs,
         tension=np.zeros_like(runs),
+        nodes=CableFriction.of_stiffness(_bristles(config, len(tendons))),
     )
+
+
+def _bristles(config: TendonRodPlantConfig, cables: int) -> Array:
+    """Return the stiffness (cables, joints + 1) [N/m] of the bristles in guide and rod."""
+    ds = [segment.length_m / config.pieces_per_segment for segment in config.segments]
+    inside = config.presliding_stiffness_N_m2 * np.repeat(ds, config.pieces_per_segment)
+    return np.tile([config.winch.guide_presliding_stiffness_N_m, *inside], (cables, 1))
 
 
 def turns_before(config: TendonRodPlantConfig) -> Array:

@@ -61,6 +61,9 @@ class WinchConfig(ConfigBlock):
         description='share of the tension lost between load cell and arm: 0.01 to 0.02 for a '
         'pulley on ball bearings, friction_coefficient times the angle for a sliding guide'
     )
+    guide_presliding_stiffness_N_m: Positive = Field(
+        description='by which that guide gives way along the cable before it slides'
+    )
 
 
 class TendonRodPlantConfig(PlantBase):
@@ -76,7 +79,9 @@ class TendonRodPlantConfig(PlantBase):
         description='where cables pass segments before their own: offset to their own side'
     )
     friction_coefficient: NonNegative = Field(description='Coulomb, of a cable in its guides')
-    presliding_m: Positive = Field(description='way after which friction is fully reversed')
+    presliding_stiffness_N_m2: Positive = Field(
+        description='by which the guides of a cable give way along it before it slides, per length'
+    )
     segments: tuple[PlantRodSegmentConfig, ...] = Field(min_length=1)
     winch: WinchConfig
 

@@ -2,13 +2,12 @@
 Compiled time step of winches, cable friction and rod together.
 
 Winch: the load cell reads round((1 + gain) T + zero); the tension follows the target with first
-order at a bounded rate, whatever the cable's motion. Friction: the tension falls by
-exp(-mu angle d) (capstan) over the guide and, inside the arm, over the bending the cable has
-passed; d in -1..1 says which way the cable slides (its stretch counts), and turns over within the
-presliding (an elastic-plastic bristle).
+order at a bounded rate, whatever the cable's motion. Friction (`friction_kernels`): in the guide
+before the arm, and where a cable passes from one joint to the next, by half of either's bend. The
+cable's stretch slides there too.
 
-The friction is advanced from the rod's newest velocities, which with the steps of the rod makes a
-symplectic pair: no energy from the coupling.
+Friction acts by the newest places of the rod, which with its steps makes a symplectic pair: no
+energy from the coupling.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ import numpy as np
 
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
+from softarm_ros.plant.friction_kernels import hold_cable
 from softarm_ros.plant.step_kernels import OK, UNSETTLED, calmed, move_joints
 from softarm_ros.plant.tendon_rod.layout import Rod, WinchParameters, WinchState
-from softarm_ros.plant.tendon_rod.rod_kernels import bend_joints, pull_cables, shortening_of
+from softarm_ros.plant.tendon_rod.rod_kernels import bend_joints, length_of, pull_cables
 
 TURNED = 12
 MAX_TURN_RAD = 2.5  # of a segment
@@ -34,16 +34,6 @@ def read_cell(tension: float, gain: float, zero: float, resolution: float) -> fl
     if resolution > 0.0:
         value = resolution * math.floor(value / resolution + 0.5)
     return value
-
-
-@kernel(allocates=False)
-def slide_cables(parameters: WinchParameters, winches: WinchState, rod: Rod, h: float) -> None:
-    """Turn the friction over as far as the cables have slid in the last h [s]."""
-    stiffness, presliding = parameters.numbers[2], parameters.numbers[6]
-    for i in range(rod.runs.shape[1]):
-        moved = shortening_of(rod, i) + winches.rate[i] / stiffness
-        sliding = winches.sliding[i] + h * moved / presliding
-        winches.sliding[i] = min(max(sliding, -1.0), 1.0)
 
 
 @kernel(allocates=False)
@@ -66,20 +56,48 @@ def wind(parameters: WinchParameters, winches: WinchState, h: float) -> None:
 
 
 @kernel(allocates=False)
-def spread_tensions(parameters: WinchParameters, winches: WinchState, rod: Rod) -> None:
-    """Write the tension of every cable at every joint: capstan friction along its way."""
+def follow_cable(parameters: WinchParameters, rod: Rod, i: int) -> int:
+    """Write where cable i turns and how long it is from node to node; return its nodes."""
     guide, mu = parameters.numbers[4], parameters.numbers[5]
+    angle, arc = rod.nodes.angle[i], rod.nodes.arc[i]
+    angle[0], before, count = guide, 0.0, 1
+    for g in range(rod.runs.shape[0]):
+        if rod.runs[g, i] == 0.0:
+            break
+        logarithm = rod.scratch.logarithm[g]
+        half = 0.5 * math.hypot(logarithm[0], logarithm[1])
+        angle[count] = mu * (before + half)
+        arc[count] = length_of(rod, g, i)
+        before, count = half, count + 1
+    return count
+
+
+@kernel(allocates=False)
+def spread_tensions(parameters: WinchParameters, winches: WinchState, rod: Rod, h: float) -> None:
+    """Write the tension of every cable at every joint, after the motion of the last h [s]."""
     n, m = rod.runs.shape
     for i in range(m):
-        angle = 0.0
+        count = follow_cable(parameters, rod, i)
+        stretched = h * winches.rate[i] / parameters.numbers[2]
+        hold_cable(rod.nodes, i, count, stretched, winches.tension[i])
         for g in range(n):
-            if rod.runs[g, i] == 0.0:
-                rod.tension[g, i] = 0.0
-                continue
-            turn = math.hypot(rod.scratch.logarithm[g, 0], rod.scratch.logarithm[g, 1])
-            loss = (guide + mu * (angle + 0.5 * turn)) * winches.sliding[i]
-            rod.tension[g, i] = winches.tension[i] * math.exp(-loss)
-            angle += turn
+            inside = g + 1 < count
+            rod.tension[g, i] = winches.tension[i] - rod.nodes.lost[i, g + 1] if inside else 0.0
+
+
+@kernel(allocates=False)
+def free_cables(parameters: WinchParameters, winches: WinchState, rod: Rod) -> None:
+    """Put all bristles at ease where the cables are; write the tensions: those of the winches."""
+    n, m = rod.runs.shape
+    for i in range(m):
+        count, length = follow_cable(parameters, rod, i), 0.0
+        for g in range(count - 1, -1, -1):
+            length += rod.nodes.arc[i, g]
+            rod.nodes.beyond[i, g] = length
+            rod.nodes.bristle[i, g] = 0.0
+            rod.nodes.lost[i, g] = 0.0
+        for g in range(n):
+            rod.tension[g, i] = winches.tension[i] if g + 1 < count else 0.0
 
 
 @kernel(allocates=False)
@@ -124,8 +142,7 @@ def drive_rod(
         turned = turned_joint(rod, per)
         if turned >= 0:
             return TURNED, turned
-        slide_cables(parameters, winches, rod, h)
-        spread_tensions(parameters, winches, rod)
+        spread_tensions(parameters, winches, rod, h)
         status, joint = move_rod(rod, h)
         if status != OK:
             return status, joint
@@ -143,17 +160,19 @@ def settle_rod(
     max_steps: int,
     tolerance: float,
 ) -> tuple[int, int]:
-    """Advance under the tensions in force, friction as it stands, until all is still."""
+    """Advance under the tensions in force, without friction, until all is still."""
     memory = np.zeros(3)
     for _ in range(max_steps):
         energy = load_rod(rod, h)
         turned = turned_joint(rod, per)
         if turned >= 0:
             return TURNED, turned
-        spread_tensions(parameters, winches, rod)
+        free_cables(parameters, winches, rod)
         status, joint = move_rod(rod, h)
         if status != OK:
             return status, joint
         if calmed(rod.body, rod.state, energy, tolerance, memory):
+            load_rod(rod, h)
+            free_cables(parameters, winches, rod)
             return OK, 0
     return UNSETTLED, 0

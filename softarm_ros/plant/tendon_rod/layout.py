@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.cable_friction import CableFriction
 from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Scratch
 
 
@@ -29,6 +30,9 @@ class Rod(NamedTuple):
         1 where a cable runs.
     tension : (n, m)
         Of each cable at each joint [N], written by every step.
+    nodes
+        Friction of the cables at n + 1 nodes: in the guide before the arm, and where a cable
+        enters each joint.
 
     """
 
@@ -42,6 +46,7 @@ class Rod(NamedTuple):
     place: Array
     runs: Array
     tension: Array
+    nodes: CableFriction
 
 
 class WinchParameters(NamedTuple):
@@ -52,9 +57,9 @@ class WinchParameters(NamedTuple):
     ----------
     gain, zero : (m,)
         Error of the load cells [-, N].
-    numbers : (7,)
+    numbers : (6,)
         time constant [s], tension rate [N/s], cable stiffness [N/m], resolution [N], loss in the
-        guide, mu, presliding [m].
+        guide, mu.
 
     """
 
@@ -75,12 +80,9 @@ class WinchState(NamedTuple):
         Its rate of change [N/s].
     target : (m,)
         [N].
-    sliding : (m,)
-        Which way friction acts, -1..1; 1 when the cable is pulled in.
 
     """
 
     tension: Array
     rate: Array
     target: Array
-    sliding: Array

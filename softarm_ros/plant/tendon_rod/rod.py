@@ -82,7 +82,7 @@ class RodBody:
         self._check(*drive_rod(parameters, winches, rod, self._per, h, steps))
 
     def settle(self, parameters: WinchParameters, winches: WinchState) -> None:
-        """Come to rest under the tensions in force; raise `PlantError` if it does not."""
+        """Come to rest without friction; raise `PlantError` if it does not."""
         h = self._time_step_s
         quiet = calm(self.rod.body._replace(damping_time=self._damping_time))
         rod = self.rod._replace(body=quiet, solver=quiet)
@@ -120,6 +120,7 @@ class RodBody:
             loads=Loads(self.rod.loads.tip_force + force, self.rod.loads.tip_moment.copy()),
             scratch=new_scratch(n, 0, 1),
             tension=np.zeros_like(self.rod.tension),
+            nodes=self.rod.nodes.copy(),
         )
         return twin
 

@@ -67,43 +67,41 @@ def bend_joints(rod: Rod, h: float) -> None:
 
 
 @kernel(allocates=False)
-def pull_cables(rod: Rod) -> None:
-    """
-    Add the pull of the cables, `tension`, to the joints' loads.
+def _along(rod: Rod, g: int, i: int) -> float:
+    """Return the length of cable i along the axis of joint g [m]; see `length_of`."""
+    phi = rod.scratch.logarithm[g]
+    length = rod.body.segment_length[g] + rod.state.extension[g]
+    return length + phi[0] * rod.place[g, i, 1] - phi[1] * rod.place[g, i, 0]
 
-    A cable's length along a joint is |(l + e) z + phi x place|, l + e the length of the segment.
-    """
+
+@kernel(allocates=False)
+def length_of(rod: Rod, g: int, i: int) -> float:
+    """Return |(l + e) z + phi x place| [m], of cable i along joint g; l + e the length there."""
+    along, twist = _along(rod, g, i), rod.scratch.logarithm[g, 2]
+    x, y = rod.place[g, i, 0], rod.place[g, i, 1]
+    return math.sqrt(along * along + twist * twist * (x * x + y * y))
+
+
+@kernel(allocates=False)
+def pull_cables(rod: Rod) -> None:
+    """Add the pull of the cables, `tension` along `length_of`, to the joints' loads."""
     scratch = rod.scratch
     n, m = rod.runs.shape
     for g in range(n):
         phi = scratch.logarithm[g]
-        length = rod.body.segment_length[g] + rod.state.extension[g]
         mx, my, mz, axial = 0.0, 0.0, 0.0, 0.0
         for i in range(m):
             if rod.tension[g, i] == 0.0:
                 continue
             x, y = rod.place[g, i, 0], rod.place[g, i, 1]
-            along = length + phi[0] * y - phi[1] * x
-            radius2 = x * x + y * y
-            pull = rod.tension[g, i] / math.sqrt(along * along + phi[2] * phi[2] * radius2)
+            along = _along(rod, g, i)
+            pull = rod.tension[g, i] / length_of(rod, g, i)
             mx -= pull * along * y
             my += pull * along * x
-            mz -= pull * phi[2] * radius2
+            mz -= pull * phi[2] * (x * x + y * y)
             axial -= pull * along
         x, y, z = conjugate_moment(phi, mx, my, mz)
         scratch.load[g, 0] += x
         scratch.load[g, 1] += y
         scratch.load[g, 2] += z
         scratch.load[g, 3] += axial
-
-
-@kernel(allocates=False)
-def shortening_of(rod: Rod, i: int) -> float:
-    """Return how fast cable i is drawn in by the joints' motion [m/s]."""
-    total = 0.0
-    for g in range(rod.runs.shape[0]):
-        if rod.runs[g, i] > 0.0:
-            w = rod.state.velocity[g]
-            x, y, _ = rate_of_logarithm(rod.scratch.logarithm[g], w[0], w[1], w[2])
-            total -= w[3] + x * rod.place[g, i, 1] - y * rod.place[g, i, 0]
-    return total

@@ -70,7 +70,6 @@ class Winches:
                     winch.load_cell_resolution_N,
                     winch.guide_loss,
                     mu,
-                    config.presliding_m,
                 ]
             ),
         )
@@ -130,7 +129,7 @@ class Winches:
     def _still(self, tension_N: ArrayLike, what: str) -> WinchState:
         start = self._checked(tension_N, what)
         m = len(start)
-        return WinchState(start, np.zeros(m), start.copy(), np.zeros(m))
+        return WinchState(start, np.zeros(m), start.copy())
 
     def _shown(self) -> Array:
         return np.array(

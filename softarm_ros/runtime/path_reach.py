@@ -1,0 +1,62 @@
+"""How far the paths of rigs are within reach; what has been found is kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from softarm_ros.control.path import Path
+from softarm_ros.control.reach import Reach, check_reach, reaches_any
+from softarm_ros.control.tracker import Tracker
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.rigs.schema import Rig
+
+POINTS = 120
+_KEPT = 64  # paths; a table of all rigs has half as many
+
+
+class _Question(NamedTuple):
+    """All that the reach of a path follows from."""
+
+    rig: Rig
+    model: str
+    open_loop: bool
+    points: Array
+
+    def same(self, other: _Question) -> bool:
+        """Whether the answer is the same."""
+        return (
+            (self.model, self.open_loop) == (other.model, other.open_loop)
+            and np.array_equal(self.points, other.points)
+            and self.rig == other.rig
+        )
+
+
+def reaches_path(tracker: Tracker, path: Path) -> bool:
+    """Return whether any point of `path_reach` is reachable; most paths show it by their first."""
+    return reaches_any(tracker.model, tracker.room, tracker.configuration_limits, path, POINTS)
+
+
+_answers: deque[tuple[_Question, Reach]] = deque(maxlen=_KEPT)
+
+
+def path_reach(
+    rig: Rig, tracker: Tracker, path: Path, *, model: str | None, open_loop: bool
+) -> Reach:
+    """
+    Return `check_reach` of a path for a rig's own tracker, on the model of this name.
+
+    A path asked for again, of an equal rig, is not solved again: tables drive each many times.
+    """
+    asked = _Question(rig, rig.model_name(model), open_loop, path.sample(POINTS))
+    if rig.residual is None:  # its file may change
+        for known, reach in _answers:
+            if known.same(asked):
+                return reach
+    reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, path, POINTS)
+    for array in (reach.points, reach.miss_m, reach.nearest, reach.start_configuration):
+        array.flags.writeable = False
+    _answers.append((asked, reach))
+    return reach

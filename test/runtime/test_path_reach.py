@@ -1,0 +1,101 @@
+"""The reach of a path: solved once by a process, and never another one's."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.control.reach import check_reach, reaches_any
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import (
+    TrajectoryError,
+    build_control_loop,
+    build_trajectory,
+    plan_trajectory,
+)
+
+RIG = 'cable_arm'
+OUTSIDE = 'type: line\nstart: [0.5, 0, 0.2]\nend: [0.5, 0.1, 0.2]\n'
+LATE = 'type: line\nstart: [0.5, 0.0, 0.2]\nend: [0.08, 0.02, 0.2]\n'  # it begins out of reach
+
+
+def fresh(loop):
+    tracker = loop.tracker
+    room = tracker.room
+    return check_reach(tracker.model, room, tracker.configuration_limits, loop.trajectory.path)
+
+
+def same(one, other):
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ('points', 'miss_m', 'nearest', 'start_configuration')
+    )
+
+
+@pytest.fixture
+def path_file(tmp_path):
+    def write(text):
+        file = tmp_path / 'path.yaml'
+        file.write_text(text)
+        return str(file)
+
+    return write
+
+
+class Counting:
+    """A model that counts how often it is asked for a pose."""
+
+    def __init__(self, model):
+        self.model, self.asked = model, 0
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def inverse(self, *arguments, **options):
+        self.asked += 1
+        return self.model.inverse(*arguments, **options)
+
+
+def test_an_equal_rig_is_not_solved_again():
+    first = build_control_loop(load_rig(RIG), 'line_small')
+    again = build_control_loop(load_rig(RIG), 'line_small', laps=3)
+    assert again.reach is first.reach
+    assert same(first.reach, fresh(again))
+    with pytest.raises(ValueError, match='read-only'):
+        first.reach.start_configuration[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ('settings', 'options'),
+    [
+        (['arm.actuators[0].position_max_m=0.012'], {}),
+        (['arm.sections[0].length_m=0.08'], {}),
+        (['arm.sections[1].max_bending_angle_deg=75'], {}),
+        (['controller.pretension_m=0.0'], {}),
+        (['trajectories.line_small.end=[0.05, 0.02, 0.22]'], {}),
+        ([], {'model': 'constant_curvature'}),
+        ([], {'open_loop': True}),
+    ],
+)
+def test_whatever_the_reach_follows_from_has_an_answer_of_its_own(settings, options):
+    known = build_control_loop(load_rig(RIG), 'line_small').reach
+    other = build_control_loop(load_rig(RIG, settings), 'line_small', **options)
+    assert other.reach is not known
+    assert same(other.reach, fresh(other))
+
+
+def test_one_reachable_point_is_found_by_the_first_that_is(path_file):
+    rig = load_rig(RIG)
+    for trajectory, least, most in (('line_small', 1, 1), (path_file(LATE), 2, 119)):
+        loop = build_control_loop(rig, trajectory)
+        model = Counting(loop.model)
+        path, limits = loop.trajectory.path, loop.tracker.configuration_limits
+        assert reaches_any(model, loop.tracker.room, limits, path)
+        assert least <= model.asked <= most
+        assert model.asked == 1 + np.argmax(loop.reach.reachable)
+
+
+def test_what_is_driven_elsewhere_is_refused_where_nothing_is_within_reach(path_file):
+    rig = load_rig(RIG)
+    _, trajectory = plan_trajectory(rig, None, laps=2)
+    assert trajectory.duration_s == build_trajectory(rig, None, 2).duration_s
+    with pytest.raises(TrajectoryError, match=r'outside the workspace: 120 of 120 points'):
+        plan_trajectory(rig, path_file(OUTSIDE))
