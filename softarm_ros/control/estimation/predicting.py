@@ -277,5 +277,10 @@ def _observer(
             raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
         directions = (gravity / np.linalg.norm(gravity))[:, None]
     return TipLoadObserver(
-        model, directions, config.tip_load_spread_N, config.tip_load_model_share, config.memory_s
+        model,
+        directions,
+        surroundings.load_beyond_m,
+        config.tip_load_spread_N,
+        config.tip_load_model_share,
+        config.memory_s,
     )
