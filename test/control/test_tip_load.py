@@ -110,6 +110,8 @@ def test_a_load_in_a_gripper_has_the_lever_of_the_gripper():
             seen = TipSeen(tip, 1e-10 * np.eye(6), np.zeros(6), 1e-10 * np.eye(6))
             observer.update(now, seen, actuation)
         found[beyond_m] = observer.load().force[2]
+    asked = load_rig('pneumatic_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
+    assert build_estimator(asked, model)._weighing._beyond_m == gripper.centre_m
     weight = 0.025 * rig.gravity_m_s2[2]
     # Its bias takes in some hundredths of it.
     assert found[gripper.centre_m] == pytest.approx(weight, rel=0.1)
