@@ -111,6 +111,8 @@ class Surroundings:
         Of bodies and points that are not section tips.
     gravity_m_s2 : (3,)
         Base frame.
+    load_beyond_m : float
+        How far beyond the tip, along its z axis, a load acts: in the middle of a gripper.
 
     """
 
@@ -119,6 +121,7 @@ class Surroundings:
     position_noise_m: float = 2.0e-4
     places: Mapping[str, Place] | None = None
     gravity_m_s2: tuple[float, float, float] = (0.0, 0.0, 9.81)
+    load_beyond_m: float = 0.0
 
 
 class Estimator(ABC):

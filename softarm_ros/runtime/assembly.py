@@ -268,6 +268,7 @@ def build_estimator(
         rig.feedback.position_noise_m,
         places,
         rig.gravity_m_s2,
+        0.0 if rig.gripper is None else rig.gripper.centre_m,
     )
     try:
         built: Estimator = part.builder('estimator')(config, model, around)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, solve_discrete_lyapunov
 
+from softarm_ros.control.estimation.bank_kernels import take_in
 from softarm_ros.control.estimation.chain_kernels import places_into, strains_of, tangent_into
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
 from softarm_ros.control.estimation.window_kernels import fit_window
-from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.geometry.rotations import exp_so3, log_so3
 
 OPEN = np.full(7, 1e9)  # gates that nothing is beyond
 
@@ -357,3 +358,42 @@ def test_commands_pass_two_lags_exactly_however_often_they_come():
             value, speed = follower.at(time)
             assert value[0, 3] == pytest.approx(expected, abs=1e-12)
             assert speed[0, 3] == pytest.approx(rate, abs=1e-10)
+
+
+def test_a_measurement_taken_in_at_once_is_the_steps_one_after_the_other():
+    rng = np.random.default_rng(8)
+    bank, sections, period, memory, learning = 3, 2, 0.02, 0.3, 3.0
+    n = 6 * sections
+    root = 0.05 * rng.standard_normal((bank, 2 * n, 2 * n))
+    x, P = 0.01 * rng.standard_normal((bank, 2 * n)), root @ np.swapaxes(root, 1, 2)
+    weights, rates, scales = np.log([0.2, 0.7, 0.1]), 1e-4 * np.eye(n), np.array([1.0, 0.1, 9.0])
+    commanded = np.tile([0.0, 0.0, 0.1, 0.4, 0.2, 0.1], (sections, 1))
+    which, whole, frames = np.arange(sections), np.ones(sections), np.tile(np.eye(4), (2, 1, 1))
+    noise = np.tile(1e-4 * np.eye(6), (sections, 1, 1))
+    sizes, gates = np.array([6, 3]), np.full(7, 1e6)
+    share = 1.0 - np.exp(-period / memory)
+    doubted = np.log((1.0 - share) * np.exp(weights) + share / bank)
+    mean, _ = merged(x, P, doubted)
+    poses, jacobians = np.empty((2, 4, 4)), np.empty((2, 6, n))
+    places_into(commanded + mean[:n].reshape(2, 6), which, whole, frames, poses, jacobians)
+    seen = poses.copy()
+    seen[:, :3, 3] += 0.01 * rng.standard_normal((2, 3))
+    turn = np.array([0.02, -0.01, 0.03])
+    seen[0, :3, :3] = exp_so3(turn) @ seen[0, :3, :3]
+    r = np.zeros((2, 6))
+    r[:, :3], r[0, 3:] = seen[:, :3, 3] - poses[:, :3, 3], turn
+    one, other = (x.copy(), P.copy(), doubted), (x.copy(), P.copy(), weights.copy())
+    far, near = np.empty(2), np.empty(2)
+    rows = np.empty(2, dtype=np.int64)
+    absorb(*one, mean[:n].copy(), jacobians, r, noise, sizes, gates, rows, far)
+    take_in(
+        *other, learnt := rates.copy(), scales, memory, learning, np.full(n, 1e-9), period,
+        commanded, np.eye(n), which, whole, frames, seen, noise, sizes, gates, rows, near,
+    )  # fmt: skip
+    for ours, theirs in zip((*other, near), (*one, far)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    likely = np.exp(one[2]) / np.exp(one[2]).sum()
+    moments = [v @ v.T + C for v, C in zip(one[0][:, n:, None], one[1][:, n:, n:])]
+    new = np.einsum('k,kij->ij', likely / scales, moments)
+    kept = np.exp(-period / learning)
+    np.testing.assert_allclose(learnt, kept * rates + (1.0 - kept) * new, rtol=1e-9, atol=1e-15)

@@ -120,11 +120,13 @@ def test_points_on_the_centreline_are_enough(arm):
 
 
 def _place_of(strains, place):
-    from softarm_ros.control.estimation.belief import poses_at
+    from softarm_ros.control.estimation.chain_kernels import places_into
 
-    poses, _ = poses_at(
-        strains, np.array([place.section]), np.array([place.fraction]), place.offset[None]
-    )
+    poses, jacobians = np.empty((1, 4, 4)), np.empty((1, 6, strains.size))
+    places_into(
+        strains, np.array([place.section]), np.array([place.fraction]), place.offset[None],
+        poses, jacobians,
+    )  # fmt: skip
     return poses[0, :3, 3]
 
 

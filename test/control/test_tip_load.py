@@ -21,7 +21,7 @@ class Arm:
     def __init__(self, directions, seed=0, spread_N=1.0):
         self.rig = load_rig('fishbone_arm')
         self.model, self.rng = self.rig.model(), np.random.default_rng(seed)
-        self.observer = TipLoadObserver(self.model, directions, spread_N, 0.0, 0.3)
+        self.observer = TipLoadObserver(self.model, directions, 0.0, spread_N, 0.0, 0.3)
         rest = self.model.rest_configuration
         far = self.rig.sample_configurations(np.random.default_rng(2), 1)[0] - rest
         self.rest, self.way = rest, 0.3 * far
@@ -83,7 +83,8 @@ def test_its_covariance_holds_over_arms():
 def test_what_an_arm_does_not_answer_to_is_said_with_its_standard_deviation():
     rig = load_rig('pneumatic_arm')
     model = rig.model()
-    observer = TipLoadObserver(model, DOWN, 0.02, 0.1, 0.3)  # it hangs: 1 N pulls it by 0.1 mm
+    # It hangs: 1 N pulls it by 0.1 mm.
+    observer = TipLoadObserver(model, DOWN, 0.0, 0.02, 0.1, 0.3)
     actuation = model.actuation_of(model.rest_configuration)
     tip = model.forward(actuation).tip
     seen = TipSeen(tip, 1e-6 * np.eye(6), np.zeros(6), 1e-6 * np.eye(6))
@@ -92,6 +93,29 @@ def test_what_an_arm_does_not_answer_to_is_said_with_its_standard_deviation():
     load = observer.load()
     assert 'not observed along [0.0, 0.0, 1.0]: standard deviation' in load.problem
     assert np.sqrt(load.covariance[2, 2]) > 0.01
+
+
+def test_a_load_in_a_gripper_has_the_lever_of_the_gripper():
+    rig = load_rig('pneumatic_arm')
+    model, gripper = rig.model(), rig.gripper
+    heavier = load_rig('pneumatic_arm', [f'gripper.mass_kg={gripper.mass_kg + 0.025}']).model()
+    actuation = 4e4 * np.array([1.0, 0.2, 0.0, 0.9, 0.3, 0.0])
+    bare, under = model.forward(actuation).tip, heavier.forward(actuation).tip
+    assert np.linalg.norm(under[:3, 3] - bare[:3, 3]) > 2e-3
+    found = {}
+    for beyond_m in (gripper.centre_m, 0.0):
+        observer = TipLoadObserver(model, DOWN, beyond_m, 2.5, 0.0, 0.3)
+        for now in np.arange(0.0, 4.0, PERIOD_S):
+            tip = bare if now < 2.0 else under
+            seen = TipSeen(tip, 1e-10 * np.eye(6), np.zeros(6), 1e-10 * np.eye(6))
+            observer.update(now, seen, actuation)
+        found[beyond_m] = observer.load().force[2]
+    asked = load_rig('pneumatic_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
+    assert build_estimator(asked, model)._weighing._beyond_m == gripper.centre_m
+    weight = 0.025 * rig.gravity_m_s2[2]
+    # Its bias takes in some hundredths of it.
+    assert found[gripper.centre_m] == pytest.approx(weight, rel=0.1)
+    assert found[0.0] > 1.15 * weight  # what a force on the tip itself would have to be
 
 
 def test_what_begins_to_fall_is_waited_for():
@@ -121,7 +145,7 @@ def test_models_that_know_no_loads_refuse(name):
         build_estimator(rig, rig.model())
     assert 'the load at the tip cannot be estimated' in str(told.value)
     with pytest.raises(ModelError, match='does not account for tip loads'):
-        TipLoadObserver(rig.model(), np.eye(3), 1.0, 0.1, 0.3)
+        TipLoadObserver(rig.model(), np.eye(3), 0.0, 1.0, 0.1, 0.3)
 
 
 def test_a_load_that_is_asked_for_changes_nothing_else():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from softarm_ros.control.estimation.chain_kernels import places_into
+from softarm_ros.control.estimation.bank_kernels import foreseen, take_in
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.deviation import DeviationModel
-from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
+from softarm_ros.control.estimation.kalman_kernels import predict
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.geometry.arrays import Array
 
@@ -62,6 +63,42 @@ class Taken:
     distances: Array
 
 
+PlacesAt = tuple[NDArray[np.int64], Array, Array]  # sections (n,), fractions (n,), offsets
+
+
+class Foreseen(NamedTuple):
+    """
+    What a belief says of places on the arm.
+
+    Attributes
+    ----------
+    strains, strain_rates : (sections, 6)
+    poses : (places, 4, 4)
+    by_deviations : (6, n)
+        Derivative of the last place's position and rotation by the deviations.
+    twist : (6,)
+        Velocity of the last place, base axes.
+    mean, covariance
+        Of deviations and their velocities (2 n,), (2 n, 2 n).
+
+    """
+
+    strains: Array
+    strain_rates: Array
+    poses: Array
+    by_deviations: Array
+    twist: Array
+    mean: Array
+    covariance: Array
+
+    def at_last(self, velocities: bool = False) -> Array:
+        """Return the covariance (6, 6) of the last place, or of its velocity's deviation."""
+        n = len(self.mean) // 2
+        part = slice(n, None) if velocities else slice(n)
+        of: Array = self.by_deviations @ self.covariance[part, part] @ self.by_deviations.T
+        return of
+
+
 class Believer:
     """
     Predicts beliefs and updates them.
@@ -105,7 +142,16 @@ class Believer:
             return belief
         x, P = belief.x.copy(), belief.P.copy()
         self.predict(x, P, belief.rates, period)
-        return replace(belief, stamp_s=time_s, x=x, P=P)
+        return Belief(
+            time_s,
+            x,
+            P,
+            belief.weights,
+            belief.rates,
+            belief.accepted_s,
+            belief.rejected_since_s,
+            belief.partly,
+        )
 
     def predict(
         self, x: Array, P: Array, rates: Array, period_s: float, scales: Array | None = None
@@ -115,46 +161,32 @@ class Believer:
         of_each = d.scales if scales is None else scales
         predict(x, P, of_each, 2.0 / d.memory_s * rates, d.memory_s, period_s)
 
-    def strains(self, mean: Array, time_s: float) -> tuple[Array, Array]:
-        """Return strains and rates (sections, 6) for the mean (2 n,) of a bank at a time [s]."""
-        n, spread = self.deviation.size, self.deviation.spread
+    def foreseen(self, belief: Belief, time_s: float, places: PlacesAt) -> Foreseen:
+        """Return what a belief says of places at a time [s]."""
+        then = self.predicted(belief, time_s)
         strains, rates = self.commanded.at(time_s)
-        shape = strains.shape
-        return strains + (spread @ mean[:n]).reshape(shape), rates + (spread @ mean[n:]).reshape(
-            shape
+        return Foreseen(
+            *foreseen(then.x, then.P, then.weights, strains, rates, self.deviation.spread, *places)
         )
 
-    def linearised(self, measured: Measured, mean: Array) -> tuple[Array, Array]:
-        """Return residuals (n, 6) of a measurement and derivatives (n, 6, modes) at a mean."""
-        strains, _ = self.strains(mean, measured.stamp_s)
-        poses, jacobians = poses_at(
-            strains, measured.sections, measured.fractions, measured.offsets
-        )
-        return measured.residuals(poses), jacobians @ self.deviation.spread
-
-    def updated(
-        self, belief: Belief, measured: Measured, at: Array | None = None
-    ) -> tuple[Belief, Taken]:
-        """
-        Return the belief with a measurement in it.
-
-        `at` (n,): where to linearise; the predicted mean without it.
-        """
-        before = self.predicted(belief, measured.stamp_s)
+    def updated(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
+        """Return the belief with a measurement in it, linearised at the predicted mean."""
+        before, d = self.predicted(belief, measured.stamp_s), self.deviation
         now = measured.stamp_s
-        passed = now - belief.stamp_s
-        x, P, weights = before.x.copy(), before.P.copy(), self._doubted(belief.weights, passed)
+        x, P, weights = before.x.copy(), before.P.copy(), belief.weights.copy()
         since = belief.rejected_since_s
         if any(now - since.get(name, now) > self._max_rejected_s for name in measured.names):
-            _, wide = self.deviation.first()  # what contradicts for so long is right
+            _, wide = d.first()  # what contradicts for so long is right
             P += wide
-        n = self.deviation.size
-        point = merged(x, P, weights)[0][:n] if at is None else at
-        r, H = self.linearised(measured, np.concatenate([point, np.zeros(n)]))
-        rows, distances = np.zeros(len(r), dtype=np.int64), np.zeros(len(r))
-        absorb(
-            x, P, weights, point, H, r, measured.covariances, measured.sizes, self.gates,
-            rows, distances,
+        count = len(measured.sizes)
+        rates, rows, distances = (
+            belief.rates.copy(), np.zeros(count, dtype=np.int64), np.zeros(count),
+        )  # fmt: skip
+        take_in(
+            x, P, weights, rates, d.scales, d.memory_s, self._learning_s, d.least_rates,
+            now - belief.stamp_s, self.commanded.at(now)[0], d.spread, measured.sections,
+            measured.fractions, measured.offsets, measured.poses, measured.covariances,
+            measured.sizes, self.gates, rows, distances,
         )  # fmt: skip
         taken = Taken(rows, distances)
         seen = dict(zip(measured.names, rows))
@@ -165,50 +197,11 @@ class Believer:
             x,
             P,
             weights,
-            self._learnt(belief.rates, x, P, weights, passed),
+            rates,
             now if rows.any() else belief.accepted_s,
             left,
             _rejected(measured, rows),
         ), taken
-
-    def _doubted(self, weights: Array, period_s: float) -> Array:
-        """
-        Return logarithms of weights after a period: which filter is right may have changed.
-
-        A change comes at random, once within the memory, and then any filter is as likely.
-        """
-        share = -np.expm1(-period_s / self.deviation.memory_s)
-        likely = np.exp(weights - weights.max())
-        doubted: Array = np.log((1.0 - share) * likely / likely.sum() + share / len(weights))
-        return doubted
-
-    def _learnt(self, rates: Array, x: Array, P: Array, weights: Array, period_s: float) -> Array:
-        """
-        Return the covariance (n, n) of the velocities, with those of the last period in it.
-
-        What is averaged is the second moment of the velocity as each filter has it, over its scale
-        (expectation maximisation). Where nothing is seen that is what was believed before: what is
-        not observed is neither learnt nor unlearnt.
-        """
-        d = self.deviation
-        n, share = d.size, -np.expm1(-period_s / self._learning_s)
-        likely = np.exp(weights - weights.max())
-        of_each = share * likely / (likely.sum() * d.scales)
-        v = x[:, n:]
-        learnt: Array = (1.0 - share) * rates
-        learnt += np.tensordot(of_each, P[:, n:, n:], 1) + (v.T * of_each) @ v
-        learnt[np.diag_indices(n)] += np.maximum(d.least_rates - np.diagonal(learnt), 0.0)
-        return learnt
-
-
-def poses_at(
-    strains: Array, sections: NDArray[np.int64], fractions: Array, offsets: Array
-) -> tuple[Array, Array]:
-    """Return poses (n, 4, 4) of places and derivatives (n, 6, 6 sections) by the strains."""
-    poses = np.empty((len(sections), 4, 4))
-    jacobians = np.empty((len(sections), 6, 6 * len(strains)))
-    places_into(strains, sections, fractions, offsets, poses, jacobians)
-    return poses, jacobians
 
 
 def _rejected(measured: Measured, rows: NDArray[np.int64]) -> str:

@@ -81,21 +81,27 @@ def innovate(
     (2 n, m), the Cholesky factor L (m, m) of the innovation's covariance and y = L^-1 innovation.
     """  # fmt: skip
     n = H.shape[1]
-    for i in range(2 * n):
-        for a in range(m):
-            value = 0.0
-            for j in range(n):
-                value += P[i, j] * H[a, j]
-            PH[i, a] = value
+    used = n  # columns behind belong to sections beyond the place
+    while used > 0 and not H[:m, used - 1].any():
+        used -= 1
+    # By rows of P, which is symmetric: neighbours in memory are done side by side.
+    HP = np.zeros((m, 2 * n))
+    for a in range(m):
+        for j in range(used):
+            h = H[a, j]
+            for i in range(2 * n):
+                HP[a, i] += h * P[j, i]
+        for i in range(2 * n):
+            PH[i, a] = HP[a, i]
     logs, distance = 0.0, 0.0
     for a in range(m):
         value = r[a]
-        for j in range(n):
+        for j in range(used):
             value -= H[a, j] * (x[j] - at[j])
         y[a] = value
         for b in range(a + 1):
             s = R[a, b]
-            for j in range(n):
+            for j in range(used):
                 s += H[a, j] * PH[j, b]
             for e in range(b):
                 s -= L[a, e] * L[b, e]
@@ -115,22 +121,25 @@ def innovate(
 def apply_innovation(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
     """Update x (2 n,) and P (2 n, 2 n) by what `innovate` left."""
     size = len(x)
-    # W = P H^T L^-T; then x += W y and P -= W W^T.
+    # W^T = L^-1 H P; then x += W y and P -= W W^T, by rows as in `innovate`.
+    W = np.empty((m, size))
+    for a in range(m):
+        for i in range(size):
+            W[a, i] = PH[i, a]
+        for e in range(a):
+            factor = L[a, e]
+            for i in range(size):
+                W[a, i] -= factor * W[e, i]
+        for i in range(size):
+            W[a, i] /= L[a, a]
+    for a in range(m):
+        for i in range(size):
+            x[i] += W[a, i] * y[a]
     for i in range(size):
         for a in range(m):
-            value = PH[i, a]
-            for e in range(a):
-                value -= L[a, e] * PH[i, e]
-            PH[i, a] = value / L[a, a]
-        for a in range(m):
-            x[i] += PH[i, a] * y[a]
-    for i in range(size):
-        for j in range(i + 1):
-            value = P[i, j]
-            for a in range(m):
-                value -= PH[i, a] * PH[j, a]
-            P[i, j] = value
-            P[j, i] = value
+            factor = W[a, i]
+            for j in range(size):
+                P[i, j] -= factor * W[a, j]
 
 
 @kernel

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.estimator import SECTION, TIP
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotation_kernels import log_so3_kernel
 from softarm_ros.geometry.sightings import Place, Sighting
 
 
@@ -50,16 +49,6 @@ class Measured:
     poses: Array
     covariances: Array
     sizes: NDArray[np.int64]
-
-    def residuals(self, predicted: Array) -> Array:
-        """Return measured less predicted poses (n, 6): position, rotation vector, base axes."""
-        rows = np.zeros((len(self.names), 6))
-        rows[:, :3] = self.poses[:, :3, 3] - predicted[:, :3, 3]
-        for k in np.flatnonzero(self.sizes == 6):
-            rows[k, 3:] = log_so3_kernel(
-                np.ascontiguousarray(self.poses[k, :3, :3] @ predicted[k, :3, :3].T)
-            )
-        return rows
 
 
 class Places:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.control.estimation.belief import Belief, Believer, poses_at
+from softarm_ros.control.estimation.belief import Belief, Believer
 from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
-from softarm_ros.control.estimation.kalman_kernels import merged
 from softarm_ros.control.estimation.measurements import Measured, Noise, Places
 from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
 from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
@@ -71,9 +70,7 @@ class PredictingEstimator(Estimator):
             config.max_rejected_s,
             config.learning_s,
         )
-        self._ends = np.arange(sections)
-        self._whole = np.ones(sections)
-        self._frames = np.tile(np.eye(4), (sections, 1, 1))
+        self._tips = np.arange(sections), np.ones(sections), np.tile(np.eye(4), (sections, 1, 1))
         self._weighing = _observer(config, model, surroundings)
         self.reset()
         self._rehearse(rest)
@@ -169,11 +166,8 @@ class PredictingEstimator(Estimator):
             if self._actuated_s == -np.inf:
                 return None
             belief = self._believer.first(now_s)
-        mean, covariance = self._moments(belief, now_s)
-        strains, rates = self._believer.strains(mean, now_s)
-        tips, jacobians = poses_at(strains, self._ends, self._whole, self._frames)
-        n, spread = self._deviation.size, self._deviation.spread
-        by_mode = jacobians[-1] @ spread
+        now = self._believer.foreseen(belief, now_s, self._tips)
+        n, spread, tips = self._deviation.size, self._deviation.spread, now.poses
         seen = None
         with contextlib.suppress(ValueError):  # tips that tell no configuration
             seen = self._model.observed_configuration(tips)
@@ -182,12 +176,12 @@ class PredictingEstimator(Estimator):
             stamp_s=now_s,
             measured_s=belief.accepted_s,
             tip=tips[-1],
-            tip_covariance=by_mode @ covariance[:n, :n] @ by_mode.T,
-            tip_twist=jacobians[-1] @ rates.ravel(),
+            tip_covariance=now.at_last(),
+            tip_twist=now.twist,
             section_tips=tips,
-            strains=strains,
-            strain_rates=rates,
-            strain_covariance=spread @ covariance[:n, :n] @ spread.T,
+            strains=now.strains,
+            strain_rates=now.strain_rates,
+            strain_covariance=spread @ now.covariance[:n, :n] @ spread.T,
             configuration=seen,
             tip_load=None if self._weighing is None else self._weighing.load(),
             health=health,
@@ -199,17 +193,12 @@ class PredictingEstimator(Estimator):
         belief = self._current()
         if belief is None:
             return None
-        mean, covariance = self._moments(belief, now_s)
-        strains, _ = self._believer.strains(mean, now_s)
-        poses, jacobians = poses_at(
-            strains,
-            np.array([place.section]),
-            np.array([place.fraction]),
-            np.array([place.offset]),
+        now = self._believer.foreseen(
+            belief,
+            now_s,
+            (np.array([place.section]), np.array([place.fraction]), np.array([place.offset])),
         )
-        n = self._deviation.size
-        by_mode = jacobians[0] @ self._deviation.spread
-        return poses[0], by_mode @ covariance[:n, :n] @ by_mode.T
+        return now.poses[0], now.at_last()
 
     def pace(self, now_s: float) -> float:
         """Return how fast a reference may go on: slower towards the end of `bridge_s`."""
@@ -231,22 +220,13 @@ class PredictingEstimator(Estimator):
         """Return the tip as it is known, without what was learnt of a load."""
         belief = self._current()
         assert belief is not None
-        mean, covariance = self._moments(belief, now_s)
-        strains, _ = self._believer.strains(mean, now_s)
-        tips, jacobians = poses_at(strains, self._ends, self._whole, self._frames)
-        n = self._deviation.size
-        by_mode = jacobians[-1] @ self._deviation.spread
+        now = self._believer.foreseen(belief, now_s, self._tips)
         return TipSeen(
-            tips[-1],
-            by_mode @ covariance[:n, :n] @ by_mode.T,
-            by_mode @ mean[n:],
-            by_mode @ covariance[n:, n:] @ by_mode.T,
+            now.poses[-1],
+            now.at_last(),
+            now.by_deviations @ now.mean[self._deviation.size :],
+            now.at_last(velocities=True),
         )
-
-    def _moments(self, belief: Belief, now_s: float) -> tuple[Array, Array]:
-        now = self._believer.predicted(belief, now_s)
-        mean, covariance = merged(now.x, now.P, now.weights)
-        return mean, covariance
 
     def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
         age = now_s - belief.accepted_s
@@ -277,5 +257,10 @@ def _observer(
             raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
         directions = (gravity / np.linalg.norm(gravity))[:, None]
     return TipLoadObserver(
-        model, directions, config.tip_load_spread_N, config.tip_load_model_share, config.memory_s
+        model,
+        directions,
+        surroundings.load_beyond_m,
+        config.tip_load_spread_N,
+        config.tip_load_model_share,
+        config.memory_s,
     )

@@ -12,28 +12,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.control.estimation.bank_kernels import (
+    by_modes_into,
+    residual_into,
+    strains_into,
+)
 from softarm_ros.control.estimation.chain_kernels import places_into
 from softarm_ros.control.estimation.kalman_kernels import apply_innovation, innovate, predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.geometry.rotation_kernels import log_so3_of
-
-
-@kernel
-def _residual_into(measured: Array, foreseen: Array, rows: int, turn: Array, r: Array) -> None:
-    """Write measured less foreseen pose (6,): position, and of six rows the rotation vector."""
-    for i in range(3):
-        r[i] = measured[i, 3] - foreseen[i, 3]
-        r[3 + i] = 0.0
-    if rows < 6:
-        return
-    for i in range(3):
-        for j in range(3):
-            value = 0.0
-            for m in range(3):
-                value += measured[i, m] * foreseen[j, m]
-            turn[i, j] = value
-    r[3], r[4], r[5] = log_so3_of(turn)
 
 
 @kernel
@@ -147,33 +134,23 @@ def fit_window(
             if periods[t] > 0.0:
                 predict(x, P, scale, density, memory_s, periods[t])
             ahead_x[t], ahead_P[t] = x[0], P[0]
-            for k in range(count):
-                for i in range(6):
-                    value = commanded[t, k, i]
-                    for j in range(n):
-                        value += spread[6 * k + i, j] * means[t, j]
-                    strains[k, i] = value
+            strains_into(commanded[t], spread, means[t], strains)
             places_into(strains, sections[t], fractions[t], offsets[t], foreseen, jacobians)
             for b in range(blocks):
                 m = sizes[t, b]
                 if m == 0:
                     continue
-                _residual_into(poses[t, b], foreseen[b], m, turn, r)
+                residual_into(poses[t, b], foreseen[b], m, turn, r)
                 far = _squared_distance(r, covariances[t, b], m, L, y)
                 doubt = max(1.0, far / gates[m]) ** 2
                 for i in range(6):
                     for j in range(6):
                         R[i, j] = doubt * covariances[t, b, i, j]
                 H = H_of[t, b]
-                H[:, :] = 0.0
-                for i in range(6 * count):
-                    for j in range(n):
-                        if spread[i, j] != 0.0:  # a section belongs to one group
-                            for a in range(6):
-                                H[a, j] += jacobians[b, a, i] * spread[i, j]
+                by_modes_into(jacobians[b], spread, H)
                 PH = PH_of[t, b]
                 innovate(x[0], P[0], means[t], H, r, R, m, PH, L_of[t, b], y_of[t, b])
-                apply_innovation(x[0], P[0], m, PH.copy(), L_of[t, b], y_of[t, b])
+                apply_innovation(x[0], P[0], m, PH, L_of[t, b], y_of[t, b])
         if iteration == iterations - 1:
             break
         adjoint[:] = 0.0
