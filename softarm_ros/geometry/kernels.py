@@ -147,9 +147,12 @@ def _leave_scipy_out() -> None:
 
     Numba asks there whether this computer has a BLAS; scipy, which we require, has one. The
     import took a sixth of a node's start. Kernels with products of matrices or linear systems are
-    compiled as before, and import it when they first run.
+    compiled as before, and import it when they first run. The question is none of numba's public
+    interface: a numba without it is left as it is.
     """
-    ask = linalg.ensure_blas
+    ask = getattr(linalg, 'ensure_blas', None)
+    if ask is None:
+        return
 
     def ensure_blas() -> None:
         loading = sys.modules.get('numba.np.arraymath')
