@@ -9,21 +9,42 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
+from typing import overload as variant
 
 from numba import njit
-from numba.core import types
+from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
-from numba.np import linalg
+from numba.extending import overload
+from numba.np import arrayobj, linalg
 
 Function = TypeVar('Function', bound=Callable[..., Any])
+_njit: Any = njit  # its types lack options that begin with no_ and _
+_OPTIONS: dict[str, Any] = {'cache': True, 'fastmath': False, 'error_model': 'numpy'}
 
 
-@overload
+def _shapes_differ(source: Any, target: Any) -> None:
+    """Raise what is raised where an array goes into a slice of another shape."""
+
+
+@overload(_shapes_differ)
+def _compiled_shapes_differ(source: Any, target: Any) -> Any:
+    def say(source: Any, target: Any) -> None:
+        raise ValueError('cannot assign slice from input of different size')
+
+    return say
+
+
+# Numba's own message has both shapes in it: it compiles text into each kernel with such a line and
+# each that calls it, a third of the time that all kernels of a model take.
+arrayobj.raise_with_shape_context = _shapes_differ
+
+
+@variant
 def kernel(function: Function) -> Function: ...
 
 
-@overload
+@variant
 def kernel(*, allocates: bool) -> Callable[[Function], Function]: ...
 
 
@@ -44,23 +65,43 @@ def kernel(function: Function | None = None, *, allocates: bool = True) -> Any:
 
 
 def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
+    """
+    Return what Python calls, compiled with a wrapper that unpacks Python's objects.
+
+    Kernels call a second one without wrappers, which over dozens of arrays take as long to compile
+    as the function. A function that both call with the same kinds is compiled for both, unless
+    Python was first.
+    """
     # Said either way: numba would compile a callee as it does the function that calls it.
-    counting: dict[str, Any] = {'_nrt': allocates}
-    dispatcher: Any = njit(cache=True, fastmath=False, error_model='numpy', **counting)(function)
-    template = dispatcher.get_call_template
+    options = {**_OPTIONS, '_nrt': allocates, 'no_cfunc_wrapper': True}
+    dispatcher: Any = _njit(**options)(function)
+    inner: Any = _njit(**options, no_cpython_wrapper=True)(function)
+    key, compile_inner = inner._cache._index_key, inner.compile
+    inner._cache._index_key = lambda *of: (*key(*of), 'without wrapper')
+    template = inner.get_call_template
+
+    def compile_once(signature: Any) -> Any:
+        kinds = tuple(sigutils.normalize_signature(signature)[0])
+        if kinds in dispatcher.overloads:
+            inner.overloads.setdefault(kinds, dispatcher.overloads[kinds])
+        return compile_inner(signature)
 
     def call_template(args: Any, kws: Any) -> Any:
         plain = tuple(types.unliteral(one) for one in args)
         return template(plain, {name: types.unliteral(one) for name, one in kws.items()})
 
+    inner.compile = compile_once
     dispatcher.get_call_template = call_template
+    dispatcher.get_overload = inner.get_overload
+    dispatcher.inner = inner
     _keep_on_disk(dispatcher)
+    _keep_on_disk(inner)
     return dispatcher
 
 
 def inlined(function: Function) -> Function:
     """Compile a small function into each kernel that calls it."""
-    compile_it: Any = njit(cache=True, fastmath=False, error_model='numpy', inline='always')
+    compile_it: Any = _njit(**_OPTIONS, inline='always')
     dispatcher = compile_it(function)
     _keep_on_disk(dispatcher)
     return dispatcher

@@ -29,7 +29,7 @@ def both(values, times, negative):
     return scaled(values, 2, True) + scaled(values, 3, False) + scaled(values, times, negative)
 
 
-print(both(np.ones(4), 5, False), len(scaled.signatures), len(both.signatures))
+print(both(np.ones(4), 5, False), len(scaled.inner.signatures), len(both.signatures))
 """
 ALLOCATING = """
 import numba
@@ -80,6 +80,56 @@ def linear(A, b):
 print(plain(np.ones(3)), int('scipy.linalg' in sys.modules))
 print(*linear(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([4.0, 5.0])).round(12))
 print(len(linear.stats.cache_hits))
+"""
+SLICES = """
+import numpy as np
+from softarm_ros.geometry.kernels import kernel
+
+
+@kernel
+def put(target, source):
+    target[:] = source
+
+
+@kernel
+def total_of(values):
+    copy = np.empty(3)
+    put(copy, values)
+    return copy.sum()
+
+
+print(total_of(np.ones(3)))
+try:
+    total_of(np.ones(4))
+except ValueError:
+    print(1)
+compiled = total_of.overloads[total_of.signatures[0]].library.get_defined_functions()
+print(sum('unicode' in function.name for function in compiled))
+"""
+BOTH = """
+import numpy as np
+from softarm_ros.geometry.kernels import kernel
+
+
+@kernel
+def doubled(x):
+    return 2.0 * x
+
+
+@kernel
+def answer(x):
+    return 1.0 + doubled(x)
+
+
+@kernel
+def other_answer(x):
+    return doubled(x)
+
+
+print(answer(1.0), len(doubled.signatures), len(doubled.inner.signatures))
+print(doubled(2.0), other_answer(4), other_answer(4.0))
+of_callee = [one.library.get_defined_functions() for one in doubled.inner.overloads.values()]
+print(sum('cpython' in function.name for functions in of_callee for function in functions))
 """
 CALLER = """
 from softarm_ros.geometry.kernels import kernel
@@ -144,6 +194,17 @@ def test_scipy_is_imported_by_linear_algebra_alone(python, tmp_path):
     (tmp_path / 'linear.py').write_text(LINEAR)
     for kept in (0, 1):  # compiled, then read from disk
         assert python('linear.py') == (3.0, 0, 4.0, 5.0, kept)
+
+
+def test_an_array_of_another_size_is_refused_without_text_in_each_kernel(python, tmp_path):
+    (tmp_path / 'slices.py').write_text(SLICES)
+    assert python('slices.py') == (3.0, 1, 0)
+
+
+def test_what_kernels_call_has_no_wrapper_and_python_may_call_it_too(python, tmp_path):
+    (tmp_path / 'both.py').write_text(BOTH)
+    assert python('both.py') == (3.0, 0, 1, 4.0, 8.0, 8.0, 0)
+    assert python('both.py') == (3.0, 0, 0, 4.0, 8.0, 8.0, 0)  # from disk, and callees not at all
 
 
 def test_a_callee_or_number_of_another_file_that_changes_is_compiled_anew(python, tmp_path):

@@ -15,7 +15,8 @@ def compiled():
     """Return every kernel there is with the kinds of arguments it was compiled for."""
     modules = [m for name, m in list(sys.modules.items()) if name.startswith('softarm_ros')]
     kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
-    return {(k.py_func.__qualname__, str(kind)) for k in kernels for kind in k.signatures}
+    both = kernels | {k.inner for k in kernels if hasattr(k, 'inner')}
+    return {(k.py_func.__qualname__, str(kind)) for k in both for kind in k.signatures}
 
 
 if __name__ == '__main__':
