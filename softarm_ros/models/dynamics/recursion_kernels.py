@@ -22,7 +22,7 @@ Triple = tuple[float, float, float]
 Numbers = NDArray[Any]  # real or complex
 
 
-@inlined
+@kernel(allocates=False)
 def turn(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R (x, y, z)."""
     return (
@@ -32,7 +32,7 @@ def turn(R: Array, x: float, y: float, z: float) -> Triple:
     )
 
 
-@inlined
+@kernel(allocates=False)
 def turn_back(R: Array, x: float, y: float, z: float) -> Triple:
     """Return R^T (x, y, z)."""
     return (
@@ -42,7 +42,7 @@ def turn_back(R: Array, x: float, y: float, z: float) -> Triple:
     )
 
 
-@inlined
+@kernel(allocates=False)
 def cross(a: float, b: float, c: float, x: float, y: float, z: float) -> Triple:
     """Return (a, b, c) x (x, y, z)."""
     return b * z - c * y, c * x - a * z, a * y - b * x
@@ -286,7 +286,7 @@ def _outward(
         moment[2] += mz
 
 
-@inlined
+@kernel(allocates=False)
 def _turn_back_at(R: Array, k: int, x: float, y: float, z: float) -> Triple:
     """Return R[k]^T (x, y, z)."""
     return (
