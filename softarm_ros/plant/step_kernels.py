@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import (
     couple_cables,
@@ -47,7 +47,7 @@ _RESET_STEPS = 8
 _STILL_STEPS = 5
 
 
-@kernel(allocates=False)
+@inlined
 def step_arm(
     body: BodyParameters,
     cables: CableParameters,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.geometry.linear_kernels import solve_small
 from softarm_ros.models.hydraulics.axes import ATMOSPHERE_PA, VAPOUR_PA
 from softarm_ros.models.hydraulics.axes_kernels import CELLS, P0, X_MAX, X_MIN, V, X, stage_into
@@ -156,7 +156,7 @@ def _copy(rows: Array, copies: Array) -> None:
             copies[i, j] = rows[i, j]
 
 
-@kernel(allocates=False)
+@inlined
 def step_arm_and_water(
     body: BodyParameters,
     state: ArmState,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.plant.body_kernels import accelerate, factorise, load_bodies, place_bodies
 from softarm_ros.plant.joint_kernels import conjugate_moment
 from softarm_ros.plant.medium_kernels import immerse
@@ -49,7 +49,7 @@ def prepare_arm(arm: Arm, h: float) -> float:
     return energy
 
 
-@kernel(allocates=False)
+@inlined
 def step_arm(arm: Arm, h: float) -> tuple[int, int, float]:
     """
     Advance the body by h [s]; return status (`step_kernels`), joint, kinetic energy before [J].
