@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from softarm_ros.drivers.servo_config import ServoConfig
 
 _PERIOD_S = 0.01  # of the commands
-_PER_REPEAT = 20
+_PER_REPEAT = 10
 _READY_S = 5.0
 AXES = 6
 
@@ -40,7 +40,7 @@ def missing() -> tuple[str, ...]:
 
 def rows(repeats: int) -> list[BenchRow]:
     """
-    Return p50 and p99 of every path, from 20 commands for each repeat; none without libraries.
+    Return p50 and p99 of every path, from 10 commands for each repeat; none without libraries.
 
     Raises
     ------

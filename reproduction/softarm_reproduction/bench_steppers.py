@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from softarm_ros.emulation.firmware_board import FirmwareBoard
     from softarm_ros.rigs.schema import Rig
 
-SHORT_S, LONG_S = 10.0, 60.0
+SHORT_S, LONG_S = 5.0, 60.0
 _JUMPS_PER_REPEAT = 8
 _JUMP = 4  # microsteps: at rest again before the next
 _CYCLES_PER_JUMP = 7
