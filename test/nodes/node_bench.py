@@ -62,6 +62,7 @@ class Bench:
             DIAGNOSTICS,
             HEARTBEAT,
             MEASUREMENT,
+            listening,
             make_executor,
             newest,
         )
@@ -86,7 +87,9 @@ class Bench:
         self.node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, DIAGNOSTICS
         )
-        self.node.create_subscription(JointState, 'actuators/state', self._on_state, MEASUREMENT)
+        # Each state: between two of which others are missing, the arm has moved at the second.
+        every = listening(depth=500)
+        self.node.create_subscription(JointState, 'actuators/state', self._on_state, every)
         self.node.create_subscription(PoseStamped, 'tip/pose', self._on_pose, MEASUREMENT)
         self.tip = self.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
         self._injectors = {}
