@@ -5,9 +5,10 @@ import pytest
 
 def pytest_collection_modifyitems(items):
     """Let pass that one warning, which pytest turns into an error, and no other."""
-    loop = r'ignore:[\s\S]*(unclosed event loop|unclosed <socket\.socket fd=\d+, family=(1|AddressFamily'
+    before = r'ignore:[\s\S]*'
+    loop = r'(unclosed event loop|unclosed <socket\.socket fd=\d+, family=(1|AddressFamily'
     ours = r'\.AF_UNIX))[\s\S]*:pytest.PytestUnraisableExceptionWarning'
     for item in items:
         if item.fspath.basename == 'test_arm_launch.py':
-            item.add_marker(pytest.mark.filterwarnings(loop + ours))
+            item.add_marker(pytest.mark.filterwarnings(before + loop + ours))
             item.add_marker(pytest.mark.timeout(600))
