@@ -28,6 +28,9 @@ from softarm_ros.runtime.arm_assembly import (
 from softarm_ros.runtime.assembly import build_estimator, build_tracker
 
 _AWAY = 0.3
+# Where this package was imported from. Another one in the folder the user stands in (the source,
+# beside an installation) would keep what it compiles to itself.
+_HERE = Path(__file__).parents[2]
 _COLLECT_AFTER = 100_000  # objects; Python's 700 (2000 from 3.13 on)
 
 if TYPE_CHECKING:
@@ -109,6 +112,7 @@ class _StartOnCompile(event.Listener):
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            cwd=_HERE,
         )
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:

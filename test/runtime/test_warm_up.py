@@ -8,7 +8,7 @@ from forked_python import COMMANDS, ForkedPython
 
 from softarm_ros.models.cable_driven import cable_equilibrium_kernels, constant_curvature_kernels
 from softarm_ros.rigs.loader import list_rigs, load_rig
-from softarm_ros.runtime.warm_up import warm_up
+from softarm_ros.runtime.warm_up import _StartOnCompile, warm_up
 
 PROGRAM = Path(__file__).parent / 'first_motion.py'
 
@@ -50,3 +50,16 @@ def test_warm_up_leaves_nothing_to_compile():
 def test_a_load_that_only_some_models_know_does_not_keep_the_others_from_warming_up():
     rig = load_rig('fishbone_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
     warm_up(rig, models=['constant_curvature', 'cosserat'])
+
+
+def test_the_plant_is_compiled_for_this_package_whatever_stands_where_the_user_does(
+    tmp_path, monkeypatch
+):
+    decoy = tmp_path / 'softarm_ros'
+    decoy.mkdir()
+    (decoy / '__init__.py').write_text('raise SystemExit(3)\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr('os.cpu_count', lambda: 2)
+    beside = _StartOnCompile(load_rig('cable_arm_single'))
+    beside.on_start(None)
+    assert beside.process.wait(timeout=240) == 0
