@@ -65,12 +65,12 @@ $(VENV)/.everything: setup.py reproduction/pyproject.toml
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
 
-# What only computes takes all processors, and one more: the simulated arms over topics are among it,
-# which wait for half of their time and hold on a busy computer. Sensors that wait for packets nine
-# tenths of theirs share the processors.
-BUSY := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# What computes and simulated arms over topics fill the processors together: an arm mostly waits,
+# and a busy computer makes it slow and nothing else. Sensors that wait for packets (nine tenths of
+# their time) follow, some at a time.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses $(BUSY) --dist loadfile -m 'not wall_clock and not packets'
+	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m 'not wall_clock and not packets'
 	$(PYTEST) --numprocesses 6 --dist load -m packets
 
 # Boards and devices that run on the computer's clock have it to themselves, one after another.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.estimation.chain_kernels import places_into
-from softarm_ros.control.estimation.kalman_kernels import absorb, merged
+from softarm_ros.control.estimation.kalman_kernels import absorb, merged, shares_into
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import log_so3_of
@@ -121,17 +121,12 @@ def _doubt(weights: Array, share: float) -> None:
 
     `weights` (K,) are logarithms.
     """
-    best, total = weights[0], 0.0
+    shares_into(weights, weights)
     for k in range(len(weights)):
-        best = max(best, weights[k])
-    for k in range(len(weights)):
-        weights[k] = math.exp(weights[k] - best)
-        total += weights[k]
-    for k in range(len(weights)):
-        weights[k] = math.log((1.0 - share) * weights[k] / total + share / len(weights))
+        weights[k] = math.log((1.0 - share) * weights[k] + share / len(weights))
 
 
-@kernel(allocates=False)
+@kernel
 def _learn(
     rates: Array,
     x: Array,
@@ -149,16 +144,13 @@ def _learn(
     not observed is neither learnt nor unlearnt.
     """
     bank, n = len(scales), len(rates)
-    best, total = weights[0], 0.0
-    for k in range(bank):
-        best = max(best, weights[k])
-    for k in range(bank):
-        total += math.exp(weights[k] - best)
+    likely = np.empty(bank)
+    shares_into(weights, likely)
     for i in range(n):
         for j in range(n):
             rates[i, j] *= 1.0 - share
     for k in range(bank):
-        part = share * math.exp(weights[k] - best) / (total * scales[k])
+        part = share * likely[k] / scales[k]
         for i in range(n):
             for j in range(n):
                 rates[i, j] += part * (P[k, n + i, n + j] + x[k, n + i] * x[k, n + j])

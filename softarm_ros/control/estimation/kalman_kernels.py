@@ -219,20 +219,27 @@ def absorb(
             weights[k] = max(weights[k] - best, _LEAST)
 
 
+@kernel(allocates=False)
+def shares_into(weights: Array, share: Array) -> None:
+    """Write how likely each filter is (K,), of logarithms (K,); both may be one array."""
+    best, total = weights[0], 0.0
+    for k in range(len(weights)):
+        best = max(best, weights[k])
+    for k in range(len(weights)):
+        share[k] = math.exp(weights[k] - best)
+        total += share[k]
+    for k in range(len(weights)):
+        share[k] /= total
+
+
 @kernel
 def merged(x: Array, P: Array, weights: Array) -> tuple[Array, Array]:
     """Return mean (2 n,) and covariance (2 n, 2 n) of a bank, spread between filters included."""
     bank, size = x.shape
-    total, best = 0.0, -_FAR
     share = np.empty(bank)
-    for k in range(bank):
-        best = max(best, weights[k])
-    for k in range(bank):
-        share[k] = math.exp(weights[k] - best)
-        total += share[k]
+    shares_into(weights, share)
     mean, covariance = np.zeros(size), np.zeros((size, size))
     for k in range(bank):
-        share[k] /= total
         for i in range(size):
             mean[i] += share[k] * x[k, i]
     for k in range(bank):
