@@ -15,6 +15,7 @@ from softarm_ros import load_rig
 from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
 from softarm_ros.runtime.goal_loop import GoalLoop
@@ -302,10 +303,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('rigs', nargs='*', default=list(RIGS))
     parser.add_argument('--changes', type=int, default=1000)
     parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--set', action='append', default=[], metavar='FIELD=VALUE')
     options = parser.parse_args(arguments)
+    settings = (*NOMINAL, *settings_of(options.set))
     failed = False
     for name in options.rigs:
-        result = change_targets(load_rig(name, NOMINAL), options.changes, options.seed)
+        result = change_targets(load_rig(name, settings), options.changes, options.seed)
         print(
             f'{name}: {result.reported}/{result.asked} goals {result.states}; reference '
             f'{1e3 * result.speed[0]:.1f}/{1e3 * result.speed[1]:.1f} mm/s, '

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from softarm_ros.cli.device_checks import Finding
 from softarm_ros.perception.sensor import (
@@ -13,10 +14,16 @@ from softarm_ros.perception.sensor import (
     SeeingSensor,
     SensorError,
     SensorHealth,
+    TopicSensor,
+    TransformSensor,
 )
+from softarm_ros.requirements import missing_package
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed_sensor
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
+
+if TYPE_CHECKING:
+    from softarm_ros.nodes.graph_listener import GraphListener
 
 PATIENCE_S = 3.0  # to find the device
 LOOK_S = 0.5  # for the bodies
@@ -38,24 +45,27 @@ def check_sensor(
             expectation = build_marker_expectation(rig, name)
             if expectation is not None:
                 sensor.expect_by(expectation.positions)
-        sensor.open()
+        listener = _listener(rig, sensor)
     except SensorError as error:
         yield Finding(False, name, '', str(error))
         return
     try:
-        health = _look(sensor)
+        health = _look(sensor, listener)
         if image is not None and isinstance(sensor, SeeingSensor):
             yield _saved(sensor, name, image)
     finally:
         sensor.close()
-    server = health.values.get('server', config.address)
+        if listener is not None:
+            listener.close()
+    program = health.values.get('server', '')
+    who = f'{program} at {config.address}' if program else config.address
     if not health.connected:
         why = str(health.problems[0]) if health.problems else 'no frames come'
         yield Finding(False, name, '', why)
         return
     known = health.values.get('bodies_of_server', '')
     of_server = f'; its bodies: {known}' if known else ''
-    yield Finding(True, name, '', f'{server} at {config.address}: frames come{of_server}')
+    yield Finding(True, name, '', f'{who}: frames come{of_server}')
     wrong = {problem.subject: problem for problem in health.problems}
     base = config.base_body.name if config.base_body is not None else None
     for seen in (*config.bodies, *config.points):
@@ -78,11 +88,40 @@ def _saved(sensor: SeeingSensor, name: str, image: Path) -> Finding:
     return Finding(bool(good), name, '', f'what the cameras see: {image}')
 
 
-def _look(sensor: PoseSensor) -> SensorHealth:
+def _listener(rig: Rig, sensor: PoseSensor) -> GraphListener | None:
+    """Open a sensor; return the node by which it gets what others publish, if it needs one."""
+    images = isinstance(sensor, TopicSensor) and sensor.topics()
+    if not (images or isinstance(sensor, TransformSensor)):
+        sensor.open()
+        return None
+    try:
+        from softarm_ros.nodes.graph_listener import GraphListener
+        from softarm_ros.nodes.sensor_topics import SensorTopics
+    except ImportError as error:
+        raise SensorError(missing_package(error)) from None
+    listener = GraphListener('ports', f'/{rig.name}')
+    try:
+        topics = SensorTopics(listener.node)
+        topics.before_open(sensor)
+        sensor.open()
+        topics.after_open(sensor)
+    except SensorError:
+        sensor.close()
+        listener.close()
+        raise
+    return listener
+
+
+def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
+    def read(duration_s: float) -> bool:
+        if listener is not None:
+            listener.spin(duration_s)
+        return bool(sensor.read(0.01 if listener is not None else duration_s))
+
     end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end and not sensor.read(0.1):
+    while time.monotonic() < end and not read(0.1):
         pass
     end = time.monotonic() + LOOK_S
     while time.monotonic() < end:
-        sensor.read(0.05)
+        read(0.05)
     return sensor.health()

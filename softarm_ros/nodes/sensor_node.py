@@ -18,8 +18,9 @@ from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.marker_cloud import marker_cloud
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
 from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.nodes.sensor_topics import SensorTopics
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
-from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth, TopicSensor
+from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
@@ -68,7 +69,7 @@ class SensorNode(HardwareNode):
             else None
         )
         self._commanded: JointValues | None = None
-        self._topics: dict[str, Any] = {}
+        self._topics = SensorTopics(self)
         self._expectation: MarkerExpectation | None = None
         # Bodies at the tip of a section, by name: which section, and from the body to that tip.
         self._at_tips = {
@@ -82,26 +83,17 @@ class SensorNode(HardwareNode):
     def connect(self) -> None:
         """Open the sensor and begin to read."""
         sensor = build_pose_sensor(self.rig, self._name, self._folder)
-        if isinstance(sensor, TopicSensor):
-            for side, topic in sensor.topics().items():
-                sensor.take_from(side, self._images_of(topic))
+        self._topics.before_open(sensor)
         if isinstance(sensor, ExpectingSensor):
             self._tell_where_markers_are(sensor)
         self._sensor = sensor
         self._sensor.open()
+        self._topics.after_open(sensor)
         self._reading_failed = ''
         self._began_s = time.monotonic()
         self._thread = PollingThread(f'{self._name} sensor', self._read, self._on_failure)
         self._thread.start()
         self.heartbeat.waiting('connecting')
-
-    def _images_of(self, topic: str) -> Any:
-        """Return the images of a topic as a source; subscribed to once."""
-        from softarm_ros.nodes.camera_topics import subscribe
-
-        if topic not in self._topics:
-            self._topics[topic] = subscribe(self, topic, compressed=topic.endswith('/compressed'))
-        return self._topics[topic]
 
     def _tell_where_markers_are(self, sensor: ExpectingSensor) -> None:
         """Have the sensor ask the model, by the newest command, for what it does not see."""
@@ -133,6 +125,7 @@ class SensorNode(HardwareNode):
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.close()
+        self._topics.drop_transforms()
         sensor, self._sensor = self._sensor, None
         if sensor is not None:
             sensor.close()

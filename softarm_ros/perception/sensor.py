@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import Sighting
+
+if TYPE_CHECKING:
+    from softarm_ros.perception.tf.frame_tree import FrameTransform
 
 
 class SensorError(RuntimeError):
@@ -139,6 +142,17 @@ class TopicSensor(Protocol):
 
     def take_from(self, which: str, source: Any) -> None:
         """Take a source of images for one of them, before `open`."""
+        ...
+
+
+@runtime_checkable
+class TransformSensor(Protocol):
+    """A sensor of frames that other ROS nodes publish on /tf and /tf_static."""
+
+    def take_transforms(
+        self, transforms: Sequence[FrameTransform], *, static: bool, received_ns: int
+    ) -> None:
+        """Take those of a message, which came at a time [ns] by the clock of their stamps."""
         ...
 
 

@@ -53,6 +53,7 @@ BUILT_IN: Mapping[str, str] = {
     'sensors.motion_capture': 'softarm_ros.plant.motion_capture_part:PART',
     'sensors.natnet': 'softarm_ros.perception.natnet.part:PART',
     'sensors.qtm': 'softarm_ros.perception.qtm.part:PART',
+    'sensors.tf': 'softarm_ros.perception.tf.part:PART',
     'sensors.vrpn': 'softarm_ros.perception.vrpn.part:PART',
     'sensors.stereo_cameras': 'softarm_ros.perception.stereo.part:PART',
     **_files_of('controller', 'softarm_ros.control.controllers'),

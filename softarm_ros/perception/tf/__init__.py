@@ -1,0 +1,1 @@
+"""Frames on /tf as a sensor of poses."""

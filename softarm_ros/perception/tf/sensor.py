@@ -1,0 +1,239 @@
+"""Frames on /tf as a sensor of poses."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.geometry.poses import rows_from_transforms
+from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.frame_sensor import FrameSensor
+from softarm_ros.perception.sensor import SensorProblem
+from softarm_ros.perception.tf.config import TfConfig
+from softarm_ros.perception.tf.frame_tree import Chain, FrameTransform, Link, chain_to
+
+ONE_EXPOSURE_NS = 500_000  # drivers that stamp each body by itself differ by less
+COMPLETE_S = 3.0e-3  # an exposure that lacks bodies is taken after so long
+AHEAD_S = 5.0e-3  # by which a clock that is kept by the network may be ahead of this one
+WAITING = 1000  # transforms; more than come while a reader is late by a second
+
+
+class TfSensor(FrameSensor[TfConfig]):
+    """
+    Turns transforms into sightings; a `PoseSensor` and a `TransformSensor`.
+
+    Transforms of one stamp are one exposure, in one message or several. A body may be tied to
+    `frame` through other frames: static ones, or of the same stamp. Other frames are of other
+    robots, and left alone. Stamps are believed: the clocks of both computers must agree.
+    """
+
+    def __init__(self, config: TfConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
+        super().__init__(config, frame_id, clock)
+        self._wanted = tuple(body.name for body in config.bodies)
+        self._news = clock.condition()
+        self._queue: deque[tuple[Sequence[FrameTransform], bool, int, float]] = deque()
+        self._open = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of who publishes."""
+        self._static: dict[str, Link] = {}
+        self._parents: dict[str, str] = {}
+        self._relevant = set(self._wanted)
+        self._found: set[str] = set()
+        self._stamp_ns = self._last_ns = 0
+        self._moving: dict[str, Link] = {}
+        self._received_ns, self._arrived_s, self._last_s = 0, 0.0, float('-inf')
+        self._loose: dict[str, tuple[float, str]] = {}  # since when, and where the chain ends
+        self._number = 0
+
+    def take_transforms(
+        self, transforms: Sequence[FrameTransform], *, static: bool, received_ns: int
+    ) -> None:
+        """
+        Take the transforms of a message; by any thread.
+
+        `received_ns` is the time now by the clock that the stamps are meant to be of.
+        """
+        with self._news:
+            if self._open and len(self._queue) < WAITING:
+                self._queue.append((transforms, static, received_ns, self._clock.now_s()))
+                self._news.notify()
+
+    def close(self) -> None:
+        """See `PoseSensor`."""
+        with self._news:
+            self._open = False
+            self._queue.clear()
+            self._news.notify()
+
+    def _listen(self) -> None:
+        self._begin()
+        with self._news:
+            self._open = True
+
+    def _listening(self) -> bool:
+        return self._open
+
+    def _bodies_of_device(self) -> Iterable[str] | None:
+        return self._parents or None
+
+    # -- transforms
+
+    def _receive(self, left_s: float) -> list[Sighting]:
+        with self._news:
+            if not self._queue and self._open:
+                self._news.wait(min(left_s, COMPLETE_S if self._moving else 0.1))
+            news = [self._queue.popleft() for _ in range(len(self._queue))]
+        seen: list[Sighting] = []
+        for transforms, static, received_ns, arrived_s in news:
+            for transform in transforms:
+                seen += self._follow(transform, static, received_ns, arrived_s)
+        if self._moving and self._clock.now_s() - self._arrived_s >= COMPLETE_S:
+            seen += self._exposure()
+        return seen
+
+    def _follow(
+        self, transform: FrameTransform, static: bool, received_ns: int, arrived_s: float
+    ) -> list[Sighting]:
+        child = transform.child
+        try:
+            link = transform.link()
+        except CorruptFrameError as error:
+            if child in self._wanted:
+                self._refuse(arrived_s, error)
+            return []
+        if self._parents.get(child) != link.parent:
+            self._parents[child] = link.parent
+            self._relevant = self._ancestry()
+        if static:
+            self._static[child] = link
+            return []
+        if child not in self._relevant:
+            return []
+        seen: list[Sighting] = []
+        apart_ns = abs(transform.stamp_ns - self._stamp_ns)
+        if self._moving and (child in self._moving or apart_ns > ONE_EXPOSURE_NS):
+            seen += self._exposure()
+        if not self._moving:
+            self._stamp_ns = transform.stamp_ns
+            self._received_ns, self._arrived_s = received_ns, arrived_s
+        self._moving[child] = link
+        if all(self._chain(name).last == self.config.frame for name in self._wanted):
+            seen += self._exposure()
+        return seen
+
+    def _ancestry(self) -> set[str]:
+        """Return the bodies, and the frames on their ways to `frame`."""
+        found: set[str] = set()
+        for name in self._wanted:
+            frame: str | None = name
+            while frame is not None and frame != self.config.frame and frame not in found:
+                found.add(frame)
+                frame = self._parents.get(frame)
+        return found
+
+    def _chain(self, name: str) -> Chain:
+        return chain_to(self.config.frame, name, {**self._static, **self._moving})
+
+    def _exposure(self) -> list[Sighting]:
+        """Return what the transforms of one stamp give; forget them."""
+        chains = {name: self._chain(name) for name in self._wanted}
+        moved, self._moving = self._moving, {}
+        tied = {name: chain for name, chain in chains.items() if chain.last == self.config.frame}
+        found = {name: chain.pose for name, chain in tied.items()}
+        measured = any(moved.keys() & set(chain.passed) for chain in tied.values())
+        self._note_loose({n: c.last for n, c in chains.items() if n not in found})
+        self._found |= found.keys()
+        if not measured or not self._newer():
+            return []
+        rows = {name: rows_from_transforms(X[None])[0].tolist() for name, X in found.items()}
+        self._number += 1
+        stamp_ns = self._stamp_ns
+        if 0 < stamp_ns - self._received_ns <= round(1e9 * AHEAD_S):
+            stamp_ns = self._received_ns
+        frame = CapturedFrame(
+            self._number,
+            1e-9 * stamp_ns,
+            1e-9 * self._received_ns,
+            self._arrived_s,
+            tuple(CapturedBody(n, tuple(row[:3]), tuple(row[3:])) for n, row in rows.items()),
+            (),
+            tuple(self._found - found.keys()),
+        )
+        try:
+            frame.check()
+        except CorruptFrameError as error:
+            self._refuse(self._arrived_s, error)
+            return []
+        sighting = self._intake.take(frame)
+        return [] if sighting is None else [sighting]
+
+    def _newer(self) -> bool:
+        """Return whether an exposure is newer than the last; after a pause anything is."""
+        paused = self._arrived_s - self._last_s > self.config.timeout_s
+        if self._stamp_ns <= self._last_ns and not paused:
+            self._intake.problems.report(
+                self._arrived_s,
+                2,
+                SensorProblem(
+                    'out-of-order',
+                    '/tf',
+                    f'a stamp {1e-6 * (self._last_ns - self._stamp_ns):.1f} ms before the last',
+                    'look for two programs that publish the same frames',
+                ),
+            )
+            return False
+        self._last_ns, self._last_s = self._stamp_ns, self._arrived_s
+        return True
+
+    # -- what is wrong
+
+    def _refuse(self, now_s: float, error: CorruptFrameError) -> None:
+        self._report_corrupt(
+            now_s,
+            '/tf',
+            f'a transform was not used: {error}',
+            'look at the program that publishes it; the clocks of both computers must agree',
+        )
+
+    def _note_loose(self, ends: dict[str, str]) -> None:
+        """Say which bodies have been published for a while and lead to another frame."""
+        now = self._arrived_s
+        for name in self._wanted:
+            end = ends.get(name)
+            if end is None or end == name:  # tied, or not published: the intake says that
+                self._loose.pop(name, None)
+                continue
+            since, _ = self._loose.setdefault(name, (now, end))
+            if now - since > self.config.timeout_s:
+                self._intake.problems.report(
+                    now,
+                    1,
+                    SensorProblem(
+                        'wrong-frame',
+                        name,
+                        f'is given in {end!r}, from where nothing leads to {self.config.frame!r}',
+                        'write that frame in the rig file, or publish how the two lie',
+                    ),
+                )
+
+    def _silence(self) -> SensorProblem:
+        """Return why no frames come."""
+        names = ', '.join(self._wanted)
+        if self._parents:
+            return SensorProblem(
+                'no-frames',
+                '/tf',
+                f'transforms come, none of {names} in {self.config.frame}; there are '
+                f'{", ".join(sorted(self._parents)[:8])}',
+                'write the names as they are published (ros2 run tf2_tools view_frames)',
+            )
+        return SensorProblem(
+            'no-server',
+            '/tf',
+            'no transforms come',
+            'start the driver that publishes them; ROS_DOMAIN_ID and namespace must be the same',
+        )
