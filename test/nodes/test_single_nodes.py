@@ -342,6 +342,35 @@ def test_markers_describe_the_robot_for_late_comers():
             assert f'"{name}"' in description
 
 
+def test_links_are_transforms_from_the_base_to_the_tip():
+    TFMessage = pytest.importorskip('tf2_msgs.msg', reason='not in the ROS wheels').TFMessage
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, TRANSFORMS
+    from softarm_ros.nodes.sensor_topics import transforms_of
+    from softarm_ros.perception.tf.frame_tree import chain_to
+
+    model = load_rig('cable_arm').model()
+    bent = np.array([0.4, -0.3, 0.2, 0.5])
+    names = list(model.configuration_names)
+    with Alone('markers') as alone:
+        states = alone.node.create_publisher(JointState, 'configuration/state', MEASUREMENT)
+        alone.listen(TFMessage, '/tf', TRANSFORMS)
+        alone.listen(TFMessage, '/tf_static', LATCHED)
+
+        def apart():
+            """Return how far the tip is from where the model has it."""
+            states.publish(JointState(name=names, position=bent.tolist()))
+            seen = transforms_of(t for message in alone.received for t in message.transforms)
+            links = {transform.child: transform.link() for transform in seen}
+            chain = chain_to('cable_arm/base', 'cable_arm/tip', links)
+            if chain.last != 'cable_arm/base':
+                return np.inf
+            return np.linalg.norm(chain.pose[:3, 3] - model.shape_of(bent).tip[:3, 3])
+
+        alone.until(lambda: apart() < 1e-4)
+
+
 def test_markers_publish_the_path_of_the_tip_to_who_listens():
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
