@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from softarm_ros.nodes.process import HELD_VARIABLE, node_environment
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
 
 STOP_ORDER_LAST = 'recorder'
@@ -103,7 +103,7 @@ class NodeProcesses:
         log = folder / f'{name}.log'
         with log.open('wb') as output:
             process = subprocess.Popen(
-                [sys.executable, '-m', *process_command(nodes, parameters)],
+                own_module(*process_command(nodes, parameters)),
                 stdin=subprocess.PIPE if self._held else subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -18,6 +18,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from softarm_ros.cli.beginning import beginning
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
@@ -122,7 +123,7 @@ def _run(
     summary = folder / 'run.json'
     summary.unlink(missing_ok=True)
     source = str(rig.source) if rig.source else rig.name
-    command = [sys.executable, '-m', 'softarm_ros.cli', 'run', source, '--laps', '1']
+    command = own_module('softarm_ros.cli', 'run', source, '--laps', '1')
     command += ['--backend', options.backend, '--rate', str(options.rate)]
     command += ['--seed', str(seed), '--json', str(summary)]
     command += [] if path is None else ['--trajectory', path]

@@ -26,6 +26,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.stereo_camera_server import FAULTS, StereoCameraServer
 from softarm_ros.emulation.wall_times import WallTimes
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.own_module import own_module
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.perception.stereo.tracking import MarkerTracker
@@ -66,7 +67,7 @@ class CameraProcess:
         """See `EmulatedSensor`."""
         self.close()
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'softarm_ros.emulation.stereo_camera_process'],
+            own_module('softarm_ros.emulation.stereo_camera_process'),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

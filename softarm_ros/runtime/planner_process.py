@@ -14,6 +14,7 @@ from typing import Any
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_planner, build_tracker
 
@@ -43,7 +44,7 @@ class PlannerProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, '-m', __name__, str(theirs.fileno())],
+                own_module(__name__, str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
             )

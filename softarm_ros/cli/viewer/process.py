@@ -6,9 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.schema import Rig
 
 _GRACE_S = 3.0
@@ -23,7 +23,7 @@ def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
     With `opened` it opens the page, too, where there is a desktop.
     """
     source = str(rig.source) if rig.source else rig.name
-    command = [sys.executable, '-m', 'softarm_ros.cli', 'view', source, '--no-runs']
+    command = own_module('softarm_ros.cli', 'view', source, '--no-runs')
     for setting in rig.settings:
         command += ['--set', setting]
     if opened:

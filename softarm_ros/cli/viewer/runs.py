@@ -6,11 +6,11 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.rigs.schema import Rig
 
@@ -21,7 +21,7 @@ _GRACE_S = 15.0  # a run that is asked to end stops the arm and its nodes first
 
 def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[str]:
     """Return the command of a simulated run; `GOALS` and the rig's own are no names."""
-    words = [sys.executable, '-m', 'softarm_ros.cli', 'run', str(rig.source or rig.name)]
+    words = own_module('softarm_ros.cli', 'run', str(rig.source or rig.name))
     words += ['--backend', 'sim']
     words += ['--goals'] if trajectory == GOALS else ['--trajectory', trajectory]
     words += [] if controller == _OWN else ['--controller', controller]

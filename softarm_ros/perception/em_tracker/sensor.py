@@ -6,11 +6,11 @@ import json
 import os
 import select
 import subprocess
-import sys
 from collections.abc import Iterable
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
+from softarm_ros.own_module import own_module
 from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.frame_sensor import FrameSensor
@@ -88,7 +88,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         self._heard_s, self._rest = now, b''
         self._starts += 1
         self._process = subprocess.Popen(
-            [sys.executable, '-m', PROCESS, self.config.port],
+            own_module(PROCESS, self.config.port),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
