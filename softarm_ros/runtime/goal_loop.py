@@ -8,12 +8,14 @@ import numpy as np
 
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.goals.arrival import Arrival, ArrivalWatch
-from softarm_ros.control.goals.course import Course
 from softarm_ros.control.goals.goal import Goal, GoalKind, GoalReport, GoalState
+from softarm_ros.control.goals.least_duration import least_duration_s
 from softarm_ros.control.goals.plan import Plan, PlannerPort
 from softarm_ros.control.goals.reference_history import ReferenceHistory
 from softarm_ros.control.goals.reports import GoalReports
 from softarm_ros.control.goals.smoothed import SmoothedMotion, windows_of
+from softarm_ros.control.goals.tolerance_watch import ToleranceWatch
+from softarm_ros.control.goals.under_way import UnderWay
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.arrays import Array
@@ -21,11 +23,7 @@ from softarm_ros.models.arm_model import Posture
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 STALE_S = 0.15  # a stream that is silent for longer is held
-# Shares of the reference's limits: motion of the model, and what leads from the measured tip to
-# it; the rest is for how the Jacobian turns on the way.
-_MOTION, _OFFSET = 0.65, 0.25
-_ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
-_STIFF = 0.2  # tip motion, as a share of the arm's length per scale, that any change counts as
+_OFFSET = 0.25  # share of the reference's speed that leads from the measured tip to the model's
 _WAITS, _GOES_ON = 0.5, 0.3  # shares of the largest tracking error at which the reference waits
 
 
@@ -77,17 +75,14 @@ class GoalLoop(Loop):
         windows = windows_of(speed_m_s, config)
         self._motion = SmoothedMotion(tracker.configuration, windows)
         self._offset = SmoothedMotion(np.zeros(3), windows)
-        self._scale = np.asarray(self.model.configuration_scale, dtype=float)
         self._tip_mode = False  # the tip is led by feedback; else the configuration by the model
         self._waiting = False
         self._posture: Posture = tracker.posture  # of the reference
-        self._asked: Goal | None = None  # is being planned
-        self._next: Plan | None = None  # begins once the arm is at rest
-        self._plan: Plan | None = None  # under way
-        self._course: Course | None = None
+        self.under_way = UnderWay()
         self._streamed_s = -np.inf
         self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
         self._past = ReferenceHistory()
+        self.tolerances = ToleranceWatch(self.model.configuration_names, config.settle_timeout_s)
         self._reports = GoalReports(self._tell)
         self._tips: Array | None = None
         self.goals = 0  # taken so far
@@ -99,16 +94,20 @@ class GoalLoop(Loop):
         if self.phase.stands:
             self._reports.add(goal, GoalState.REFUSED, 'the arm may not move: start it first')
             return
+        unmeasured = self.tolerances.refusal(goal.tolerance, self._clock_s)
+        if unmeasured:
+            self._reports.add(goal, GoalState.REFUSED, unmeasured)
+            return
         if goal.kind is GoalKind.STREAM:
             self._streamed_s = self._clock_s
-            under_way = self._stream_under_way()
-            if under_way is not None:  # one more target of the same stream
-                self._asked = replace(goal, number=under_way)
-                self._planner.request(self._asked, self._from())
+            stream = self.under_way.stream
+            if stream is not None:  # one more target of the same stream
+                self.under_way.asked = replace(goal, number=stream)
+                self._planner.request(self.under_way.asked, self._from())
                 return
-        if self._asked is not None:
-            self._reports.add(self._asked, GoalState.PREEMPTED, f'by goal {goal.number}')
-        self._asked = goal
+        asked, self.under_way.asked = self.under_way.asked, goal
+        if asked is not None:
+            self._reports.add(asked, GoalState.PREEMPTED, f'by goal {goal.number}')
         self.goals += 1
         self._reports.add(goal, GoalState.PLANNING, '')
         self._planner.request(goal, self._from())
@@ -117,13 +116,11 @@ class GoalLoop(Loop):
         """Report a goal that could not even be read."""
         self._reports.unreadable(number, kind, reason)
 
-    def cancel(self, reason: str = 'on request') -> bool:
-        """Give up what is under way and come to rest; return whether there was anything."""
-        plans = [plan.goal for plan in (self._next, self._plan) if plan is not None]
-        given_up = plans if self._asked is None else [self._asked, *plans]
+    def cancel(self, reason: str = 'on request', number: int | None = None) -> bool:
+        """Give up one goal, or all, and come to rest without any; return whether there was one."""
+        given_up = self.under_way.give_up(number)
         for goal in given_up:
             self._reports.add(goal, GoalState.CANCELLED, reason)
-        self._asked = self._next = self._plan = self._course = None
         return bool(given_up)
 
     def take_reports(self) -> list[GoalReport]:
@@ -133,9 +130,8 @@ class GoalLoop(Loop):
     @property
     def goal_state(self) -> str:
         """The goal under way in words, empty if there is none."""
-        if self._plan is None:
-            return ''
-        return f'{self._plan.goal.kind.value} {self._plan.goal.number}'
+        plan = self.under_way.plan
+        return '' if plan is None else f'{plan.goal.kind.value} {plan.goal.number}'
 
     # -- Loop
 
@@ -165,6 +161,8 @@ class GoalLoop(Loop):
         """Read the newest pose (None: nothing new), take plans, update the command."""
         period = self._advance_clock(now_s)
         self._read(pose)
+        if pose is not None:
+            self.tolerances.measure(pose.stamp_s, pose.configuration)
         if not self.phase.stands:
             self._watch_stream()
         for plan in self._planner.take():
@@ -174,6 +172,7 @@ class GoalLoop(Loop):
             self._drive(now_s, period, matched)
         reference = self._reference()
         self._past.add(now_s, reference)
+        self.tolerances.command(now_s, self.tracker.configuration.copy())
         return CycleOutput(
             now_s,
             self.phase,
@@ -195,48 +194,39 @@ class GoalLoop(Loop):
 
     def _from(self) -> Array:
         """Return the configuration (dof,) from which the next goal will be reached."""
-        if self._plan is not None and self._plan.goal.kind is GoalKind.CONFIGURATION:
+        plan = self.under_way.plan
+        if plan is not None and plan.goal.kind is GoalKind.CONFIGURATION:
             return self._motion.setpoint
         return self._motion.setpoint if self._tip_mode else self.tracker.configuration.copy()
 
-    def _stream_under_way(self) -> int | None:
-        """Return the number of the stream that is asked for or followed; None without one."""
-        asked, plan = self._asked, self._next or self._plan
-        newest = asked if asked is not None else None if plan is None else plan.goal
-        return newest.number if newest is not None and newest.kind is GoalKind.STREAM else None
-
-    def _continues(self, goal: Goal) -> bool:
-        """Return whether a goal is one more target of the stream under way."""
-        return self._plan is not None and self._plan.goal.number == goal.number
-
     def _on_plan(self, plan: Plan) -> None:
-        asked = self._asked
+        goals, asked = self.under_way, self.under_way.asked
         if asked is not None and plan.goal.number == asked.number:
             # A stream may have sent another target while this one was being planned.
             if np.array_equal(plan.goal.points, asked.points):
-                self._asked = None
-        elif not (plan.goal.kind is GoalKind.STREAM and self._continues(plan.goal)):
+                goals.asked = None
+        elif not (plan.goal.kind is GoalKind.STREAM and goals.continues(plan.goal)):
             return  # it was cancelled, or replaced
         if plan.course is None:
             self._reports.add(plan.goal, GoalState.REFUSED, plan.refusal)
             return
-        if self._next is not None and self._next.goal.number != plan.goal.number:
-            self._reports.add(self._next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
-        self._next = None
-        if self._continues(plan.goal):
-            self._plan, self._course = plan, plan.course
+        if goals.next is not None and goals.next.goal.number != plan.goal.number:
+            self._reports.add(goals.next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+        goals.next = None
+        if goals.continues(plan.goal):
+            goals.plan = plan
             self._tips = plan.tips
             self._arrival.reset()
             return
-        if self._plan is not None:
-            self._reports.add(self._plan.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
-            self._plan = self._course = None
-        self._next = plan
+        if goals.plan is not None:
+            self._reports.add(goals.plan.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')
+            goals.plan = None
+        goals.next = plan
         self._begin_next()
 
     def _begin_next(self) -> None:
         """Begin with the next plan, if the arm need not come to rest first."""
-        plan = self._next
+        plan = self.under_way.next
         if plan is None:
             return
         tip_mode = plan.goal.kind is not GoalKind.CONFIGURATION
@@ -244,10 +234,11 @@ class GoalLoop(Loop):
             if not self._at_rest():
                 return
             self._engage(tip_mode)
-        self._next, self._plan, self._course = None, plan, plan.course
+        self.under_way.next, self.under_way.plan = None, plan
         self._tips, self.path_changed = plan.tips, True
         self._waiting = False
         self._arrival.reset()
+        self.tolerances.begin(plan.goal.tolerance)
         self.phase = Phase.TRACK if tip_mode else Phase.APPROACH
         self._reports.begun(plan)
 
@@ -277,11 +268,9 @@ class GoalLoop(Loop):
     def _drive(self, now_s: float, period: float, matched: Array) -> None:
         time = self.pace * period
         self._wait_for_the_arm(matched)
-        setpoint = self._motion.setpoint
-        if self._course is not None and not self._course.done and not self._waiting:
-            setpoint = self._course.advance(
-                setpoint, time, self._duration, resting=self._motion.resting
-            )
+        setpoint, course = self._motion.setpoint, self.under_way.course
+        if course is not None and not course.done and not self._waiting:
+            setpoint = course.advance(setpoint, time, self._duration, resting=self._motion.resting)
         self._motion.advance(time, setpoint)
         self._offset.advance(time, self._shrunk_offset(time))
         place, rate, _ = self._motion.state()
@@ -322,20 +311,14 @@ class GoalLoop(Loop):
         """Return the setpoint of the offset (3,) one period later: it goes to nothing."""
         now = self._offset.setpoint
         far = float(np.linalg.norm(now))
-        if self._waiting or self._plan is None or not self._tip_mode or far == 0.0:
+        if self._waiting or self.under_way.plan is None or not self._tip_mode or far == 0.0:
             return now
         return np.asarray(now * max(1.0 - _OFFSET * self.speed_m_s * time / far, 0.0))
 
     def _duration(self, way: Array) -> float:
         """Return how long [s] a change of the configuration (dof,) takes at least."""
-        tip_m_s, room = _MOTION * self.speed_m_s, self.tracker.room
-        moved = float(np.linalg.norm(self._posture.tip_jacobian @ way))
-        stiff = _STIFF * self.model.rest_length_m * float(np.linalg.norm(way / self._scale))
-        change = np.abs(self._posture.actuation_jacobian @ way)
-        # Accelerations of the smoothed motion are at most twice its speed over the window.
-        most = np.minimum(room.max_speed, 0.5 * self._motion.first_s * room.max_acceleration)
-        by_actuators = float(np.max(change / (_ACTUATORS * most)))
-        return max(moved / tip_m_s, stiff / tip_m_s, by_actuators)
+        room, window_s = self.tracker.room, self._motion.first_s
+        return least_duration_s(way, self._posture, self.model, room, self.speed_m_s, window_s)
 
     def _wait_for_the_arm(self, matched: Array) -> None:
         if not self._tip_mode or self.open_loop or self._pose is None:
@@ -349,38 +332,44 @@ class GoalLoop(Loop):
     def _watch_stream(self) -> None:
         """Hold a stream that is silent, whether it is followed yet or still being planned."""
         silent = self._clock_s - self._streamed_s
-        if self._stream_under_way() is None or silent <= STALE_S:
+        if self.under_way.stream is None or silent <= STALE_S:
             return
-        stream = self._asked or (self._next or self._plan).goal  # type: ignore[union-attr]
-        for plan in (self._next, self._plan):
-            if plan is not None and plan.goal.number != stream.number:
-                self._reports.add(plan.goal, GoalState.PREEMPTED, f'by goal {stream.number}')
-        self._asked = self._next = self._plan = self._course = None
+        stream, *others = self.under_way.give_up()
+        for goal in others:
+            self._reports.add(goal, GoalState.PREEMPTED, f'by goal {stream.number}')
         self._reports.add(
             stream, GoalState.CANCELLED, f'stream silent for {1e3 * silent:.0f} ms; held'
         )
 
     def _watch_arrival(self, now_s: float, matched: Array) -> None:
-        plan = self._plan
-        if plan is None or plan.goal.kind is GoalKind.STREAM:
+        plan, course = self.under_way.plan, self.under_way.course
+        if plan is None or course is None or plan.goal.kind is GoalKind.STREAM:
             return
-        if self._course is None or not self._course.done or not self._at_rest():
+        if not course.done or not self._at_rest():
             self._arrival.reset()
+            strayed = self.tolerances.strayed(now_s)
+            if strayed:
+                self._reports.add(plan.goal, GoalState.STRAYED, strayed)
+                self.under_way.plan = None
             return
         state = GoalState.OUT_OF_REACH if plan.out_of_reach else GoalState.REACHED
-        away = None
-        if self._tip_mode and not self.open_loop:
+        away, words = None, ''
+        if not self._tip_mode:
+            arrival, words = self.tolerances.arrived(now_s)
+        elif self.open_loop:
+            arrival = Arrival.SETTLED
+        else:
             # Where nothing has been measured yet, nothing is known to be close.
             away = np.inf if self._pose is None else self._distance_from(matched)
             arrival = self._arrival.update(now_s, away)
-            if arrival is Arrival.AWAITED:
-                return
-            if arrival is Arrival.MISSED:
-                state = GoalState.MISSED
-        self._plan = self._course = None
+        if arrival is Arrival.AWAITED:
+            return
+        if arrival is Arrival.MISSED:
+            state = GoalState.MISSED
+        self.under_way.plan = None
         if not self._tip_mode:
             self.phase = Phase.WAIT
-        self._reports.ended(plan, state, away, self.config.settle_tolerance_m)
+        self._reports.ended(plan, state, away, self.config.settle_tolerance_m, words)
 
     # -- reference
 

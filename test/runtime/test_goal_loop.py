@@ -1,5 +1,7 @@
 """The loop that waits for goals, on the simulated arm under its supervisor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,12 @@ from softarm_ros.control.goals.goal import (
     path_goal,
     point_goal,
 )
+from softarm_ros.control.goals.tolerance import Tolerance
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
 from softarm_ros.runtime.goal_loop import STALE_S
-from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.loop import Phase, PoseSample
 from softarm_ros.runtime.supervised_run import SupervisedArm
 
 A, B = (0.04, 0.0, 0.235), (0.0, 0.04, 0.235)
@@ -256,7 +259,7 @@ def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):
     planner.answer(-1)
     slow.run(0.03)
     assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE]
-    np.testing.assert_array_equal(slow.loop._plan.target, targets[-1])
+    np.testing.assert_array_equal(slow.loop.under_way.plan.target, targets[-1])
 
 
 def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
@@ -271,6 +274,86 @@ def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
     slow.run(0.5)
     assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
     assert not slow.loop.goal_state
+
+
+def test_of_two_goals_one_is_cancelled_and_the_other_goes_on(slow):
+    planner = slow.loop._planner
+    slow.loop.submit(point_goal(1, A))
+    slow.run(0.1)
+    planner.answer(0)
+    slow.run(0.1)
+    slow.loop.submit(point_goal(2, B))
+    slow.run(0.1)
+    assert slow.loop.cancel(number=2)
+    assert not slow.loop.cancel(number=2)
+    planner.answer(1)  # nobody asks for it any more
+    slow.until(1, GoalState.REACHED)
+    assert slow.states(2) == [GoalState.PLANNING, GoalState.CANCELLED]
+
+
+def test_a_stream_that_is_cancelled_while_a_target_is_planned_ends_once(slow):
+    planner, start = slow.loop._planner, slow.references[-1]
+    slow.loop.submit(point_goal(1, start + np.array([0.0, 0.0, -0.002]), stream=True))
+    slow.run(0.1)
+    planner.answer(0)
+    slow.run(0.02)
+    slow.loop.submit(point_goal(2, start + np.array([0.0, 0.0, -0.003]), stream=True))
+    slow.run(0.02)
+    assert slow.loop.cancel()
+    slow.run(0.1)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
+
+
+def lifted(arm, **tolerance):
+    """Return a goal for the configuration with tolerances, the same for all coordinates."""
+    names = arm.loop.model.configuration_names
+    wide = np.full(len(names), np.inf)
+    asked = Tolerance(wide * 1.0, wide * 1.0)
+    for name, value in tolerance.items():
+        share = {'time_s': value}.get(name, np.full(len(names), value))
+        asked = replace(asked, **{name: share})
+    return configuration_goal(
+        1, names, [4.0], [[0.4, 0.0, 0.3, 0.0]], expected=names, tolerance=asked
+    )
+
+
+def test_tolerances_are_those_of_the_measured_configuration():
+    kept = Arm().started()
+    kept.loop.submit(lifted(kept, path=0.03, goal=0.03))
+    kept.until(1, GoalState.REACHED)
+    seen = kept.loop.tolerances.deviation
+    np.testing.assert_allclose(seen.commanded, [0.4, 0.0, 0.3, 0.0], atol=1e-9)
+    assert 1e-4 < np.abs(seen.error).max() < 0.03  # measured, and no copy of the command
+
+    left = Arm().started()
+    left.loop.submit(lifted(left, path=0.03))
+    left.until(1, GoalState.ACTIVE)
+    left.run(2.0)
+    left.arm.plant.inject('cable slip proximal_1 1')
+    left.until(1, GoalState.STRAYED, 1.0)
+    assert 'path_tolerance: proximal_bend_x is measured at' in left.reports[-1].message
+    moving = len(left.commands)
+    left.run(1.5)
+    assert np.ptp(left.commands[moving:], axis=0).max() > 1e-3  # smoothly
+    assert np.ptp(left.commands[-20:], axis=0).max() < 1e-12
+    assert left.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.STRAYED]
+
+    missed = Arm().started()
+    missed.loop.submit(lifted(missed, goal=0.002, time_s=0.5))  # the noise of the poses is more
+    missed.until(1, GoalState.MISSED)
+    assert 'goal_tolerance: ' in missed.reports[-1].message
+    assert missed.reports[-1].message.endswith('tolerance 0.002')
+
+
+def test_a_tolerance_of_what_is_not_measured_is_refused():
+    arm = Arm()
+    loop = arm.loop
+    loop.start(0.0)
+    loop.cycle(0.0, PoseSample(0.0, loop.tracker.tip()))  # the tip alone
+    loop.submit(lifted(arm, goal=0.1))
+    (report,) = loop.take_reports()
+    assert report.state is GoalState.REFUSED
+    assert report.message.startswith('goal_tolerance: the configuration of this arm is not')
 
 
 def test_open_loop_reaches_by_the_model():

@@ -21,6 +21,11 @@ class Course(Protocol):
         """Whether the setpoint has come to its end."""
         ...
 
+    @property
+    def index(self) -> int:
+        """Of the point that the setpoint has passed last; 0 before the first."""
+        ...
+
     def advance(
         self, setpoint: Array, period_s: float, duration: Duration, *, resting: bool
     ) -> Array:
@@ -44,6 +49,11 @@ class Through:
     def done(self) -> bool:
         """Whether the last configuration is the setpoint."""
         return self._next >= len(self._points)
+
+    @property
+    def index(self) -> int:
+        """Of the configuration that the setpoint has passed last; 0 before the first."""
+        return max(self._next - 1, 0)
 
     def advance(
         self, setpoint: Array, period_s: float, duration: Duration, *, resting: bool
@@ -84,6 +94,11 @@ class Timetable:
     def done(self) -> bool:
         """Whether its time is over."""
         return bool(self._time >= self._times[-1])
+
+    @property
+    def index(self) -> int:
+        """Of the configuration whose time has come last; 0 before the first."""
+        return max(int(np.searchsorted(self._times, self._time, side='right')) - 1, 0)
 
     def advance(
         self, setpoint: Array, period_s: float, duration: Duration, *, resting: bool

@@ -8,16 +8,16 @@ from enum import Enum
 
 import numpy as np
 
+from softarm_ros.control.goals.goal_errors import GoalError, JointNamesError, OldStampError
+from softarm_ros.control.goals.tolerance import Tolerance
 from softarm_ros.geometry.arrays import Array
 
 MAX_POINTS = 2000  # of a path or a trajectory
 MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
 MIN_SPACING_M = 1e-6
+AHEAD_S = 0.5  # by which a trajectory's stamp may lie in the future and still mean now
+BELATED_S = 2.0  # for how long after its end it may arrive; a busy computer delivers late
 _QUATERNION_TOLERANCE = 1e-3
-
-
-class GoalError(ValueError):
-    """A goal that cannot be taken; the message names field, value and limit."""
 
 
 class GoalKind(str, Enum):
@@ -37,6 +37,7 @@ class GoalState(str, Enum):
     REACHED = 'reached'
     OUT_OF_REACH = 'out_of_reach'  # the nearest point within reach is reached
     MISSED = 'missed'  # there, but not within the tolerance in time
+    STRAYED = 'strayed'  # left the tolerance on the way
     PREEMPTED = 'preempted'
     CANCELLED = 'cancelled'
     REFUSED = 'refused'
@@ -63,6 +64,8 @@ class Goal:
         Of the configurations, since the start of the motion; empty for points.
     configurations, velocities : (k, dof)
         In the units of the configuration (per second); no velocities: (0, dof).
+    tolerance : Tolerance, optional
+        Of a configuration: what the measured one has to keep. None: nothing is asked of it.
 
     """
 
@@ -72,6 +75,7 @@ class Goal:
     times_s: Array
     configurations: Array
     velocities: Array
+    tolerance: Tolerance | None = None
 
 
 @dataclass(frozen=True)
@@ -152,21 +156,23 @@ def configuration_goal(
     velocities: Sequence[Sequence[float]] = (),
     *,
     expected: Sequence[str],
+    ahead_s: float | None = None,
+    tolerance: Tolerance | None = None,
 ) -> Goal:
     """
     Return a goal that leads the configuration through points, each at its time.
 
     `names` may be in any order, but must be all of `expected`. `velocities` are of every point or
-    of none.
+    of none. `ahead_s` is how far [s] the trajectory's stamp lies ahead of now; None: it has none.
 
     Raises
     ------
     GoalError
-        For names, times or values that cannot be.
+        For names (JointNamesError), stamp (OldStampError), times or values that cannot be.
 
     """
     if sorted(names) != sorted(expected):
-        raise GoalError(
+        raise JointNamesError(
             f'joint_names are [{", ".join(names)}]; expected all of [{", ".join(expected)}]'
         )
     count = len(positions)
@@ -191,10 +197,27 @@ def configuration_goal(
                 f'points[{i}].time_from_start = {time:g} s; expected a time after {before:g} s'
             )
         before = time
+    if ahead_s is not None:
+        _check_stamp(ahead_s, before)
     dof = len(expected)
     columns = np.array(given).reshape(-1, dof)[:, order]
     rates = np.array(speeds).reshape(-1, dof)[:, order]
-    return Goal(number, GoalKind.CONFIGURATION, np.zeros((0, 3)), times, columns, rates)
+    none = np.zeros((0, 3))
+    return Goal(number, GoalKind.CONFIGURATION, none, times, columns, rates, tolerance)
+
+
+def _check_stamp(ahead_s: float, duration_s: float) -> None:
+    """Raise GoalError for a trajectory that is to begin later, or would be over by now."""
+    if ahead_s > AHEAD_S:
+        raise GoalError(
+            f'header.stamp lies {ahead_s:.3g} s in the future; expected 0 or now (within '
+            f'{AHEAD_S:g} s)'
+        )
+    if -ahead_s > duration_s + BELATED_S:
+        raise OldStampError(
+            f'header.stamp lies {-ahead_s:.3g} s in the past, and the trajectory lasts '
+            f'{duration_s:.3g} s; expected 0 or now (at most {BELATED_S:g} s after its end)'
+        )
 
 
 def _goal(number: int, kind: GoalKind, points: Array) -> Goal:

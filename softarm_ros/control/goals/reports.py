@@ -69,11 +69,20 @@ class GoalReports:
         self.add(plan.goal, GoalState.ACTIVE, note, plan)
 
     def ended(
-        self, plan: Plan, state: GoalState, away_m: float | None, tolerance_m: float
+        self,
+        plan: Plan,
+        state: GoalState,
+        away_m: float | None,
+        tolerance_m: float,
+        words: str = '',
     ) -> None:
-        """Report the end of a goal; `away_m` is None where nothing measures how far it is."""
-        text = '' if away_m is None else f'{1e3 * away_m:.2f} mm from it'
-        if state is GoalState.MISSED:
+        """
+        Report the end of a goal; `away_m` is None where nothing measures how far the tip is.
+
+        `words` say how far the configuration is, where that is known.
+        """
+        text = words if away_m is None else f'{1e3 * away_m:.2f} mm from it'
+        if state is GoalState.MISSED and away_m is not None:
             text += f' (tolerance {1e3 * tolerance_m:.1f} mm)'
         elif state is GoalState.OUT_OF_REACH and plan.nearest is not None:
             text = f'the nearest point within reach, {_mm(plan.nearest)} mm: {text}'

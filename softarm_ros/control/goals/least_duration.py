@@ -1,0 +1,36 @@
+"""How fast a configuration may change on its way to a goal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel, Posture
+
+_MOTION = 0.65  # share of the reference's speed; the rest is for how the Jacobian turns on the way
+_ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
+_STIFF = 0.2  # tip motion, as a share of the arm's length per scale, that any change counts as
+
+
+def least_duration_s(
+    way: Array,
+    posture: Posture,
+    model: ArmModel,
+    room: ActuatorLimits,
+    speed_m_s: float,
+    window_s: float,
+) -> float:
+    """
+    Return how long [s] a change of the configuration (dof,) takes at least, from a posture.
+
+    The tip keeps its speed [m/s] and every actuator its limits; `window_s` is that of the smoothed
+    motion, whose acceleration is at most twice its speed over it.
+    """
+    tip_m_s, scale = _MOTION * speed_m_s, np.asarray(model.configuration_scale, dtype=float)
+    moved = float(np.linalg.norm(posture.tip_jacobian @ way))
+    stiff = _STIFF * model.rest_length_m * float(np.linalg.norm(way / scale))
+    change = np.abs(posture.actuation_jacobian @ way)
+    most = np.minimum(room.max_speed, 0.5 * window_s * room.max_acceleration)
+    by_actuators = float(np.max(change / (_ACTUATORS * most)))
+    return max(moved / tip_m_s, stiff / tip_m_s, by_actuators)

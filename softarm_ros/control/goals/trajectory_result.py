@@ -1,0 +1,72 @@
+"""What becomes of a goal, in the words of control_msgs/FollowJointTrajectory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from softarm_ros.control.goals.goal import GoalReport, GoalState
+from softarm_ros.control.goals.goal_errors import GoalError, JointNamesError, OldStampError
+
+
+class ErrorCode(IntEnum):
+    """Constants of the action's result."""
+
+    SUCCESSFUL = 0
+    INVALID_GOAL = -1
+    INVALID_JOINTS = -2
+    OLD_HEADER_TIMESTAMP = -3
+    PATH_TOLERANCE_VIOLATED = -4
+    GOAL_TOLERANCE_VIOLATED = -5
+
+
+class Ending(Enum):
+    """How an action ends."""
+
+    SUCCEEDED = 'succeeded'
+    CANCELED = 'canceled'
+    ABORTED = 'aborted'
+
+
+@dataclass(frozen=True)
+class TrajectoryResult:
+    """The end of an action: how, with which code, and why."""
+
+    ending: Ending
+    code: ErrorCode
+    text: str
+
+
+_CODES = {
+    GoalState.REACHED: ErrorCode.SUCCESSFUL,
+    GoalState.STRAYED: ErrorCode.PATH_TOLERANCE_VIOLATED,
+    GoalState.MISSED: ErrorCode.GOAL_TOLERANCE_VIOLATED,
+}
+
+
+def code_of(error: GoalError) -> ErrorCode:
+    """Return the code of a goal that could not be taken."""
+    if isinstance(error, JointNamesError):
+        return ErrorCode.INVALID_JOINTS
+    if isinstance(error, OldStampError):
+        return ErrorCode.OLD_HEADER_TIMESTAMP
+    return ErrorCode.INVALID_GOAL
+
+
+def result_of(
+    report: GoalReport, error: GoalError | None, *, cancel_asked: bool
+) -> TrajectoryResult:
+    """
+    Return the end of an action from the final report of its goal.
+
+    `error` is why the goal could not be taken. Without a code of its own for goals that are given
+    up (another goal, a stop), the result has that of a goal that does not hold (any more), as
+    joint_trajectory_controller has it.
+    """
+    text = report.message or report.state.value
+    if report.state is GoalState.CANCELLED and cancel_asked:
+        return TrajectoryResult(Ending.CANCELED, ErrorCode.SUCCESSFUL, f'cancelled: {text}')
+    if report.state is GoalState.REACHED:
+        return TrajectoryResult(Ending.SUCCEEDED, ErrorCode.SUCCESSFUL, text)
+    code = _CODES.get(report.state, ErrorCode.INVALID_GOAL) if error is None else code_of(error)
+    return TrajectoryResult(Ending.ABORTED, code, f'{report.state.value}: {text}')
