@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.goal_topics import STATUS
+from softarm_ros.nodes.goal_intake import STATUS
 from softarm_ros.nodes.graph_listener import GraphListener
 from softarm_ros.nodes.qos import GOALS, MEASUREMENT, REPORTS, VISUAL, newest
 from softarm_ros.nodes.wire import StampedPoses, listen, read_pose, read_status

@@ -16,7 +16,7 @@ from visualization_msgs.msg import (
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.nodes.conversions import Health, nanoseconds_of
-from softarm_ros.nodes.goal_topics import STATUS
+from softarm_ros.nodes.goal_intake import STATUS
 from softarm_ros.nodes.qos import GOALS, REPORTS
 from softarm_ros.nodes.wire import listen, read_status
 from softarm_ros.rigs.rviz import GOAL_HANDLE

@@ -79,6 +79,7 @@ class RecorderNode(Node):
         prefix = self.get_namespace().rstrip('/') + '/'
         for topic, types in self.get_topic_names_and_types():
             wanted = topic.startswith(prefix) or topic in self._outside
+            wanted = wanted and '/_' not in topic  # hidden: what actions are made of
             known = topic in self._subscriptions_by_topic or topic in self._skipped
             if wanted and not known and len(types) == 1:
                 self._record(topic, types[0])

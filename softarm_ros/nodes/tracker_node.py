@@ -150,7 +150,9 @@ class TrackerNode(Node):
         self._path.publish(path)
 
     def close(self) -> None:
-        """End what plans for this node."""
+        """End what plans for this node, and the action."""
+        if self._goals is not None:
+            self._goals.close()
         if self._planner is not None:
             self._planner.close()
 

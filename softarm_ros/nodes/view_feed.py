@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.goal_topics import STATUS
+from softarm_ros.nodes.goal_intake import STATUS
 from softarm_ros.nodes.graph_listener import GraphListener
 from softarm_ros.nodes.qos import LATCHED, REPORTS, listening, newest
 from softarm_ros.nodes.wire import (

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -85,6 +86,14 @@ def test_what_cannot_be_is_refused_with_field_and_value(client):
     assert {state for state, _ in said} == {'refused'}
     for words in ("header.frame_id = 'world'", 'pose.position.x = nan', 'poses has 0', 'elbow'):
         assert any(words in message for _, message in said), said
+
+
+def test_an_arm_without_the_messages_of_the_action_says_what_is_missing(bench):
+    said = 'no action for configurations: control_msgs is not installed: apt install ros-'
+    assert (said in bench.processes.log('tracker')) == (find_spec('control_msgs') is None)
+    named = [name for name, _ in bench.node.get_service_names_and_types()]
+    served = any('follow_joint_trajectory' in name for name in named)
+    assert served == (find_spec('control_msgs') is not None)
 
 
 def test_out_of_reach_is_said_and_cancel_ends_it(client):

@@ -1,0 +1,130 @@
+"""Goals from wherever they come: numbered, given to the loop, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from softarm_ros.control.goals.goal import (
+    Goal,
+    GoalKind,
+    GoalReport,
+    GoalState,
+    configuration_goal,
+)
+from softarm_ros.control.goals.goal_errors import GoalError
+from softarm_ros.control.goals.tolerance import Tolerance
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.nodes import conversions
+from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
+from softarm_ros.nodes.qos import REPORTS
+from softarm_ros.nodes.wire import status_bytes
+from softarm_ros.runtime.goal_loop import GoalLoop
+
+STATUS = 'goal/status'
+_LEVELS = {
+    GoalState.REACHED: OK,
+    GoalState.ACTIVE: OK,
+    GoalState.PLANNING: OK,
+    GoalState.PREEMPTED: OK,
+    GoalState.REFUSED: ERROR,
+}
+
+
+class GoalIntake:
+    """
+    Gives goals to a loop, and publishes on `goal/status` what becomes of each.
+
+    Parameters
+    ----------
+    node : Node
+        That publishes.
+    hardware_id : str
+        Of the reports: the name of the rig.
+    loop : GoalLoop
+        That takes the goals.
+
+    """
+
+    def __init__(self, node: Node, hardware_id: str, loop: GoalLoop) -> None:
+        self._node, self._hardware_id, self._loop = node, hardware_id, loop
+        self._number = 0
+        self._stamps: dict[int, int] = {}
+        self._followers: dict[int, Callable[[GoalReport], None]] = {}
+        self._status = node.create_publisher(DiagnosticStatus, STATUS, REPORTS)
+
+    def take(
+        self,
+        kind: GoalKind,
+        stamp_ns: int,
+        read: Callable[[int], Goal],
+        follow: Callable[[GoalReport], None] | None = None,
+    ) -> None:
+        """Give the loop the goal that is read for a number; `follow` hears what becomes of it."""
+        self._number += 1
+        self._stamps[self._number] = stamp_ns
+        if follow is not None:
+            self._followers[self._number] = follow
+        try:
+            self._loop.submit(read(self._number))
+        except GoalError as error:
+            self._loop.refuse(self._number, kind, str(error))
+        self.publish()
+
+    def trajectory(
+        self, number: int, message: JointTrajectory, tolerance: Tolerance | None = None
+    ) -> Goal:
+        """Return the goal of a trajectory of the configuration; GoalError if it cannot be."""
+        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
+        now_ns = self._node.get_clock().now().nanoseconds
+        points = message.points
+        return configuration_goal(
+            number,
+            message.joint_names,
+            [conversions.seconds_of(p.time_from_start) for p in points],
+            [p.positions for p in points],
+            [p.velocities for p in points],
+            expected=self._loop.model.configuration_names,
+            ahead_s=1e-9 * (stamp_ns - now_ns) if stamp_ns else None,
+            tolerance=tolerance,
+        )
+
+    def cancel(self, number: int | None = None) -> bool:
+        """Give up one goal, or all, on request; return whether there was one."""
+        given_up = self._loop.cancel('on request', number)
+        self.publish()
+        return given_up
+
+    def publish(self) -> None:
+        """Send what the loop has reported since the last call."""
+        for report in self._loop.take_reports():
+            self._status.publish(status_bytes(self._health(report), self._hardware_id))
+            if report.number in self._followers:
+                self._followers[report.number](report)
+            if report.state.final:
+                self._stamps.pop(report.number, None)
+                self._followers.pop(report.number, None)
+
+    def _health(self, report: GoalReport) -> Health:
+        values = {
+            'number': str(report.number),
+            'kind': report.kind.value,
+            'state': report.state.value,
+            'final': str(report.state.final).lower(),
+            'stamp_ns': str(self._stamps.get(report.number, 0)),
+        }
+        if report.target is not None:
+            values['target_m'] = _numbers(report.target)
+        if report.nearest is not None:
+            values['nearest_m'] = _numbers(report.nearest)
+            values['miss_mm'] = f'{1e3 * report.miss_m:.3f}'
+        level = _LEVELS.get(report.state, WARN)
+        level = max(level, WARN) if report.nearest is not None else level
+        return Health('goal', level, report.message or report.state.value, values)
+
+
+def _numbers(values: Array) -> str:
+    return ' '.join(f'{value:.6f}' for value in values)

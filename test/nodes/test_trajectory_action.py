@@ -1,0 +1,328 @@
+"""The action FollowJointTrajectory on a running arm, by a client as any program has one."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('control_msgs', reason='needs the ROS package control_msgs')
+
+from node_bench import client_until, waiting
+
+pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
+SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
+BENT = [0.4, 0.0, 0.3, 0.0]
+STRAIGHT = [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.fixture(scope='module')
+def rig():
+    from softarm_ros.rigs.loader import load_rig
+
+    return load_rig('cable_arm')
+
+
+@pytest.fixture(scope='module')
+def bench(rig):
+    with waiting(rig) as running:
+        yield running
+
+
+class Trajectories:
+    """Sends trajectories to the action, from the node of a client of goals."""
+
+    def __init__(self, client, rig):
+        from control_msgs.action import FollowJointTrajectory
+        from rclpy.action import ActionClient
+
+        self.client, self.names = client, list(rig.model().configuration_names)
+        self.kind = FollowJointTrajectory
+        name = 'configuration/follow_joint_trajectory'
+        self.action = ActionClient(client.node, FollowJointTrajectory, name)
+        client_until(client, self.action.server_is_ready, 20.0, 'the action')
+
+    def goal(self, *points, stamp_s=None, **fields):
+        """Return a goal through points (time [s], configuration); `fields` as in the message."""
+        from builtin_interfaces.msg import Duration
+        from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+        trajectory = JointTrajectory(joint_names=self.names)
+        for time_s, values in points:
+            whole, part = divmod(round(1e9 * time_s), 10**9)
+            at = Duration(sec=whole, nanosec=part)
+            trajectory.points.append(JointTrajectoryPoint(positions=values, time_from_start=at))
+        if stamp_s is not None:
+            now = self.client.node.get_clock().now().nanoseconds + round(1e9 * stamp_s)
+            trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(now, 10**9)
+        return self.kind.Goal(trajectory=trajectory, **fields)
+
+    def send(self, goal):
+        """Send a goal; return its handle, the future of its result and its feedback."""
+        heard = []
+        sent = self.action.send_goal_async(goal, feedback_callback=heard.append)
+        client_until(self.client, sent.done, 10.0, 'accepted')
+        handle = sent.result()
+        assert handle.accepted
+        return handle, handle.get_result_async(), heard
+
+    def end(self, future, timeout=40.0):
+        """Wait for a result; return status, code and text."""
+        client_until(self.client, future.done, timeout, 'a result')
+        ended = future.result()
+        return ended.status, ended.result.error_code, ended.result.error_string
+
+    def states(self):
+        """Return what was reported on `goal/status` of the newest goal."""
+        newest = self.client.reports[-1].values['number']
+        reports = [r for r in self.client.reports if r.values['number'] == newest]
+        return [report.values['state'] for report in reports]
+
+    def until(self, state):
+        reports = self.client.reports
+        client_until(
+            self.client, lambda: reports and reports[-1].values['state'] == state, 30.0, state
+        )
+
+
+@pytest.fixture
+def client(bench, rig):
+    from softarm_ros.nodes.goal_client import GoalClient
+
+    bench.spin(0.2)  # nobody has looked since the last test
+    if bench.state != 'running':
+        bench.call('supervisor/reset')
+        bench.call('supervisor/start')
+        bench.until(lambda: bench.state == 'running', 5.0, 'running')
+    with GoalClient(rig) as running:
+        assert running.wait_until_heard(20.0) is None
+        yield running
+
+
+@pytest.fixture
+def arm(client, rig):
+    arm = Trajectories(client, rig)
+    yield arm
+    arm.action.destroy()
+
+
+def tolerance(name, position, **fields):
+    from control_msgs.msg import JointTolerance
+
+    return JointTolerance(name=name, position=position, **fields)
+
+
+def test_a_trajectory_is_followed_with_feedback_to_its_end(arm):
+    wide = [tolerance(name, 0.05) for name in arm.names]
+    goal = arm.goal((4.0, BENT), (8.0, STRAIGHT), path_tolerance=wide, goal_tolerance=wide)
+    _, future, heard = arm.send(goal)
+    assert arm.end(future)[:2] == (SUCCEEDED, 0)
+    assert arm.states() == ['planning', 'active', 'reached']
+    feedback = [message.feedback for message in heard]
+    assert 0.5 < len(feedback) / 80.0 < 1.5  # ten a second
+    assert list(feedback[0].joint_names) == arm.names
+    desired = np.array([f.desired.positions for f in feedback])
+    actual = np.array([f.actual.positions for f in feedback])
+    error = np.array([f.error.positions for f in feedback])
+    np.testing.assert_allclose(error, desired - actual, atol=1e-12)
+    assert 0.35 < desired[:, 0].max() <= 0.4 + 1e-9
+    assert 1e-4 < np.abs(error).max() < 0.05  # measured, and no copy of the command
+    if hasattr(feedback[0], 'index'):
+        assert [f.index for f in feedback] == sorted(f.index for f in feedback)
+        assert feedback[-1].index == 1
+    stamps = [f.header.stamp.sec + 1e-9 * f.header.stamp.nanosec for f in feedback]
+    assert np.all(np.diff(stamps) > 0.0)
+
+
+def invalid_goals(arm):
+    """Return goals that cannot be, each with its code and words of the reason."""
+    from builtin_interfaces.msg import Duration
+    from control_msgs.msg import JointComponentTolerance
+
+    named = arm.goal((4.0, BENT))
+    named.trajectory.joint_names = ['elbow', *arm.names[1:]]
+    planar = arm.goal((4.0, BENT))
+    planar.multi_dof_trajectory.joint_names = ['base']
+    first = arm.names[0]
+    return [
+        (named, -2, 'joint_names are [elbow'),
+        (arm.goal((4.0, BENT), path_tolerance=[tolerance('elbow', 0.1)]), -2, 'path_tolerance[0]'),
+        (arm.goal((4.0, BENT), stamp_s=-60.0), -3, 'in the past, and the trajectory lasts 4 s'),
+        (arm.goal((4.0, BENT), stamp_s=60.0), -1, 'in the future; expected 0 or now'),
+        (arm.goal(), -1, 'points has 0 entries'),
+        (arm.goal((4.0, BENT[:2])), -1, 'points[0].positions has 2 values; expected 4'),
+        (arm.goal((4.0, [float('nan'), 0.0, 0.0, 0.0])), -1, f'{first} = nan'),
+        (arm.goal((4.0, BENT), (3.0, STRAIGHT)), -1, 'points[1].time_from_start = 3 s'),
+        (arm.goal((0.1, [-2.4, 0.0, 2.4, 0.0])), -1, 'limit'),  # too fast for an actuator
+        (arm.goal((4.0, [50.0, 0.0, 0.0, 0.0])), -1, 'points[0].positions'),
+        (
+            arm.goal((4.0, BENT), goal_tolerance=[tolerance(first, 0.1, velocity=0.1)]),
+            -1,
+            'goal_tolerance[0].velocity = 0.1',
+        ),
+        (
+            arm.goal((4.0, BENT), component_path_tolerance=[JointComponentTolerance()]),
+            -1,
+            'component_path_tolerance has 1 entries',
+        ),
+        (planar, -1, 'multi_dof_trajectory.joint_names has 1 entries'),
+        (
+            arm.goal(
+                (4.0, BENT),
+                goal_time_tolerance=Duration(sec=1),
+                path_tolerance=[tolerance(first, float('inf'))],
+            ),
+            -1,
+            'path_tolerance[0].position = inf',
+        ),
+    ]
+
+
+def test_what_cannot_be_is_aborted_with_field_value_and_limit_and_changes_nothing(arm):
+    _, going, _ = arm.send(arm.goal((4.0, BENT), (40.0, STRAIGHT)))
+    arm.until('active')
+    for goal, code, words in invalid_goals(arm):
+        _, future, heard = arm.send(goal)
+        status, said, text = arm.end(future)
+        assert (status, said) == (ABORTED, code), text
+        assert words in text
+        assert arm.states()[-1] == 'refused'
+        assert heard == []
+    assert not going.done()
+    assert arm.client.call('goal/cancel', 5.0)[0]
+    status, code, text = arm.end(going)
+    assert (status, code) == (ABORTED, -1)  # not by the one who sent it
+    assert 'on request' in text
+
+
+def test_another_goal_of_the_action_or_a_topic_replaces_it(arm, bench):
+    _, first, _ = arm.send(arm.goal((20.0, BENT)))
+    arm.until('active')
+    _, second, _ = arm.send(arm.goal((20.0, STRAIGHT)))
+    status, code, text = arm.end(first)
+    assert (status, code) == (ABORTED, -1)
+    assert 'preempted: by goal' in text
+    arm.until('active')
+    stamp = arm.client.send.pose((0.02, 0.0, 0.24))
+    assert arm.end(second)[:2] == (ABORTED, -1)
+    arm.until('active')
+    assert arm.client.reports[-1].values['stamp_ns'] == str(stamp)
+    _, third, _ = arm.send(arm.goal((0.0, STRAIGHT)))
+    assert arm.end(third)[:2] == (SUCCEEDED, 0)
+    assert [r.values['state'] for r in arm.client.of_stamp(stamp)][-1] == 'preempted'
+
+
+def test_cancel_brings_the_arm_to_rest(arm, bench):
+    handle, future, _ = arm.send(arm.goal((6.0, BENT)))
+    arm.until('active')
+    arm.client.spin(2.0)
+    cancelled = handle.cancel_goal_async()
+    client_until(arm.client, cancelled.done, 5.0, 'an answer')
+    assert len(cancelled.result().goals_canceling) == 1
+    status, code, text = arm.end(future)
+    assert (status, code) == (CANCELED, 0)
+    assert text == 'cancelled: on request'
+    assert arm.states()[-1] == 'cancelled'
+    began = bench.now_s()
+    bench.spin(3.0)
+    assert bench.moved_at < began + 2.0  # the windows of the reference, and the body's swing
+    again = handle.cancel_goal_async()
+    client_until(arm.client, again.done, 5.0, 'an answer')
+    assert again.result().goals_canceling == []
+
+
+def test_a_cable_that_slips_drives_it_out_of_its_tolerance(arm, bench):
+    narrow = [tolerance(name, 0.03) for name in arm.names]
+    goal = arm.goal((5.0, BENT), (30.0, STRAIGHT), path_tolerance=narrow)
+    _, future, _ = arm.send(goal)
+    arm.until('active')
+    arm.client.spin(2.0)
+    assert not future.done()
+    bench.inject('cable slip proximal_1 0.6', 'plant')
+    status, code, text = arm.end(future, 5.0)
+    bench.inject('cable slip proximal_1 -0.6', 'plant')
+    assert (status, code) == (ABORTED, -4)
+    assert 'path_tolerance: proximal_bend_x is measured at' in text
+    assert text.endswith('tolerance 0.03')
+    assert arm.states()[-1] == 'strayed'
+
+
+def test_an_end_that_is_not_reached_in_time_is_said(arm):
+    from builtin_interfaces.msg import Duration
+
+    narrow = [tolerance(name, 1e-6) for name in arm.names]
+    allowed = Duration(nanosec=400_000_000)
+    goal = arm.goal((4.0, STRAIGHT), goal_tolerance=narrow, goal_time_tolerance=allowed)
+    status, code, text = arm.end(arm.send(goal)[1])
+    assert (status, code) == (ABORTED, -5)
+    assert 'goal_tolerance: ' in text
+    assert arm.states()[-1] == 'missed'
+
+
+def test_a_stop_aborts_it_with_the_reason_and_none_is_taken(arm, bench):
+    _, future, _ = arm.send(arm.goal((10.0, BENT)))
+    arm.until('active')
+    bench.spin(0.1)
+    bench.call('supervisor/estop')
+    status, code, text = arm.end(future, 5.0)
+    assert (status, code) == (ABORTED, -1)
+    assert 'held' in text
+    status, code, text = arm.end(arm.send(arm.goal((10.0, BENT)))[1], 5.0)
+    assert (status, code) == (ABORTED, -1)
+    assert 'may not move' in text
+
+
+def test_a_client_that_is_killed_leaves_the_arm_on_its_way(arm, bench, rig):
+    """As joint_trajectory_controller has it: the goal is the arm's, and goes on to its end."""
+    script = f"""
+import rclpy
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionClient
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+rclpy.init()
+node = rclpy.create_node('other')
+action = ActionClient(
+    node, FollowJointTrajectory, '/{rig.name}/configuration/follow_joint_trajectory'
+)
+assert action.wait_for_server(20.0)
+goal = FollowJointTrajectory.Goal()
+goal.trajectory = JointTrajectory(joint_names={arm.names})
+goal.trajectory.points = [
+    JointTrajectoryPoint(positions={BENT}, time_from_start=Duration(sec=6))
+]
+sent = action.send_goal_async(goal)
+rclpy.spin_until_future_complete(node, sent)
+sent.result().get_result_async()
+print('sent', flush=True)
+rclpy.spin(node)
+"""
+    other = subprocess.Popen([sys.executable, '-c', script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline() == 'sent\n'
+        arm.until('active')
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    arm.until('reached')
+    # The server takes the next goal as ever.
+    assert arm.end(arm.send(arm.goal((0.0, STRAIGHT)))[1])[:2] == (SUCCEEDED, 0)
+    assert bench.processes.ended() == []
+
+
+def test_what_an_action_is_made_of_is_not_recorded(arm, tmp_path):
+    from rosbags.highlevel import AnyReader
+
+    bag = tmp_path / 'bag'
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm']
+    with subprocess.Popen([*command, '--bag', str(bag), '--duration', '4']) as recorder:
+        client_until(arm.client, lambda: recorder.poll() is not None, 60.0, 'its end')
+    assert recorder.returncode == 0
+    assert arm.client.value('recorder', 'skipped', 'never heard') == ''
+    with AnyReader([bag]) as reader:
+        topics = {c.topic for c in reader.connections}
+    assert '/cable_arm/configuration/command' in topics
+    assert not [topic for topic in topics if '/_action/' in topic]
