@@ -1,4 +1,8 @@
-"""Files of `softarm excite`: commands and section tips in the base frame."""
+"""
+Files of `softarm excite`: commands and section tips in the base frame.
+
+They state which weight hung on the tip and how the arm lay, by the names of the rig's fields.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,11 @@ import numpy as np
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
 from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.geometry.rotations import quaternion_from_matrix
+from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 
+AROUND = ('tip_load_kg', *(f'gravity_m_s2[{i}]' for i in range(3)))
 _POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
 
 
@@ -22,6 +28,7 @@ def heading_of(rig: Rig, sections: Sequence[str]) -> list[str]:
     unit = rig.actuator_limits().unit
     return [
         'time_s',
+        *AROUND,
         *(f'{name} command_{unit}' for name in rig.actuator_names),
         *(f'{name} {part}' for name in sections for part in _POSE),
     ]
@@ -62,12 +69,14 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
     names = tuple(rig.section_names)
     if rows.section_tips.shape[1] != len(names):
         names = names[-1:]
+    around = [repr(value) for value in values_of(rig, AROUND).values()]
     try:
         with path.open('w', newline='', encoding='utf-8') as file:
             writer = csv.writer(file)
             writer.writerow(heading_of(rig, names))
             for time, command, tips in zip(rows.time_s, rows.commands, rows.section_tips):
-                row = ['' if np.isnan(time) else f'{time:.6f}', *(f'{c:.9g}' for c in command)]
+                row = ['' if np.isnan(time) else f'{time:.6f}', *around]
+                row += [f'{c:.9g}' for c in command]
                 for tip in tips[-len(names) :]:
                     numbers = (*tip[:3, 3], *quaternion_from_matrix(tip[:3, :3]))
                     row += [f'{value:.8f}' for value in numbers]
@@ -91,15 +100,19 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     if not len(rows) or not np.all(np.isfinite(values[:, 1:])):
         raise MeasurementError(f'{path}: expected rows in which only the time may be empty')
     count = len(rig.actuator_names)
+    first = 1 + len(AROUND)
+    if np.any(values[:, 1:first] != values[0, 1:first]):
+        raise MeasurementError(f'{path}: expected the same {", ".join(AROUND)} in all rows')
     time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
-    poses = values[:, 1 + count :].reshape(len(rows), -1, len(_POSE))
+    poses = values[:, first + count :].reshape(len(rows), -1, len(_POSE))
     return MeasuredRun(
         path.name,
         time,
-        values[:, 1 : 1 + count],
+        values[:, first : first + count],
         {name: poses[:, k, :3] for k, name in enumerate(names)},
         {name: MarkerConfig(columns=('', '', ''), section=name) for name in names},
         {name: z_axes(poses[:, k, 3:]) for k, name in enumerate(names)},
         Mount(np.zeros(3), np.eye(3)),
         in_base=True,
+        around=dict(zip(AROUND, values[0, 1:first].tolist())),
     )

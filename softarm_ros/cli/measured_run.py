@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.recording import COMMAND_UNITS, LENGTH_UNITS, MarkerConfig, RecordingConfig
 from softarm_ros.rigs.schema import Rig
 
@@ -64,6 +65,8 @@ class MeasuredRun:
     in_base : bool
         Whether it is in the base frame whatever the rig's `recording` says: a bag, or a file of
         `softarm excite`.
+    around : dict of float
+        Fields of the rig that the file states: which weight hung on the tip, how the arm lay.
 
     """
 
@@ -78,9 +81,16 @@ class MeasuredRun:
     tip_force: Array | None = None
     remembered: Array | None = None
     in_base: bool = False
+    around: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.commands)
+
+    def as_it_was(self, rig: Rig) -> Rig:
+        """Return the rig with the weight on its tip, and as it lay, in this run."""
+        if values_of(rig, list(self.around)) == self.around:
+            return rig
+        return with_values(rig, self.around)
 
     def rows(self, chosen: Rows, *notes: str) -> MeasuredRun:
         """Return some rows of it."""

@@ -89,6 +89,7 @@ def baselines(rig: Rig, run: MeasuredRun, name: str | None = None) -> list[Predi
 
 def _of_model(rig: Rig, name: str, run: MeasuredRun) -> list[Prediction]:
     """Return what a model predicts, and the same with the rig's residual, if it has one."""
+    rig = run.as_it_was(rig)
     physics = predict(rig, rig.physics(name), run)
     residual = rig.learned_residual()
     if residual is None or run.remembered is None or name != rig.default_model:
@@ -138,12 +139,18 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True)
     """
     Return the shapes a model gives for the commands of a run; rows that it refuses are NaN.
 
+    The rig is to be as it was in the run (`MeasuredRun.as_it_was`).
+
     Raises
     ------
+    ValueError
+        If another weight hung on its tip, or it lay in another way.
     ModelError
         If it refuses every row; not unless `strict`.
 
     """
+    if run.as_it_was(rig) is not rig:
+        raise ValueError(f'{run.source} was recorded with {run.around}; expected a rig with these')
     commands, clipped = within_limits(run.commands, rig.actuator_limits())
     many = getattr(model, 'section_tips_of', None)
     if many is not None and run.tip_force is None:

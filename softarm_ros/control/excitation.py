@@ -22,7 +22,8 @@ from softarm_ros.geometry.arrays import Array
 
 KINDS = ('quasi-static', 'random', 'steps', 'sweep')
 SWEEP_S = (8.0, 4.0, 2.0, 1.0)  # of half a swing, if the limits allow it
-_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0, 0.7, 0.3, 0.0)  # up, and down again for the hysteresis
+# Up, and down again through the same places: friction and hysteresis lag either way.
+_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ app = command_app()
     'softarm excite trunk --kind sweep --csv sweep.csv   |   '
     'softarm excite cable_arm --live --csv real.csv   |   '
     'softarm excite trunk --kind random --load-kg 0.1 --csv heavy.csv, then '
-    'softarm identify trunk heavy.csv --set tip_load_kg=0.1 --parameters compliance'
+    'softarm identify trunk heavy.csv --parameters compliance'
 )
 def excite(
     rig: RigArgument,

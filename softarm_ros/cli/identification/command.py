@@ -43,6 +43,7 @@ class Asked:
     residual: tuple[str, ...] = ()
     most_rows: int = MOST_ROWS
     output: Path | None = None
+    prior_factor: float = 1.0
 
 
 def run(rig: Rig, asked: Asked) -> Iterator[str]:
@@ -70,7 +71,8 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     found = None
     identified = rig
     if groups != ('none',):
-        found = fit(rig, recorded, chosen(all_parameters(rig), groups), asked.most_rows)
+        parameters = [p.wider(asked.prior_factor) for p in chosen(all_parameters(rig), groups)]
+        found = fit(rig, recorded, parameters, asked.most_rows)
         identified = found.rig(rig)
         yield ''
         yield from describe(found)
@@ -165,10 +167,11 @@ def _scores(
     rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
 ) -> list[tuple[str, Score, list[tuple[float, float]]]]:
     was, now = one.seen_by(rig, rows), one.seen_by(identified, rows)
+    before, after = was.as_it_was(rig), now.as_it_was(identified)
     predictions = [
         ('mean pose', baselines(rig, was)[1], was),
-        ('as it was', predict(rig, rig.physics(), was, strict=False), was),
-        ('identified', predict(identified, identified.physics(), now, strict=False), now),
+        ('as it was', predict(before, before.physics(), was, strict=False), was),
+        ('identified', predict(after, after.physics(), now, strict=False), now),
     ]
     if learned is not None:
         residual = learned.file.residual()

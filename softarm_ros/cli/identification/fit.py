@@ -26,6 +26,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.schema import Rig
@@ -118,13 +119,17 @@ def fit(
 
     def errors(x: Array) -> Array:
         changed = with_values(rig, moved_by(parameters, known, x))
-        model = changed.physics()
+        models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
         parts = []
         for one, rows, weight in zip(recorded, thin, weights):
             if not len(rows):
                 continue
             run = one.seen_by(changed, rows)
-            found = predict(changed, model, run, strict=False)
+            around = tuple(run.around.values())
+            if around not in models:
+                then = run.as_it_was(changed)
+                models[around] = (then, then.physics())
+            found = predict(*models[around], run, strict=False)
             each = [(found.points[n] - v) / scale for n, v in run.points.items()]
             each += [
                 np.where(np.isfinite(v), found.axes[n] - v, 0.0) / ERROR_AXIS

@@ -189,6 +189,7 @@ def left_by_model(rig: Rig, run: MeasuredRun) -> Array:
 
     Zero for what is not measured; NaN where the model refuses or markers were mistaken.
     """
+    rig = run.as_it_was(rig)
     found = predict(rig, rig.physics(), run)
     names, turn = list(rig.section_names), run.mount.rotation
     errors = np.zeros((len(run), len(names), 6))
