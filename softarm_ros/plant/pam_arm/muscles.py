@@ -13,12 +13,12 @@ from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
+from softarm_ros.plant.pam_arm.muscle_build import build_muscles
 from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
 from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
 
-# What a build of the arm draws, and what its operation draws, are streams apart from the sensor's.
-_BUILD_STREAM, _VALVE_STREAM = 101, 102
+_VALVE_STREAM = 102  # apart from those of the build and of the sensor
 _BURST_S = 0.1  # time constant with which a torn muscle fills with air
 
 
@@ -57,26 +57,7 @@ class Muscles:
         home = np.array(home_length_m, dtype=np.float64)
         self.config = config
         self._names = tuple(names)
-        build = np.random.default_rng([seed, _BUILD_STREAM])
-        gas = config.pneumatics
-        self._filling_times = gas.filling_time_s * _spread(
-            build, gas.filling_spread, (home.size, 2)
-        )
-        full_stiffness, self._softening = config.full_stiffness_and_softening()
-        self._full_stiffness = full_stiffness * _spread(
-            build, config.stiffness_spread, (home.size,)
-        )
-        self._offset = gas.offset_m * build.standard_normal(home.size)
-        self._limits = np.array(
-            [
-                config.min_length_m,
-                config.full_length_m,
-                gas.max_pull_N,
-                gas.supply_push_N,
-                gas.leak_time_s,
-                gas.play_m,
-            ]
-        )
+        self._build = build_muscles(config, home.size, seed)
         valves = np.random.default_rng([seed, _VALVE_STREAM])
         self.relays = Relays(home.size, config.relays, valves)
         self.board = ValveBoard(drive, self.relays)
@@ -122,14 +103,14 @@ class Muscles:
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
         """Advance gas, muscles and backbone together; see `Drives`."""
-        body, relays = self._body, self.relays
+        body, relays, build = self._body, self.relays, self._build
         relays.catch_up(now_s)
         left = np.where(self._torn, np.exp(-h * steps / _BURST_S), 1.0)
         full = self.config.full_length_m
         self._gas[:] = full + left * (self._gas - full)
         status, joint = drive_muscle_arm(
-            self._gas, self._free, relays.open_s, relays.close_s, self._filling_times,
-            self._limits, self._offset, self._full_stiffness, self._softening,
+            self._gas, self._free, relays.open_s, relays.close_s, build.filling_times,
+            build.limits, build.offset, build.full_stiffness, build.softening,
             self._acting, self._stiffness, body.body, body.state, body.loads, body.medium,
             body.links, self.config.muscle_damping_time_s, body.scratch, now_s, h, steps,
         )  # fmt: skip
@@ -172,13 +153,9 @@ class Muscles:
         return target
 
     def _settle(self) -> None:
+        build = self._build
         muscle_state_into(
-            self._free, self._offset, self._full_stiffness, self._softening, self._limits,
+            self._free, build.offset, build.full_stiffness, build.softening, build.limits,
             self._acting, self._stiffness,
         )  # fmt: skip
         self._body.settle(self._acting, self._stiffness)
-
-
-def _spread(rng: np.random.Generator, spread: float, shape: tuple[int, ...]) -> Array:
-    """Return factors in 1 - spread to 1 + spread, two standard deviations: parts are sorted."""
-    return 1.0 + 0.5 * spread * np.clip(rng.standard_normal(shape), -2.0, 2.0)

@@ -1,0 +1,89 @@
+"""Muscles of the simulated arm on a bench, before they are built in: hung up, weights below."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softarm_ros.drivers.valve_config import ValveDriveConfig
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.pam_arm.config import PamPlantConfig
+from softarm_ros.plant.pam_arm.muscle_build import build_muscles
+from softarm_ros.plant.pam_arm.muscle_kernels import fill_muscles, muscle_state_into
+from softarm_ros.plant.pam_arm.relays import Relays
+from softarm_ros.plant.pam_arm.valves import ValveBoard
+
+_VALVE_STREAM, _RULER_STREAM = 103, 104
+_AFTER_S = 0.1  # until the slowest valve has closed
+
+
+class MuscleBench:
+    """
+    All muscles of an arm, one beside the other, each with its own valves, weight and ruler.
+
+    They begin full. A weight swings out before the ruler is read: its rest alone counts.
+
+    Parameters
+    ----------
+    config, drive
+        Of the arm.
+    count : int
+        How many muscles it has.
+    seed : int
+        Of every random number; the muscles are those of the arm of this seed.
+    ruler_noise_m : float
+        Standard deviation of one reading.
+
+    """
+
+    def __init__(
+        self,
+        config: PamPlantConfig,
+        drive: ValveDriveConfig,
+        count: int,
+        seed: int,
+        ruler_noise_m: float,
+    ) -> None:
+        self._build = build_muscles(config, count, seed)
+        self._relays = Relays(count, config.relays, np.random.default_rng([seed, _VALVE_STREAM]))
+        self._board = ValveBoard(drive, self._relays)
+        self._ruler = np.random.default_rng([seed, _RULER_STREAM])
+        self._noise, self._step_s = ruler_noise_m, config.time_step_s
+        self._gas = np.full(count, config.full_length_m)
+        self._free = self._gas.copy()
+        self._tension = np.zeros(count)
+        self._now_s = 0.0
+
+    def hang(self, force_N: float) -> None:
+        """Hang a weight on every muscle in place of the one before."""
+        self._tension[:] = force_N
+
+    def open(self, inflate: bool, duration_s: float) -> None:
+        """Open one valve of every muscle for so long in all, in pulses that the board takes."""
+        drive, left = self._board.drive, round(duration_s * 1e3)
+        longest, shortest = round(drive.longest_pulse_s * 1e3), round(drive.shortest_pulse_s * 1e3)
+        while left > 0:
+            # What is left may not be too short for a pulse of its own.
+            ticks = left if left <= longest else min(longest, left - shortest)
+            for muscle in range(len(self._gas)):
+                self._board.fire(self._now_s, muscle, inflate, ticks)
+            self._wait(1e-3 * ticks + drive.guard_s + _AFTER_S)
+            left -= ticks
+
+    def read(self, readings: int) -> Array:
+        """Return the mean of some readings of each ruler (m,) [m]."""
+        acting, stiffness = np.empty_like(self._gas), np.empty_like(self._gas)
+        build = self._build
+        muscle_state_into(
+            self._free, build.offset, build.full_stiffness, build.softening, build.limits,
+            acting, stiffness,
+        )  # fmt: skip
+        noise = self._noise * self._ruler.standard_normal((readings, len(acting)))
+        return np.asarray(acting + self._tension / stiffness + noise.mean(axis=0))
+
+    def _wait(self, duration_s: float) -> None:
+        for _ in range(round(duration_s / self._step_s)):
+            fill_muscles(
+                self._gas, self._free, self._tension, self._relays.open_s, self._relays.close_s,
+                self._build.filling_times, self._build.limits, self._now_s, self._step_s,
+            )  # fmt: skip
+            self._now_s += self._step_s
