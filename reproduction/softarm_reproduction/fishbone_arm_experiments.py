@@ -12,6 +12,7 @@ from softarm_reproduction.fishbone_arm_study import (
     BALL_RADIUS_M,
     BallRun,
     around_ball,
+    as_printed,
     bending_loop,
     module_grid,
     unit_under_load,
@@ -33,12 +34,13 @@ BALL_SEEDS = 2
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
     """Run all experiments of the paper; `progress` is told what is being done."""
     rig = load_rig_of(TendonRodArm, 'fishbone_arm', NOMINAL)
+    printed = as_printed(rig)
     progress('unit under load')
-    result = [_unit(rig)]
+    result = [_unit(printed)]
     progress('bending against tension')
-    result.append(_bending(rig, seed))
+    result.append(_bending(printed, seed))
     progress('module under two cables')
-    result += _module(rig, seed)
+    result += _module(printed, seed)
     progress('around a ball')
     result.append(_ball(rig, seed))
     progress('drive, friction, model')

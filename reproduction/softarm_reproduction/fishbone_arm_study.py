@@ -30,11 +30,14 @@ from softarm_ros.models.cosserat.config import (
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.plant import TendonRodPlant
 from softarm_ros.rigs.arms.tendon_rod import TendonRodArm
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 
+PRINTED_MODULUS_PA = 210e9
+STEEL_KG_M3, DRAWN_RADIUS_M = 7850.0, 0.01  # assumed: the paper has neither
 UNIT_LOADS_KG = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
 DISK_KG = 0.01546
 MODULE_TENSIONS_N = tuple((t1, t2) for t1 in (5.0, 10.0) for t2 in (3.0, 6.0, 9.0))
@@ -107,6 +110,19 @@ class BallRun:
     approach_clearance_m: float
     tips: Array
     shapes: Array
+
+
+def as_printed(rig: Rig) -> Rig:
+    """Return the rig with strips and cables as the paper has them, not as identified."""
+    values = {}
+    for k in range(len(TendonRodArm.of(rig).segments)):
+        place = f'arm.segments[{k}]'
+        values[f'{place}.profile.young_modulus_Pa'] = PRINTED_MODULUS_PA
+        values[f'{place}.profile.density_kg_m3'] = STEEL_KG_M3
+        values |= {f'{place}.rest_curvature_1_m[{i}]': 0.0 for i in range(3)}
+    for j in range(len(TendonRodArm.of(rig).actuators)):
+        values[f'arm.actuators[{j}].routes[0].radius_m'] = DRAWN_RADIUS_M
+    return with_values(rig, values)
 
 
 def strip_stiffness(rig: Rig) -> float:

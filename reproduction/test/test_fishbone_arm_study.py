@@ -10,6 +10,7 @@ from softarm_reproduction.fishbone_arm_study import (
     BALL_CENTRE_M,
     BALL_RADIUS_M,
     around_ball,
+    as_printed,
     bending_loop,
     clearance,
     elastica,
@@ -21,7 +22,7 @@ from softarm_reproduction.fishbone_arm_study import (
 from softarm_ros.cli.report_plotting import new_figure
 from softarm_ros.rigs.loader import load_rig
 
-RIG = load_rig('fishbone_arm')
+RIG = as_printed(load_rig('fishbone_arm'))
 # Corrected table of the paper: drop [mm] of elastica and of the rod with the strip's weight.
 DROPS_MM = {
     0.05: (2.456, 2.494),
@@ -104,7 +105,7 @@ def test_clearance_is_the_nearest_point_less_both_radii():
 
 
 def test_the_arm_goes_around_the_ball_without_touching_it():
-    (run,) = around_ball(RIG, (0,), open_loop=False)
+    (run,) = around_ball(load_rig('fishbone_arm'), (0,), open_loop=False)
     assert run.clearance_m > 0.003 and run.approach_clearance_m > 0.003
     angles = np.unwrap(np.arctan2(run.tips[:, 1], run.tips[:, 0]))
     assert abs(angles[-1] - angles[0]) == pytest.approx(2.0 * math.pi, abs=0.2)

@@ -79,8 +79,11 @@ def cosserat_twin(config, load=0.0):
             CableRoute(segment=n, radius_m=config.passage_radius_m, angle_deg=side)
             for n in RIG.section_names[: tendon.segment_indices[0]]
         ]
-        error = config.segments[tendon.segment_indices[0]].cable_radius_error_m
-        routes += [update(r, radius_m=r.radius_m + error) for r in tendon.routes]
+        own = config.segments[tendon.segment_indices[0]]
+        routes += [
+            update(r, radius_m=own.cable_radius_m + own.cable_radius_error_m)
+            for r in tendon.routes
+        ]
         cables.append(RodCableConfig(name=tendon.name, routes=tuple(routes)))
     return CosseratArm(
         CosseratConfig(

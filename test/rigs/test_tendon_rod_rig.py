@@ -152,7 +152,7 @@ def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
         body = dict(data['plant']['segments'][0])
         body.update(
             length_m=0.08, profile=round_, connector={}, rest_curvature_1_m=[0, 0, 0],
-            cable_radius_error_m=0.0,
+            cable_radius_m=None, cable_radius_error_m=0.0,
         )  # fmt: skip
         data['plant']['segments'] = [body, body]
 

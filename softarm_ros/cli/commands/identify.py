@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from softarm_ros.cli.options import RigArgument, SetOption, command_app
+
+if TYPE_CHECKING:
+    from softarm_ros.cli.identification.command import Asked
+    from softarm_ros.rigs.schema import Rig
 
 app = command_app()
 
@@ -51,50 +56,91 @@ def identify(
     Identify an arm of any kind from its recordings; intervals, and what the data cannot tell.
 
     Without recordings, as the papers did on the simulated arm: stiffnesses of a cable-driven
-    section by pulling a cable; pressure, length and give of chambers by filling them.
+    section by pulling a cable; pressure, length and give of chambers by filling them; strips,
+    levers and weight of an arm of tendons by pulling each of them, with weights; tables of valves
+    and stiffness of muscles on a bench.
     """
-    if recordings or parameters == '?':
-        from softarm_ros.cli.identification import command
-        from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.cli.identification import command
+    from softarm_ros.cli.identification.experiment import EXPERIMENTS
+    from softarm_ros.rigs.loader import load_rig
 
-        any_rig = load_rig(rig, settings)
-        if parameters == '?':
-            for line in command.listed(any_rig):
-                typer.echo(line)
-            return
-        asked = command.Asked(
-            tuple(recordings or ()),
-            command.names_of(parameters),
-            hold_out,
-            rows,
-            command.names_of(residual),
-            most_rows,
-            output,
-        )
-        for line in command.run(any_rig, asked):
+    arm = load_rig(rig, settings)
+    if parameters == '?':
+        for line in command.listed(arm):
             typer.echo(line)
         return
+    asked = command.Asked(
+        tuple(recordings or ()),
+        command.names_of(parameters),
+        hold_out,
+        rows,
+        command.names_of(residual),
+        most_rows,
+        output,
+    )
+    if recordings:
+        for line in command.run(arm, asked):
+            typer.echo(line)
+    elif arm.mechanics_name in EXPERIMENTS:
+        _of_excitation(arm, asked, seed)
+    else:
+        _as_in_its_paper(arm, asked, seed, section)
+
+
+def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
+    """Move the simulated arm as its paper did; identify it from what was read."""
+    from tempfile import TemporaryDirectory
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from softarm_ros.cli.identification import command
+    from softarm_ros.cli.identification.experiment import experiment_of, run_experiment
+
+    with TemporaryDirectory() as folder:
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(f'{arm.name}: moved and read at rest', total=1.0)
+            files = run_experiment(
+                arm, seed, Path(folder), lambda done: progress.update(task, completed=done)
+            )
+        experiment = experiment_of(arm)
+        asked = replace(
+            asked,
+            data=tuple(files),
+            groups=asked.groups or experiment.parameters,
+            prior_factor=experiment.prior_factor,
+        )
+        for line in command.run(arm, asked):
+            typer.echo(line)
+
+
+def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
+    """Fill chambers, pull a cable of one section, or hang up muscles, of the simulated arm."""
     from softarm_ros.cli import identify as identification
+    from softarm_ros.cli import identify_chambers as chambers
+    from softarm_ros.cli import identify_muscles as muscles
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.rigs.arms.cable_driven import CableArm
-    from softarm_ros.rigs.loader import load_rig, load_rig_of
 
-    if load_rig(rig).kind == 'pneumatic':
-        from softarm_ros.cli import identify_chambers as chambers
-
-        air = load_rig(rig, settings)
-        looks = chambers.measure_chambers(air, seed)
-        for line in chambers.describe_chambers(air, chambers.identify_chambers(air, looks)):
+    if asked.output is not None:
+        raise UsageError('--output is written from recordings, which are missing')
+    if arm.kind == 'pneumatic':
+        looks = chambers.measure_chambers(arm, seed)
+        for line in chambers.describe_chambers(arm, chambers.identify_chambers(arm, looks)):
             typer.echo(line)
         return
-    if output is not None:
-        raise UsageError('--output is written from recordings, which are missing')
-    arm = load_rig_of(CableArm, rig, settings)
-    if CableArm.of(arm).actuators[0].pair:
+    if arm.kind == 'muscle':
+        bench = muscles.measure_muscles(arm, seed)
+        found = muscles.identify_muscles(arm, bench)
+        for line in muscles.describe_muscles(arm, bench, found):
+            typer.echo(line)
+        return
+    cables = CableArm.of(arm)
+    if cables.actuators[0].pair:
         raise UsageError(f'{arm.name} has pairs of cables: identify it from a recording')
-    if section >= len(CableArm.of(arm).sections):
+    if section >= len(cables.sections):
         raise UsageError(
-            f'--section {section}: {arm.name} has sections 0..{len(CableArm.of(arm).sections) - 1}'
+            f'--section {section}: {arm.name} has sections 0..{len(cables.sections) - 1}'
         )
     readings = identification.measure_single_cable(arm, seed, section=section)
     for line in identification.describe(arm, readings, section):

@@ -133,7 +133,9 @@ def cable_paths(
         side = math.radians(tendon.routes[0].angle_deg)
         for k in range(max(own) + 1):
             if k in own:
-                radius = own[k].radius_m + config.segments[k].cable_radius_error_m
+                drawn = config.segments[k].cable_radius_m
+                radius = own[k].radius_m if drawn is None else drawn
+                radius += config.segments[k].cable_radius_error_m
                 angle = math.radians(own[k].angle_deg)
             else:
                 radius, angle = config.passage_radius_m, side

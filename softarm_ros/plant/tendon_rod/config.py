@@ -26,8 +26,13 @@ class PlantRodSegmentConfig(ConfigBlock):
         description='Kelvin-Voigt: damping = damping_time * stiffness, of bending and torsion'
     )
     connector: RigidConnector
+    cable_radius_m: Positive | None = Field(
+        default=None,
+        description="of its cables, as drawn; none: as the arm's routes say, which then must not "
+        'be changed by what is identified',
+    )
     cable_radius_error_m: Finite = Field(
-        default=0.0, description='how much farther out its cables run than the rig says'
+        default=0.0, description='how much farther out its cables run than drawn'
     )
 
     @model_validator(mode='after')
