@@ -13,7 +13,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_excitation import heading_of
 from softarm_ros.cli.measured_run import MeasurementError
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import predict, score
+from softarm_ros.cli.score import predict, predictions, score
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.excite import plan_excitation
@@ -64,6 +64,25 @@ def test_a_weight_on_the_tip_bends_the_arm_and_is_written(tmp_path):
     assert np.linalg.norm(first.points['tip'] - second.points['tip'], axis=1).max() > 2e-3
     assert first.time_s is None
     assert first.in_base
+    assert first.as_it_was(rig) is rig
+    held = second.as_it_was(rig)
+    assert held.tip_load_kg == 0.2
+    with pytest.raises(ValueError, match='was recorded with'):
+        predict(rig, rig.physics(), second)
+    bent = predict(held, held.physics(), second).points['tip']
+    by_score = predictions(rig, [rig.default_model], second)[-1].points['tip']
+    np.testing.assert_array_equal(bent, by_score)
+
+
+def test_one_file_is_of_one_weight(tmp_path):
+    path = tmp_path / 'mixed.csv'
+    excited(path, 'trunk', '--kind', 'random', '--count', '2', '--dwell-s', '1.0')
+    heading, first, second = path.read_text(encoding='utf-8').splitlines()
+    cells = second.split(',')
+    cells[heading.split(',').index('tip_load_kg')] = '0.3'
+    path.write_text('\n'.join([heading, first, ','.join(cells)]), encoding='utf-8')
+    with pytest.raises(MeasurementError, match='the same tip_load_kg'):
+        read_run(load_rig('trunk'), path)
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path):

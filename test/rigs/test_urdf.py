@@ -191,8 +191,11 @@ def test_centre_of_mass_of_straight_arms():
     """By hand: symmetric sections, and rods with a heavy connector behind each."""
     rig = rig_of('cable_arm')
     np.testing.assert_allclose(centre_of_mass(rig, np.zeros(4)), [0.0, 0.0, 0.123], atol=2e-4)
-    rig = rig_of('fishbone_arm').model_copy(update={'gravity_m_s2': (0.0, 0.0, 0.0)})
-    rod = 7850.0 * 0.0003 * 0.023 * 0.05
+    # Identified strips are not straight, nor do antagonists pull at the same radius.
+    straight = [f'arm.segments[{k}].rest_curvature_1_m=[0.0, 0.0, 0.0]' for k in range(4)]
+    alike = [f'arm.actuators[{j}].routes[0].radius_m=0.01' for j in range(8)]
+    rig = load_rig('fishbone_arm', ['gravity_m_s2=[0.0, 0.0, 0.0]', *straight, *alike])
+    rod = 27184.0 * 0.0003 * 0.023 * 0.05
     of_unit = (rod * 0.025 + 0.01546 * 0.05625) / (rod + 0.01546)
     expected = np.mean([0.0625 * k + of_unit for k in range(4)])
     straight = centre_of_mass(rig, rig.model().rest_configuration)
