@@ -19,6 +19,7 @@ from softarm_ros.control.trajectory_config import (
     WaypointsConfig,
 )
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.piecewise_cubic import monotone_cubic, natural_spline, periodic_spline
 
 ARC_LENGTH_SAMPLES = 4000
 
@@ -111,23 +112,20 @@ class SplineCurve:
     """Cubic spline through points, parametrised by chord length and timed by arc length."""
 
     def __init__(self, points: Array, closed: bool) -> None:
-        # Half of what a node imports, by time; circles and lines need none of it.
-        from scipy.interpolate import CubicSpline, PchipInterpolator
-
         if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
             points = np.vstack([points, points[:1]])
         elif closed:
             points = np.vstack([points[:-1], points[:1]])
         chord = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        self._spline = CubicSpline(chord, points, bc_type='periodic' if closed else 'natural')
+        self._spline = (periodic_spline if closed else natural_spline)(chord, points)
         parameter = np.union1d(np.linspace(0.0, chord[-1], ARC_LENGTH_SAMPLES), chord)
-        speed = np.linalg.norm(self._spline(parameter, 1), axis=1)
+        speed = np.linalg.norm(self._spline.slope(parameter), axis=1)
         middle = 0.5 * (parameter[1:] + parameter[:-1])
-        speed_middle = np.linalg.norm(self._spline(middle, 1), axis=1)
+        speed_middle = np.linalg.norm(self._spline.slope(middle), axis=1)
         # Simpson's rule on every interval.
         steps = np.diff(parameter) * (speed[1:] + 4.0 * speed_middle + speed[:-1]) / 6.0
         arc = np.concatenate([[0.0], np.cumsum(steps)])
-        self._parameter = PchipInterpolator(arc, parameter)
+        self._parameter = monotone_cubic(arc, parameter)
         self._length = float(arc[-1])
 
     @property
@@ -138,7 +136,7 @@ class SplineCurve:
     def at(self, s: float) -> tuple[Array, Array]:
         """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         u = float(self._parameter(min(max(s, 0.0), self._length)))
-        derivative = self._spline(u, 1)
+        derivative = self._spline.slope(u)
         return self._spline(u), derivative / np.linalg.norm(derivative)
 
 

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.piecewise_cubic import monotone_cubic
 from softarm_ros.models.arm_model import ModelError
 
 _BISECTIONS_AND_NEWTONS = 60
@@ -19,7 +19,7 @@ class MonotoneCurve:
     """
     Strictly monotone curve through a table, smooth (C1), nowhere extrapolated.
 
-    Piecewise cubic Hermite (Fritsch-Carlson): monotone between the points as the points are, so
+    Piecewise cubic Hermite (`monotone_cubic`): monotone between the points as the points are, so
     that the inverse exists; it is solved for exactly, not tabulated again.
 
     Parameters
@@ -44,13 +44,11 @@ class MonotoneCurve:
         _require_monotone(self.x, x_name, 1.0)
         self._sign = 1.0 if self.y[-1] > self.y[0] else -1.0
         _require_monotone(self.y, y_name, self._sign)
-        self._curve = PchipInterpolator(self.x, self.y, extrapolate=False)
-        self._slope = self._curve.derivative()
+        self._curve = monotone_cubic(self.x, self.y)
         # For the inverse, in plain numbers: a value at a time is no work for arrays.
         self._rising: list[float] = (self._sign * self.y).tolist()
-        self._pieces = list(
-            zip(self.x[:-1].tolist(), np.diff(self.x).tolist(), self._curve.c.T.tolist())
-        )
+        pieces = self._curve.coefficients.T.tolist()
+        self._pieces = list(zip(self.x[:-1].tolist(), np.diff(self.x).tolist(), pieces))
 
     @property
     def y_limits(self) -> tuple[float, float]:
@@ -61,13 +59,13 @@ class MonotoneCurve:
         """Return y at x, of the shape of x; raise `ModelError` beyond the table."""
         values = np.asarray(x, dtype=np.float64)
         values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
-        return np.asarray(self._curve(values), dtype=np.float64)
+        return self._curve(values)
 
     def slope(self, x: ArrayLike) -> Array:
         """Return dy/dx at x; raise `ModelError` beyond the table."""
         values = np.asarray(x, dtype=np.float64)
         values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
-        return np.asarray(self._slope(values), dtype=np.float64)
+        return self._curve.slope(values)
 
     def inverse(self, y: ArrayLike) -> Array:
         """Return x with y(x) = y, of the shape of y; raise `ModelError` beyond the table."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from softarm_ros.control.estimation.bank_kernels import foreseen, take_in
 from softarm_ros.control.estimation.commanded import CommandedStrains
@@ -126,8 +125,12 @@ class Believer:
         max_rejected_s: float,
         learning_s: float,
     ) -> None:
+        from scipy.special import gammaincinv  # late: only these estimators need it
+
         self.deviation, self.commanded = deviation, commanded
-        self.gates = np.array([0.0] + [float(chi2.ppf(gate_probability, m)) for m in range(1, 7)])
+        # The quantile of chi squared; scipy.stats, which names it, takes long to import.
+        self.gates = np.zeros(7)
+        self.gates[1:] = 2.0 * gammaincinv(0.5 * np.arange(1, 7), gate_probability)
         self._max_rejected_s, self._learning_s = max_rejected_s, learning_s
 
     def first(self, stamp_s: float) -> Belief:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
@@ -111,6 +110,8 @@ def tensions_of_lengths(
     `residual` [m] is the worst violation; the tensions of a shear-rigid rod with more cables than
     freedoms are not unique, and lengths that do not fit together are reported as unreached.
     """
+    from scipy.optimize import lsq_linear  # late: half of a node's imports, by time
+
     wanted = np.asarray(contractions, dtype=np.float64)
     limits = np.array([cable.max_tension_N for cable in rod.config.cables])
     if wanted.shape != limits.shape or not np.isfinite(wanted).all():
