@@ -8,6 +8,7 @@ import typer
 
 from softarm_ros import __version__
 from softarm_ros.cli.command_group import SoftarmGroup
+from softarm_ros.nodes.process import leave
 
 EXAMPLES = """
 Examples:
@@ -53,4 +54,9 @@ def common(
 
 def main() -> None:
     """Entry point of `softarm`."""
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        if isinstance(end.code, str):  # words to be printed
+            raise
+        leave(end.code or 0)

@@ -14,7 +14,10 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class ConfigBlock(BaseModel):
     """Immutable block of a rig file: unknown keys, NaN and infinities are refused."""
 
-    model_config = ConfigDict(extra='forbid', frozen=True, strict=False, allow_inf_nan=False)
+    # Deferred: of a hundred blocks a rig has a few, and building one takes pydantic a millisecond.
+    model_config = ConfigDict(
+        extra='forbid', frozen=True, strict=False, allow_inf_nan=False, defer_build=True
+    )
 
 
 class PartBlock(ConfigBlock):

@@ -8,7 +8,8 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -26,6 +27,7 @@ from softarm_ros.nodes.process import (
     EXIT_FAILED,
     StopSignals,
     end_with_parent,
+    leave,
     wait_for_release,
 )
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, set_up_dds
@@ -36,6 +38,7 @@ from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.common_checks import HEARTBEAT_RATE_HZ
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 
 PRIORITY_PARAMETER = 'real_time_priority'
@@ -97,7 +100,14 @@ def declare_rig(node: Node) -> Rig:
         '',
         'field=value; field=value: over the values of the rig file',
     )
-    return load_rig(name, settings_of([text]))
+    file = find_rig(name)
+    return _load_once(name, text, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@lru_cache(maxsize=8)
+def _load_once(name: str, settings: str, written_ns: int) -> Rig:
+    """Load a rig; nodes that share a process share it, too."""
+    return load_rig(name, settings_of([settings]))
 
 
 def declare_time_scale(node: Node) -> float:
@@ -283,19 +293,25 @@ def _wording(message: str) -> str:
 # -- the process ------------------------------------------------------------------------------
 
 
-def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> int:
+def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> NoReturn:
     """Run one node in this process; see `run_nodes`."""
-    return run_nodes({name: build}, args)
+    run_nodes({name: build}, args)
 
 
-def run_nodes(builders: Mapping[str, Callable[[], Node]], args: list[str] | None = None) -> int:
+def run_nodes(
+    builders: Mapping[str, Callable[[], Node]], args: list[str] | None = None
+) -> NoReturn:
     """
-    Build nodes, spin them in one executor until SIGINT or SIGTERM, and return the exit status.
+    Build nodes, spin them in one executor until SIGINT or SIGTERM, and end the process.
 
-    0 after a signal, which ends the process at once while nodes are being built; 2 if a node
-    refuses its input and 1 if one failed while running, both with one line that says why. The
-    `close` of every node that has one is called in every case.
+    Exit status 0 after a signal, which ends the process at once while nodes are being built; 2 if
+    a node refuses its input and 1 if one failed while running, both with one line that says why.
+    The `close` of every node that has one is called in every case.
     """
+    leave(_status_of(builders, args))
+
+
+def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | None) -> int:
     stop = StopSignals()
     end_with_parent()
     wait_for_release()

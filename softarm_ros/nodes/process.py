@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import select
 import signal
@@ -10,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from types import FrameType
+from typing import NoReturn
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -80,6 +83,21 @@ def end_with_parent() -> None:
     if os.getpgrp() != os.getpid():
         os.setpgrp()
     threading.Thread(target=_follow, args=(handle,), name='parent', daemon=True).start()
+
+
+def leave(status: int) -> NoReturn:
+    """
+    End this process in order, but without freeing one by one all modules and what is in them.
+
+    That would take every command and node an eighth of a second more. Threads are waited for, what
+    is registered for the exit is done and output is written, as processes of `multiprocessing` do.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none
+            stream.flush()
+    os._exit(status)
 
 
 def wait_for_release() -> None:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
-from softarm_ros.drivers.daq_config import DaqHost
 from softarm_ros.emulation.emulated_sensor import address_file
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.rigs.devices import Devices
@@ -73,5 +72,7 @@ def _address(name: str, folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise NoDevicesYetError(f'no emulated device in {path} yet') from None
     if name == 'daq':
+        from softarm_ros.drivers.daq_config import DaqHost  # few arms have one
+
         return {'host': DaqHost(host=LOCALHOST, port=port)}
     return {'host': LOCALHOST, 'port': port}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softarm_ros.control.gripper import GRIPPER
-from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError, listed
@@ -137,6 +136,8 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
 
 def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
     """Return where the rig's default model expects the markers of a sensor; None: it has none."""
+    from softarm_ros.perception.stereo.config import StereoCamerasConfig  # few arms have cameras
+
     config = sensor_config(rig, name)
     if not isinstance(config, StereoCamerasConfig):
         return None

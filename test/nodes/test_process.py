@@ -43,6 +43,21 @@ def test_a_signal_while_it_starts_ends_it_at_once():
     assert (process.returncode, out, err) == (0, '', '')
 
 
+def test_leaving_waits_for_threads_and_does_what_is_registered_for_the_end():
+    process = start("""
+        import atexit, threading
+        from softarm_ros.nodes.process import leave
+        atexit.register(print, 'registered', end='')
+        spoken = threading.Event()
+        threading.Thread(target=lambda: (spoken.wait(), print('thread', end=' '))).start()
+        print('main', end=' ')
+        spoken.set()
+        leave(7)
+    """)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (7, 'main thread registered', '')
+
+
 def test_later_signals_do_not_break_into_what_is_closing():
     process = start("""
         import time
