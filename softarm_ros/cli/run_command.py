@@ -130,11 +130,11 @@ def _check_writable(path: Path) -> None:
 
 
 def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
-    """Compile all kernels, or load them from the cache; say so when it takes long."""
-    from softarm_ros.runtime.warm_up import warm_up
+    """Compile what is not on disk; say so when it takes long."""
+    from softarm_ros.runtime.warm_up import prepare
 
     with console.status('preparing kernels (compiled once after installation, then cached)'):
-        warm_up(rig, backend)
+        prepare(rig, backend)
 
 
 @contextmanager

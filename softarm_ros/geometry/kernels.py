@@ -21,6 +21,7 @@ from numba.np import arrayobj, linalg
 Function = TypeVar('Function', bound=Callable[..., Any])
 _njit: Any = njit  # its types lack options that begin with no_ and _
 _OPTIONS: dict[str, Any] = {'cache': True, 'fastmath': False, 'error_model': 'numpy'}
+_made: list[Any] = []  # all kernels of this process
 
 
 def _shapes_differ(source: Any, target: Any) -> None:
@@ -111,6 +112,22 @@ def inlined(function: Function) -> Function:
 def _keep_on_disk(dispatcher: Any) -> None:
     _depend_on_callees(dispatcher)
     _take_turns(_on_disk(dispatcher))
+    _made.append(dispatcher)
+
+
+def kept_files() -> set[Path]:
+    """Return the files on disk of all kernels that this process has compiled or loaded."""
+    return {Path(_on_disk(one)._index_path) for one in _made if one.overloads}
+
+
+def kernel_packages() -> set[str]:
+    """Return the names of packages that have kernels in this process."""
+    return {one.py_func.__module__.partition('.')[0] for one in _made}
+
+
+def kept_beside(function: Any) -> Path:
+    """Return the folder on disk in which a kernel is kept."""
+    return Path(_on_disk(function)._cache_path)
 
 
 def _take_turns(file: Any) -> None:

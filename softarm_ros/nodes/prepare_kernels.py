@@ -12,7 +12,7 @@ from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.warm_up import warm_up
+from softarm_ros.runtime.warm_up import prepare
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
             flush=True,
         )
         began = time.monotonic()
-        warm_up(rig, asked.backend)
+        prepare(rig, asked.backend)
     except (RigError, EmulationError) as error:
         print(f'prepare_kernels: {error}', file=sys.stderr)
         return EXIT_BAD_INPUT

@@ -26,6 +26,7 @@ from softarm_ros.runtime.arm_assembly import (
     build_plant,
 )
 from softarm_ros.runtime.assembly import build_estimator, build_tracker
+from softarm_ros.runtime.compiled_mark import CompiledMark
 
 _AWAY = 0.3
 # Where this package was imported from. Another one in the folder the user stands in (the source,
@@ -35,6 +36,20 @@ _COLLECT_AFTER = 100_000  # objects; Python's 700 (2000 from 3.13 on)
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
+
+
+def prepare(rig: Rig, backend: str = 'sim') -> None:
+    """
+    Have everything on disk that processes of a rig need compiled; this one loads none of it.
+
+    As `warm_up`, which is left out if it has been done and nothing has changed since.
+    """
+    mark = CompiledMark(rig)
+    if not mark.holds():
+        warm_up(rig)
+        mark.set()
+    if backend == 'emulated':
+        _start_devices(rig)
 
 
 def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None) -> None:
@@ -54,16 +69,21 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
         if simulated:
             _warm_up_plant(rig)
     if backend == 'emulated':
-        with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
-            arm = build_emulated_arm(rig, seed=0)
-            try:
-                arm.start(Path(folder))
-            finally:
-                arm.close()
-        for name in rig.sensors.devices():
-            sensor = build_emulated_sensor(rig, name, seed=0)
-            if isinstance(sensor, LookingSensor):
-                sensor.load_code()
+        _start_devices(rig)
+
+
+def _start_devices(rig: Rig) -> None:
+    """Start the emulated devices of a rig once, which builds their firmware."""
+    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+        arm = build_emulated_arm(rig, seed=0)
+        try:
+            arm.start(Path(folder))
+        finally:
+            arm.close()
+    for name in rig.sensors.devices():
+        sensor = build_emulated_sensor(rig, name, seed=0)
+        if isinstance(sensor, LookingSensor):
+            sensor.load_code()
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ from node_bench import CIRCLE, SHORT_CIRCLE
 def compiled():
     """Compile the kernels first: what these tests time is a running arm, not a compiler."""
     from softarm_ros.rigs.loader import load_rig
-    from softarm_ros.runtime.warm_up import warm_up
+    from softarm_ros.runtime.warm_up import prepare
 
     for name in ('cable_arm', 'cable_arm_single'):
-        warm_up(load_rig(name))
+        prepare(load_rig(name))
 
 
 @pytest.fixture
