@@ -1,6 +1,6 @@
 # make demo | test | test-devices | test-reproduction | docs | browser | view-load | view-pictures |
-# pictures | firmware | lint | kernels | reproduce | bench | bench-long | fuzz | soak | clean : each
-# sets up by itself.
+# pictures | firmware | lint | kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
+# clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices \
   test-reproduction \
-  firmware lint kernels everything reproduce bench bench-long fuzz soak clean setup
+  firmware lint kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -147,6 +147,10 @@ reproduce: $(VENV)/.reproduction
 
 bench: $(VENV)/.bench
 	$(BIN)/softarm bench
+
+# The same rows and bars, each a median of fewer runs.
+bench-short: $(VENV)/.bench
+	$(BIN)/softarm bench --repeats 5
 
 # The stepper driver against its board for a minute: latency to the coils, and loss.
 bench-long: $(VENV)/.bench

@@ -65,7 +65,7 @@ def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchR
     return [row for topic in topics or TOPICS for row in TOPICS[topic](repeats)]
 
 
-def main(topics: Sequence[str] = (), long: bool = False) -> None:
+def main(topics: Sequence[str] = (), long: bool = False, repeats: int = REPEATS) -> None:
     """Measure and print the table; `long` sends commands to the steppers for a minute."""
     from rich.console import Console
     from rich.table import Table
@@ -84,7 +84,7 @@ def main(topics: Sequence[str] = (), long: bool = False) -> None:
     table = Table(title='softarm models, called from Python')
     for heading in ('work', 'compiled', 'reference', 'ratio', 'bar', ''):
         table.add_column(heading, justify='left' if heading in ('work', '') else 'right')
-    for row in run_bench(topics):
+    for row in run_bench(topics, repeats):
         colour = {'pass': 'green', 'short': 'red', '': 'default'}[row.verdict]
         table.add_row(
             row.name,

@@ -27,11 +27,14 @@ def bench(
     long: Annotated[
         bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
     ] = False,
+    repeats: Annotated[
+        int, typer.Option(min=1, help='Runs behind each median; of latencies, tens of each.')
+    ] = 15,
 ) -> None:
     """Time the compiled models and drivers beside references in the same run."""
     from softarm_reproduction.bench import main as run_benchmark
 
-    run_benchmark(topics or (), long)
+    run_benchmark(topics or (), long, repeats)
 
 
 @reproduce_app.command(

@@ -33,7 +33,7 @@ def test_disagreement_voids_the_comparison(monkeypatch):
 
 
 def test_main_prints_the_table(capsys, monkeypatch, rows):
-    monkeypatch.setattr(bench, 'run_bench', lambda topics: rows)
+    monkeypatch.setattr(bench, 'run_bench', lambda topics, repeats: rows)
     bench.main(['cable_arm'])
     out = capsys.readouterr().out
     for row in rows:

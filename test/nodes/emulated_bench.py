@@ -18,7 +18,7 @@ from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.runtime.direct import run_direct
-from softarm_ros.runtime.warm_up import warm_up
+from softarm_ros.runtime.warm_up import prepare
 
 ALIKE = 1.2  # times the largest simulated mean error
 REPORTED_S = 1.0  # how soon is asked in simulated time; here a computer may be busy
@@ -62,7 +62,7 @@ def arm_of(case):
         folder = tmp_path_factory.mktemp(case.rig)
         file = case.rig if case.cameras else without_cameras(case.rig, folder)
         rig = load_rig(file, [*PATIENT, *case.settings])
-        warm_up(rig)
+        prepare(rig)
         path = folder / 'path.yaml'
         path.write_text(case.trajectory)
         seeds = range(case.seeds)
