@@ -38,7 +38,11 @@ def test_every_entry_point_leads_to_a_command_of_its_name(name):
 
 
 def test_bench_calls_the_benchmark(monkeypatch):
-    monkeypatch.setattr(bench, 'run_bench', lambda topics: [BenchRow('a row', 1.0, 5.0, 'x', 3.0)])
-    result = CliRunner().invoke(bench_app, ['cable_arm'])
+    def measured(topics, repeats):
+        assert (topics, repeats) == (['cable_arm'], 5)
+        return [BenchRow('a row', 1.0, 5.0, 'x', 3.0)]
+
+    monkeypatch.setattr(bench, 'run_bench', measured)
+    result = CliRunner().invoke(bench_app, ['cable_arm', '--repeats', '5'])
     assert result.exit_code == 0
     assert 'a row' in result.stdout and '5 x' in result.stdout and 'pass' in result.stdout
