@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import NoReturn
 
 from softarm_ros.emulation.emulated_arm import EmulationError
-from softarm_ros.nodes.process import EXIT_BAD_INPUT
+from softarm_ros.nodes.process import EXIT_BAD_INPUT, leave
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS
@@ -15,8 +16,12 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.warm_up import prepare
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Compile the kernels of a rig, and the firmware of its emulated boards; tell how long."""
+    leave(_prepared())
+
+
+def _prepared() -> int:
     parser = argparse.ArgumentParser(prog='prepare_kernels', description=__doc__)
     parser.add_argument('rig', help='name of a built-in rig or path of a rig file')
     parser.add_argument('--set', action='append', default=[], metavar='FIELD=VALUE')
@@ -39,4 +44,4 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()
