@@ -1,4 +1,4 @@
-# make demo | test | test-devices | test-reproduction | docs | browser | view-load | view-pictures |
+# make demo | test | test-devices | test-long | test-reproduction | docs | browser | view-load | view-pictures |
 # pictures | firmware | lint | kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
 # clean : each sets up by itself.
 PYTHON ?= python3
@@ -21,7 +21,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices \
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices test-long \
   test-reproduction \
   firmware lint kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
@@ -70,12 +70,16 @@ demo: setup
 # their time) follow, some at a time.
 WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m 'not wall_clock and not packets'
+	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m 'not wall_clock and not packets and not long'
 	$(PYTEST) --numprocesses 6 --dist load -m packets
 
 # Boards and devices that run on the computer's clock have it to themselves, one after another.
 test-devices: $(VENV)/.reproduction
 	$(PYTEST) -m wall_clock
+
+# A minute of computing each: whether shipped values are what the experiments give.
+test-long: $(VENV)/.reproduction
+	$(PYTEST) -m long
 
 # The tests of reproduction/, which is a package of its own.
 test-reproduction: $(VENV)/.reproduction

@@ -19,6 +19,7 @@ from numba.core import event
 from softarm_ros.emulation.emulated_sensor import LookingSensor
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.own_module import own_module
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.runtime.arm_assembly import (
     build_emulated_arm,
@@ -29,9 +30,6 @@ from softarm_ros.runtime.assembly import build_estimator, build_tracker
 from softarm_ros.runtime.compiled_mark import CompiledMark
 
 _AWAY = 0.3
-# Where this package was imported from. Another one in the folder the user stands in (the source,
-# beside an installation) would keep what it compiles to itself.
-_HERE = Path(__file__).parents[2]
 _COLLECT_AFTER = 100_000  # objects; Python's 700 (2000 from 3.13 on)
 
 if TYPE_CHECKING:
@@ -128,11 +126,10 @@ class _StartOnCompile(event.Listener):
         if self.process is not None or (os.cpu_count() or 1) < 2:
             return
         self.process = subprocess.Popen(
-            [sys.executable, '-m', 'softarm_ros.runtime.warm_up'],
+            own_module('softarm_ros.runtime.warm_up'),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=_HERE,
         )
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:

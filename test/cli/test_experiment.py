@@ -17,7 +17,7 @@ from softarm_ros.rigs.arms.tendon_rod import TendonRodArm, pulled_tendons
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a minute each on a quiet computer
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a minute on a quiet computer
 CHANGED_GPA = (240.0, 190.0, 185.0, 230.0)  # the rig file: 205
 
 
@@ -68,7 +68,7 @@ def tendons_of(rig):
     return [PlantTendon(*one) for one in zip(drives.names, drives.routes, drives.segments)]
 
 
-@pytest.mark.parametrize('arm', ['shipped', 'other'])
+@pytest.mark.parametrize('arm', [pytest.param('shipped', marks=pytest.mark.long), 'other'])
 def test_the_stiffness_of_each_unit_is_inside_its_interval(arm, request):
     result = request.getfixturevalue(arm)
     for name, truth in zip(result.rig.section_names, moduli_of_plant(result.rig)):
@@ -77,27 +77,26 @@ def test_the_stiffness_of_each_unit_is_inside_its_interval(arm, request):
         assert high - low < 0.15 * truth, name
 
 
-def test_the_sleeves_are_found_by_their_weight(shipped):
-    segments = shipped.rig.plant_of(TendonRodPlantConfig).segments
-    drawn = TendonRodArm.of(shipped.rig).segments[0]
+def test_the_sleeves_are_found_by_their_weight(other):
+    segments = other.rig.plant_of(TendonRodPlantConfig).segments
+    drawn = TendonRodArm.of(other.rig).segments[0]
     mass = np.mean(
         [s.sleeve_mass_kg + s.profile.mass_per_length(0.5) * s.length_m for s in segments]
     )
     per_density = drawn.profile.mass_per_length(0.5) / drawn.profile.density_kg_m3
     truth = mass / (drawn.length_m * per_density)
     # What the connectors weigh more than the file says, 0.3 g of 9, counts as strip.
-    assert truth < shipped.fit.values['arm.segments[0].profile.density_kg_m3'] < 1.12 * truth
+    assert truth < other.fit.values['arm.segments[0].profile.density_kg_m3'] < 1.12 * truth
 
 
+@pytest.mark.long
 def test_the_rig_file_states_what_is_identified(shipped):
     """The file was identified from the printed numbers: another start and prior change little."""
     for field, value in shipped.fit.values.items():
         assert values_of(shipped.rig, [field])[field] == pytest.approx(value, rel=0.01, abs=0.01)
 
 
-def test_what_is_found_is_written_and_leaves_the_simulated_cables_where_they_are(
-    shipped, other, tmp_path
-):
+def test_what_is_found_is_written_and_leaves_the_simulated_cables_where_they_are(other, tmp_path):
     path = tmp_path / 'new.yaml'
     write(other.rig, path, other.fit.values, None, '[I] test')
     new = load_rig(path)
@@ -105,14 +104,14 @@ def test_what_is_found_is_written_and_leaves_the_simulated_cables_where_they_are
         assert values_of(new, [field])[field] == pytest.approx(value, rel=1e-5, abs=1e-9)
     before, after = (
         cable_paths(rig.plant_of(TendonRodPlantConfig), tendons_of(rig))
-        for rig in (shipped.rig, new)
+        for rig in (other.rig, new)
     )
     np.testing.assert_array_equal(before[0], after[0])
 
 
-def test_files_say_how_the_arm_was_held(shipped):
-    recorded = read_recordings(shipped.rig, shipped.files, 'nothing')
-    held = [one.whole.as_it_was(shipped.rig) for one in recorded]
+def test_files_say_how_the_arm_was_held(other):
+    recorded = read_recordings(other.rig, other.files, 'nothing')
+    held = [one.whole.as_it_was(other.rig) for one in recorded]
     assert [rig.tip_load_kg > 0.0 for rig in held] == [False, True, False, True]
     gravity = np.array([rig.gravity_m_s2 for rig in held])
     np.testing.assert_allclose(gravity[1], -gravity[0], atol=1e-12)
