@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('rosbags', reason='needs rosbags')
 pytest.importorskip('mcap', reason='needs mcap')
-from test_topic_run import environment, nodes_of, started
+from test_topic_run import environment, nodes_of, started, wait_until
 
 __all__ = ['started']
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(240)]
@@ -44,7 +44,9 @@ def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
         for process in map(psutil.Process, nodes_of(run.pid))
         if any('recorder_node' in word for word in process.cmdline())
     )
-    room = (bag / 'bag.mcap').stat().st_size + 60_000
+    file = bag / 'bag.mcap'
+    assert wait_until(lambda: file.stat().st_size > 100_000, 60.0)  # chunks are written
+    room = file.stat().st_size + 60_000
     recorder.rlimit(resource.RLIMIT_FSIZE, (room, room))
     said = run.end(120)
     assert 'COMPLETED True' in said
