@@ -46,7 +46,7 @@ class TfSensor(FrameSensor[TfConfig]):
         self._stamp_ns = self._last_ns = 0
         self._moving: dict[str, Link] = {}
         self._received_ns, self._arrived_s, self._last_s = 0, 0.0, float('-inf')
-        self._loose: dict[str, tuple[float, str]] = {}  # since when, and where the chain ends
+        self._loose_since: dict[str, float] = {}  # bodies whose chain ends elsewhere
         self._number = 0
 
     def take_transforms(
@@ -121,7 +121,7 @@ class TfSensor(FrameSensor[TfConfig]):
             self._stamp_ns = transform.stamp_ns
             self._received_ns, self._arrived_s = received_ns, arrived_s
         self._moving[child] = link
-        if all(self._chain(name).last == self.config.frame for name in self._wanted):
+        if all(chain.last == self.config.frame for chain in self._chains().values()):
             seen += self._exposure()
         return seen
 
@@ -135,17 +135,19 @@ class TfSensor(FrameSensor[TfConfig]):
                 frame = self._parents.get(frame)
         return found
 
-    def _chain(self, name: str) -> Chain:
-        return chain_to(self.config.frame, name, {**self._static, **self._moving})
+    def _chains(self) -> dict[str, Chain]:
+        """Return how far the way from each body towards `frame` leads now."""
+        links = {**self._static, **self._moving}
+        return {name: chain_to(self.config.frame, name, links) for name in self._wanted}
 
     def _exposure(self) -> list[Sighting]:
         """Return what the transforms of one stamp give; forget them."""
-        chains = {name: self._chain(name) for name in self._wanted}
+        chains = self._chains()
         moved, self._moving = self._moving, {}
         tied = {name: chain for name, chain in chains.items() if chain.last == self.config.frame}
         found = {name: chain.pose for name, chain in tied.items()}
         measured = any(moved.keys() & set(chain.passed) for chain in tied.values())
-        self._note_loose({n: c.last for n, c in chains.items() if n not in found})
+        self._note_loose(chains)
         self._found |= found.keys()
         if not measured or not self._newer():
             return []
@@ -199,15 +201,15 @@ class TfSensor(FrameSensor[TfConfig]):
             'look at the program that publishes it; the clocks of both computers must agree',
         )
 
-    def _note_loose(self, ends: dict[str, str]) -> None:
+    def _note_loose(self, chains: dict[str, Chain]) -> None:
         """Say which bodies have been published for a while and lead to another frame."""
         now = self._arrived_s
-        for name in self._wanted:
-            end = ends.get(name)
-            if end is None or end == name:  # tied, or not published: the intake says that
-                self._loose.pop(name, None)
+        for name, chain in chains.items():
+            end = chain.last
+            if end in (self.config.frame, name):  # tied, or not published: the intake says that
+                self._loose_since.pop(name, None)
                 continue
-            since, _ = self._loose.setdefault(name, (now, end))
+            since = self._loose_since.setdefault(name, now)
             if now - since > self.config.timeout_s:
                 self._intake.problems.report(
                     now,
