@@ -22,6 +22,7 @@ from softarm_ros.drivers.servo import ServoDriver
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
 TORQUE = np.full(6, 0.25)
+VISCOUS_N_M_S = 0.02  # of the emulated axes
 PATIENCE_S = 20.0  # with a computer that does other things
 # What comes late here is made so, not what such a computer kept waiting.
 TIMES = {'response_timeout_s': 0.3, 'link_timeout_s': 0.6, 'command_timeout_s': 1.0}
@@ -74,14 +75,16 @@ def test_torques_arrive_over_tcp(line, per_axis_unit):
     drives, driver = line(per_axis_unit=per_axis_unit)
     torque = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 1.5])
 
-    def arrived():
+    def settled():
+        """Whether friction has taken up the torque: a speed read earlier is an earlier one."""
         driver.set_torque(torque)
         state = driver.state()
-        return np.allclose(state.torque, torque, atol=0.0011) and np.abs(state.position).min() > 0
+        shown = np.allclose(state.torque, torque, atol=0.0011) and np.abs(state.position).min() > 0
+        return shown and np.allclose(state.speed, torque / VISCOUS_N_M_S, rtol=0.01)
 
-    wait_until(arrived, PATIENCE_S, 'torques')
+    wait_until(settled, PATIENCE_S, 'torques and the speeds they lead to')
     assert np.allclose(drives.torque, torque, atol=0.0005)
-    assert np.allclose(driver.state().speed, drives.speed, atol=5.0)
+    assert np.allclose(driver.state().speed, drives.speed, rtol=0.02)
     assert driver.state().problems == ()
 
 
