@@ -26,6 +26,8 @@ VISCOUS_N_M_S = 0.02  # of the emulated axes
 PATIENCE_S = 20.0  # with a computer that does other things
 # What comes late here is made so, not what such a computer kept waiting.
 TIMES = {'response_timeout_s': 0.3, 'link_timeout_s': 0.6, 'command_timeout_s': 1.0}
+# Where nothing is to be late.
+PATIENT = {'response_timeout_s': 5.0, 'link_timeout_s': 10.0, 'command_timeout_s': 10.0}
 
 
 @pytest.fixture
@@ -33,11 +35,12 @@ def line():
     """Return a function that puts a treatment on the line of a driver in operation."""
     parts = []
 
-    def connect(treat=lambda data: [data], **layout):
-        drives = EmulatedDrives(servo_config(**layout), watchdog_s=1.0).start()
+    def connect(treat=lambda data: [data], times=TIMES, **layout):
+        watchdog_s = times['command_timeout_s']
+        drives = EmulatedDrives(servo_config(**layout), watchdog_s=watchdog_s).start()
         proxy = Proxy(drives.port, lambda data: treatment['now'](data))
         treatment = {'now': lambda data: [data]}
-        driver = ServoDriver(servo_config(port=proxy.port, **layout, **TIMES))
+        driver = ServoDriver(servo_config(port=proxy.port, **layout, **times))
         driver.start()
         parts.extend([driver, proxy, drives])
         wait_until(lambda: driver.state().connected, PATIENCE_S, 'connection')
@@ -72,7 +75,7 @@ def written(drives):
 
 @pytest.mark.parametrize('per_axis_unit', [False, True])
 def test_torques_arrive_over_tcp(line, per_axis_unit):
-    drives, driver = line(per_axis_unit=per_axis_unit)
+    drives, driver = line(times=PATIENT, per_axis_unit=per_axis_unit)
     torque = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 1.5])
 
     def settled():
@@ -127,7 +130,7 @@ def test_answers_in_pieces_are_put_together(line):
             yield data[k : k + 3]
             time.sleep(0.0002)
 
-    drives, driver = line(pieces)
+    drives, driver = line(pieces, PATIENT)
     stream(driver, 0.5)
     assert driver.state().problems == ()
     assert driver.counts().lost == 0

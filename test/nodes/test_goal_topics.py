@@ -217,8 +217,8 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     assert abs(found.values[length] - truth) < 0.35 * abs(0.08 - truth)
 
     ending = subprocess.Popen([*command[:-1], str(tmp_path / 'cut.csv')], stderr=subprocess.PIPE)
-    bench.until(lambda: bench.values('tracker').get('goal'), 20.0, 'a goal')
+    bench.until(lambda: bench.values('tracker').get('goal'), 60.0, 'a goal')
     bench.call('supervisor/stop')
-    _, error = ending.communicate(timeout=20.0)
+    _, error = ending.communicate(timeout=60.0)
     assert ending.returncode == 1
     assert b'stopped' in error

@@ -15,7 +15,7 @@ def group(*arguments):
         [sys.executable, '-m', 'softarm_ros.nodes.node_group', *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
     )
 
 
@@ -76,7 +76,7 @@ def test_a_device_that_a_rig_does_not_have_is_refused(rig, device, has):
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
     )
     assert done.returncode == 2
     assert f"device = '{device}': rig '{rig}' has {has}" in done.stderr

@@ -39,7 +39,7 @@ def test_a_signal_while_it_starts_ends_it_at_once():
     """)
     said(process, 'starting')
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=5)
+    out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, '', '')
 
 
@@ -76,7 +76,7 @@ def test_later_signals_do_not_break_into_what_is_closing():
     said(process, 'closing')
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=5)
+    out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, 'closed\n', '')
 
 
@@ -139,9 +139,9 @@ def python(pid):
 @pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
 def test_it_does_not_start_when_that_process_is_gone_already():
     gone = start('')
-    gone.communicate(timeout=10)
+    gone.communicate(timeout=20)
     process = start(CHILD.format(then=''), SOFTARM_PARENT_PID=str(gone.pid))
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=20)
     assert process.returncode == 1
     assert 'has ended' in err
 
@@ -156,8 +156,8 @@ def test_a_held_process_goes_on_when_it_is_let_go_and_ends_when_it_will_not_be()
     for answer, status, output in (('\n', 0, 'let go\n'), ('', 1, '')):
         process = start(held, stdin=subprocess.PIPE, SOFTARM_HELD='1')
         said(process, 'loaded')
-        out, err = process.communicate(answer, timeout=10)
+        out, err = process.communicate(answer, timeout=20)
         assert (process.returncode, out, err) == (status, output, '')
     free = start(held, stdin=subprocess.DEVNULL)  # one that nobody holds waits for nothing
-    out, err = free.communicate(timeout=10)
+    out, err = free.communicate(timeout=20)
     assert (free.returncode, out, err) == (0, 'loaded\nlet go\n', '')

@@ -119,7 +119,7 @@ class Started:
         moving = wait_until(lambda: ' lap 1' in self.said(), STARTING_S)
         assert moving, self.said()
 
-    def end(self, timeout=20):
+    def end(self, timeout=60):
         """Wait for the end; return all that was said."""
         self.process.wait(timeout)
         return self.said()
@@ -242,7 +242,7 @@ def test_a_killed_command_line_leaves_no_node(circle, started):
     run_of.wait_for_motion()
     run_of.process.kill()
     run_of.process.wait()
-    assert wait_until(lambda: nodes_of(run_of.pid) == [], 5.0)
+    assert wait_until(lambda: nodes_of(run_of.pid) == [], 20.0)
 
 
 @pytest.mark.parametrize('processes', ['one', 'each'])
