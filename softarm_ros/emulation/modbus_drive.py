@@ -13,7 +13,7 @@ from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 from softarm_ros.emulation.modbus_tcp import ModbusServer, Refusal
 
-_START_S = 5.0
+_START_S = 20.0
 _LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
 
 
