@@ -91,7 +91,7 @@ class Bench:
         self.sightings += found
         return found
 
-    def wait_for(self, condition: Callable[[], object], limit_s: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], object], limit_s: float = 30.0) -> None:
         """Read until a condition holds; AssertionError after so long [s], with the health."""
         end = time.monotonic() + limit_s
         while not condition():
