@@ -200,7 +200,7 @@ class Bench:
     def call(self, service, kind=None, request=None):
         client = self.client(service, kind)
         future = client.call_async(request or client.srv_type.Request())
-        self.until(future.done, 5.0, f'answer of {service}')
+        self.until(future.done, 20.0, f'answer of {service}')
         return future.result()
 
     def inject(self, fault, into='emulator'):

@@ -36,7 +36,7 @@ def client(bench, rig):
     if bench.state != 'running':
         bench.call('supervisor/reset')
         bench.call('supervisor/start')
-        bench.until(lambda: bench.state == 'running', 5.0, 'running')
+        bench.until(lambda: bench.state == 'running', 20.0, 'running')
     with GoalClient(rig) as running:
         assert running.wait_until_heard(20.0) is None
         yield running
@@ -48,7 +48,7 @@ def states(client, stamp):
 
 def test_a_target_is_reached_and_one_in_mid_motion_replaces_another(bench, client):
     first = client.send.pose((0.06, 0.0, 0.225))
-    client_until(client, lambda: 'active' in states(client, first), 20.0, 'active')
+    client_until(client, lambda: 'active' in states(client, first), 60.0, 'active')
     client.spin(1.0)
     second = client.send.pose(SOMEWHERE)
     client_until(client, lambda: 'reached' in states(client, second), 60.0, 'reached')
@@ -98,12 +98,12 @@ def test_an_arm_without_the_messages_of_the_action_says_what_is_missing(bench):
 
 def test_out_of_reach_is_said_and_cancel_ends_it(client):
     stamp = client.send.pose((0.5, 0.0, 0.2))
-    client_until(client, lambda: 'active' in states(client, stamp), 30.0, 'active')
+    client_until(client, lambda: 'active' in states(client, stamp), 60.0, 'active')
     report = client.of_stamp(stamp)[-1]
     assert 'out of reach' in report.message
     assert float(report.values['miss_mm']) > 200.0
     assert client.call('goal/cancel', 5.0)[0]
-    client_until(client, lambda: 'cancelled' in states(client, stamp), 5.0, 'cancelled')
+    client_until(client, lambda: 'cancelled' in states(client, stamp), 60.0, 'cancelled')
     assert client.call('goal/cancel', 5.0) == (False, 'no goal is under way')
 
 
@@ -125,19 +125,19 @@ def test_a_stream_that_is_cut_is_held(client):
 
 def test_an_emergency_stop_cancels_the_goal_and_none_is_taken(bench, client):
     stamp = client.send.pose((-0.06, 0.0, 0.225))
-    client_until(client, lambda: 'active' in states(client, stamp), 20.0, 'active')
+    client_until(client, lambda: 'active' in states(client, stamp), 60.0, 'active')
     client.spin(0.5)
     bench.spin(0.1)
     began = bench.now_s()
     bench.call('supervisor/estop')
     bench.until(lambda: bench.state == 'fault', 5.0, 'fault')
-    client_until(client, lambda: 'cancelled' in states(client, stamp), 5.0, 'cancelled')
+    client_until(client, lambda: 'cancelled' in states(client, stamp), 60.0, 'cancelled')
     assert bench.hold_time(began) < 0.5
     late = client.send.pose(SOMEWHERE)
-    client_until(client, lambda: 'refused' in states(client, late), 5.0, 'refused')
+    client_until(client, lambda: 'refused' in states(client, late), 60.0, 'refused')
     bench.call('supervisor/reset')
     bench.call('supervisor/start')
-    bench.until(lambda: bench.state == 'running', 5.0, 'running')
+    bench.until(lambda: bench.state == 'running', 20.0, 'running')
     stood = bench.now_s()
     bench.spin(1.0)
     assert bench.moved_at < stood + 0.3  # a start alone leads nowhere
