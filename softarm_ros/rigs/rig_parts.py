@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
@@ -287,12 +288,20 @@ def _blocks(
     strict: bool | None,
 ) -> dict[str, ConfigBlock | None]:
     """Return the blocks of a mapping by name; ValidationError with all that is wrong."""
+    whole = validated(_all_blocks(tuple(classes.items()), optional), value, strict)
+    return {name: getattr(whole, name) for name in classes}
+
+
+@cache
+def _all_blocks(
+    classes: tuple[tuple[str, type[ConfigBlock]], ...], optional: frozenset[str]
+) -> type[ConfigBlock]:
+    """Return a mapping of blocks as a class; to make one takes longer than to use it."""
     fields: dict[str, Any] = {
         name: (config | None, None) if name in optional else (config, ...)
-        for name, config in classes.items()
+        for name, config in classes
     }
-    whole = validated(create_model('blocks', __base__=ConfigBlock, **fields), value, strict)
-    return {name: getattr(whole, name) for name in classes}
+    return create_model('blocks', __base__=ConfigBlock, **fields)
 
 
 def validated(config: type[BlockT], value: Any, strict: bool | None) -> BlockT:

@@ -7,7 +7,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from softarm_ros.control.gripper import GRIPPER
@@ -33,6 +33,7 @@ from softarm_ros.rigs.rig_parts import (
     validated,
 )
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.validation import adapter_of
 from softarm_ros.rigs.yaml_document import YamlDocument
 
 
@@ -94,8 +95,7 @@ def _valid(
             fields[name] = field.get_default(call_default_factory=True)
         else:
             annotation: Any = field.annotation
-            adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-            fields[name] = adapter.validate_python(data[written], strict=True)
+            fields[name] = adapter_of(annotation).validate_python(data[written], strict=True)
     return fields
 
 

@@ -63,12 +63,11 @@ def validate_document(
         With every problem found, including those between parts that are valid by themselves.
 
     """
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
     problems = list(document.problems)
     value: Any = None
     try:
         context = {'strict': True, 'data': document.data}
-        value = adapter.validate_python(document.data, strict=True, context=context)
+        value = adapter_of(kind).validate_python(document.data, strict=True, context=context)
     except ValidationError as error:
         tree = _schema_tree(kind) if described is None else described.tree(document)
         problems += _in_words(error, document, tree, strip_tag)
@@ -81,9 +80,14 @@ def validate_document(
 
 
 @cache
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """Return what validates a class or an annotation; to make one takes longer than to use it."""
+    return TypeAdapter(kind)
+
+
+@cache
 def _schema_tree(kind: Any) -> SchemaTree:
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    return SchemaTree(adapter.json_schema())
+    return SchemaTree(adapter_of(kind).json_schema())
 
 
 def _without_repetition(problems: list[Problem]) -> list[Problem]:
