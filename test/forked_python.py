@@ -28,6 +28,8 @@ COMMANDS = (
     'ruckig',
     'rich.table',
 )
+# What nodes import; ROS can be forked before it is initialised, as it is in each node itself.
+NODES = ('softarm_ros.nodes.node_base', 'softarm_ros.runtime.arm_assembly')
 
 
 class ForkedPython:

@@ -1,22 +1,17 @@
 """Several nodes in one process: each is there, a failure of one ends all, drivers notice."""
 
-import subprocess
-import sys
-
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+from forked_python import NODES, ForkedPython
 
 pytestmark = pytest.mark.ros
 
 
-def group(*arguments):
-    return subprocess.run(
-        [sys.executable, '-m', 'softarm_ros.nodes.node_group', *arguments],
-        capture_output=True,
-        text=True,
-        timeout=150,
-    )
+@pytest.fixture(scope='module')
+def python():
+    with ForkedPython(NODES) as forked:
+        yield forked
 
 
 @pytest.mark.parametrize(
@@ -26,15 +21,16 @@ def group(*arguments):
         (['tracker_node', 'device_node'], 'device_node cannot share a process'),
     ],
 )
-def test_what_is_no_group_is_refused(names, expected):
-    done = group(*names)
+def test_what_is_no_group_is_refused(python, names, expected):
+    done = python.run('-m', 'softarm_ros.nodes.node_group', *names)
     assert done.returncode == 2
     assert expected in done.stderr
 
 
-def test_a_node_that_refuses_its_input_ends_the_group_with_its_name():
-    done = group(
-        *('inverse_kinematics_node', 'tracker_node', '--ros-args', '-r', '__ns:=/cable_arm'),
+def test_a_node_that_refuses_its_input_ends_the_group_with_its_name(python):
+    done = python.run(
+        *('-m', 'softarm_ros.nodes.node_group', 'inverse_kinematics_node'),
+        *('tracker_node', '--ros-args', '-r', '__ns:=/cable_arm'),
         *('-p', 'rig:=cable_arm', '-p', 'twin_check_s:=0.0', '-p', 'trajectory:=circel'),
     )
     assert done.returncode == 2
@@ -68,15 +64,10 @@ def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
     ('rig', 'device', 'has'),
     [('hydraulic_arm', 'steppers', "'daq', 'servo'"), ('trunk', 'steppers', "'dynamixel'")],
 )
-def test_a_device_that_a_rig_does_not_have_is_refused(rig, device, has):
-    done = subprocess.run(
-        [
-            *(sys.executable, '-m', 'softarm_ros.nodes.device_node', '--ros-args'),
-            *('-p', f'rig:={rig}', '-p', f'device:={device}'),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=150,
+def test_a_device_that_a_rig_does_not_have_is_refused(python, rig, device, has):
+    done = python.run(
+        *('-m', 'softarm_ros.nodes.device_node', '--ros-args'),
+        *('-p', f'rig:={rig}', '-p', f'device:={device}'),
     )
     assert done.returncode == 2
     assert f"device = '{device}': rig '{rig}' has {has}" in done.stderr

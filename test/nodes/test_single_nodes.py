@@ -11,6 +11,8 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 from builtin_interfaces.msg import Time
+from forked_python import NODES as IMPORTED
+from forked_python import ForkedPython
 
 from softarm_ros.nodes import conversions
 from softarm_ros.rigs.graph import graph_plan
@@ -20,32 +22,27 @@ pytestmark = pytest.mark.ros
 NODES = ('tracker', 'inverse_kinematics', 'plant', 'supervisor', 'markers', 'recorder')
 
 
-def node_process(name, *parameters, namespace='/cable_arm'):
+def command_of(name, *parameters, namespace='/cable_arm'):
     arguments = [part for p in ('twin_check_s:=0.0', *parameters) for part in ('-p', p)]
-    return subprocess.Popen(
-        [
-            *(sys.executable, '-m', f'softarm_ros.nodes.{name}_node', '--ros-args'),
-            *('-r', f'__ns:={namespace}', *arguments),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    module = f'softarm_ros.nodes.{name}_node'
+    return ['-m', module, '--ros-args', '-r', f'__ns:={namespace}', *arguments]
 
 
-def result_of(process, timeout=120):
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-    return process.returncode, output
+@pytest.fixture(scope='module')
+def started():
+    """Return a function that runs a node to its end; it returns exit status and output."""
+    with ForkedPython(IMPORTED) as python:
+
+        def run(name, *parameters):
+            done = python.run(*command_of(name, *parameters), timeout=120.0)
+            return done.returncode, done.stdout + done.stderr
+
+        yield run
 
 
 @pytest.mark.parametrize('name', NODES)
-def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(name):
-    code, output = result_of(node_process(name, 'rig:=cable_amr'))
+def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(started, name):
+    code, output = started(name, 'rig:=cable_amr')
     assert code == 2
     assert 'cable_amr' in output
     assert 'cable_arm' in output  # did you mean
@@ -65,34 +62,47 @@ def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(name):
         ('recorder', ['rig:=cable_arm'], 'bag is empty'),
     ],
 )
-def test_bad_parameters_are_refused(name, parameters, expected):
-    code, output = result_of(node_process(name, *parameters))
+def test_bad_parameters_are_refused(started, name, parameters, expected):
+    code, output = started(name, *parameters)
     assert code == 2
     assert expected in output
     assert 'Traceback' not in output
 
 
-class Alone:
-    """One node of a plan in this process's reach."""
+def processes_of(name, **extra):
+    """Return the process of one node of a plan, to be entered."""
+    from softarm_ros.cli.node_processes import NodeProcesses
+    from softarm_ros.rigs.graph import NodeSpec
 
-    def __init__(self, name, **extra):
+    spec = next(s for s in graph_plan(load_rig('cable_arm')) if s.name == name)
+    parameters = {**spec.parameters, 'twin_check_s': 0.0, **extra}
+    return NodeProcesses(
+        [NodeSpec(spec.executable, spec.module, name, spec.namespace, parameters)]
+    )
+
+
+@pytest.fixture(scope='module')
+def markers():
+    """Yield the process that draws, for visitors that come and go."""
+    with processes_of('markers') as running:
+        yield running
+
+
+class Alone:
+    """One node of a plan in this process's reach; it ends with this unless it ran before."""
+
+    def __init__(self, name, running=None, **extra):
         from rclpy.context import Context
         from rclpy.node import Node
 
-        from softarm_ros.cli.node_processes import NodeProcesses
         from softarm_ros.nodes.qos import make_executor
-        from softarm_ros.rigs.graph import NodeSpec
 
-        rig = load_rig('cable_arm')
-        bag = extra.get('bag')
-        spec = next(s for s in graph_plan(rig, bag=bag) if s.name == name)
         self.name = name
-        parameters = {**spec.parameters, 'twin_check_s': 0.0, **extra}
-        spec = NodeSpec(spec.executable, spec.module, name, spec.namespace, parameters)
-        self.processes = NodeProcesses([spec])
+        self.processes = running or processes_of(name, **extra)
+        self.ours = running is None
         self.context = Context()
         rclpy.init(context=self.context)
-        self.node = Node('visitor', namespace=spec.namespace, context=self.context)
+        self.node = Node('visitor', namespace='/cable_arm', context=self.context)
         self.executor = make_executor(self.context)
         self.executor.add_node(self.node)
         self.received = []
@@ -110,12 +120,14 @@ class Alone:
         self.node.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_health, newest(HEARTBEAT)
         )
-        self.processes.__enter__()
+        if self.ours:
+            self.processes.__enter__()
         self.until(lambda: self.health is not None)
         return self
 
     def __exit__(self, *reason):
-        self.processes.__exit__()
+        if self.ours:
+            self.processes.__exit__()
         self.executor.shutdown()
         self.node.destroy_node()
         self.context.try_shutdown()
@@ -274,21 +286,29 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(pose)
 
 
-def test_plant_follows_nobody_without_a_permit():
+def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
+    """The supervisor may hear a node that has come back before the plant does."""
     from sensor_msgs.msg import JointState
+    from std_msgs.msg import Bool
 
-    from softarm_ros.nodes.qos import MEASUREMENT, command_qos
+    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT, command_qos
 
     rig = load_rig('cable_arm')
+    at_rest = np.zeros(len(rig.actuators))
+    target = at_rest.copy()
+    target[0] = 0.01
     with Alone('plant') as alone:
         alone.listen(JointState, 'actuators/state', MEASUREMENT)
         commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(0.1))
+        permits = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
+
+        def command(values):
+            commands.publish(conversions.joint_message(rig.actuator_names, values, Time(sec=1)))
+
         alone.until(lambda: len(alone.received) > 2)
-        target = np.full(len(rig.actuators), 0.0)
-        target[0] = 0.01
 
         def commanded():
-            commands.publish(conversions.joint_message(rig.actuator_names, target, Time(sec=1)))
+            command(target)
             return int(alone.health.values['commands']) > 30
 
         alone.until(commanded)
@@ -296,26 +316,10 @@ def test_plant_follows_nobody_without_a_permit():
         commands.publish(conversions.joint_message(['x'], [0.0], Time(sec=1)))
         alone.until(lambda: alone.health.level == 2 and 'names are [x]' in alone.health.message)
 
-
-def test_plant_says_in_its_heartbeat_what_does_not_arrive():
-    """The supervisor may hear a node that has come back before the plant does."""
-    from sensor_msgs.msg import JointState
-    from std_msgs.msg import Bool
-
-    from softarm_ros.nodes.qos import PERMIT, command_qos
-
-    rig = load_rig('cable_arm')
-    at_rest = np.zeros(len(rig.actuators))
-    with Alone('plant') as alone:
-        commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(0.1))
-        permits = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
-
         def unheard(text, *, commanding, forbidding):
             def heard():
                 if commanding:
-                    commands.publish(
-                        conversions.joint_message(rig.actuator_names, at_rest, Time(sec=1))
-                    )
+                    command(at_rest)
                 if forbidding:
                     permits.publish(Bool(data=False))
                 said = alone.health.values['unheard']
@@ -330,13 +334,13 @@ def test_plant_says_in_its_heartbeat_what_does_not_arrive():
         unheard('supervisor silent', commanding=True, forbidding=False)
 
 
-def test_markers_describe_the_robot_for_late_comers():
+def test_markers_describe_the_robot_for_late_comers(markers):
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
 
     from softarm_ros.nodes.qos import LATCHED, VISUAL
 
-    with Alone('markers') as alone:
+    with Alone('markers', markers) as alone:
         alone.until(lambda: alone.beats > 2)
         alone.listen(String, 'robot_description', LATCHED)  # after it was published
         alone.until(lambda: len(alone.received) == 1)
@@ -348,7 +352,7 @@ def test_markers_describe_the_robot_for_late_comers():
             assert f'"{name}"' in description
 
 
-def test_links_are_transforms_from_the_base_to_the_tip():
+def test_links_are_transforms_from_the_base_to_the_tip(markers):
     TFMessage = pytest.importorskip('tf2_msgs.msg', reason='not in the ROS wheels').TFMessage
     from sensor_msgs.msg import JointState
 
@@ -359,7 +363,7 @@ def test_links_are_transforms_from_the_base_to_the_tip():
     model = load_rig('cable_arm').model()
     bent = np.array([0.4, -0.3, 0.2, 0.5])
     names = list(model.configuration_names)
-    with Alone('markers') as alone:
+    with Alone('markers', markers) as alone:
         states = alone.node.create_publisher(JointState, 'configuration/state', MEASUREMENT)
         alone.listen(TFMessage, '/tf', TRANSFORMS)
         alone.listen(TFMessage, '/tf_static', LATCHED)
@@ -377,13 +381,13 @@ def test_links_are_transforms_from_the_base_to_the_tip():
         alone.until(lambda: apart() < 1e-4)
 
 
-def test_markers_publish_the_path_of_the_tip_to_who_listens():
+def test_markers_publish_the_path_of_the_tip_to_who_listens(markers):
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
     from softarm_ros.nodes.qos import MEASUREMENT, VISUAL
 
-    with Alone('markers') as alone:
+    with Alone('markers', markers) as alone:
         tips = alone.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
         alone.listen(Path, 'tip/path', VISUAL)
         alone.until(lambda: tips.get_subscription_count() > 0)
@@ -403,7 +407,7 @@ def test_markers_publish_the_path_of_the_tip_to_who_listens():
         np.testing.assert_allclose(points[:, 1:], [[0.0, 0.2]] * len(points))
 
 
-def test_markers_rest_while_nobody_looks():
+def test_markers_rest_while_nobody_looks(markers):
     from sensor_msgs.msg import JointState
     from visualization_msgs.msg import MarkerArray
 
@@ -415,17 +419,18 @@ def test_markers_rest_while_nobody_looks():
     def listened_to():
         return alone.node.count_subscribers('configuration/state') > 0
 
-    with Alone('markers') as alone:
+    with Alone('markers', markers) as alone:
         alone.node.create_publisher(JointState, 'configuration/state', MEASUREMENT)
-        first = alone.beats
+        alone.until(lambda: alone.health.message == 'nobody looks')
+        before, first = drawn(), alone.beats
         alone.until(lambda: alone.beats > first + 5)
-        assert drawn() == 0
+        assert drawn() == before
         assert alone.health.message == 'nobody looks'
         assert not listened_to()
         looking = alone.node.create_subscription(
             MarkerArray, 'markers', alone.received.append, VISUAL
         )
-        alone.until(lambda: alone.received and listened_to() and drawn() > 0)
+        alone.until(lambda: alone.received and listened_to() and drawn() > before)
         alone.node.destroy_subscription(looking)
         alone.until(lambda: not listened_to())
         first = alone.beats
@@ -436,19 +441,26 @@ def test_markers_rest_while_nobody_looks():
 
 
 def test_ctrl_c_twice_ends_a_node_cleanly():
-    process = node_process('supervisor', 'rig:=cable_arm')
-    said = next(line for line in process.stdout if 'waiting for' in line)  # so it turns
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGINT)
-    code, output = result_of(process)
-    assert code == 0, said + output
+    process = subprocess.Popen(
+        [sys.executable, *command_of('supervisor', 'rig:=cable_arm')],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        said = next(line for line in process.stdout if 'waiting for' in line)  # so it turns
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, said + output
     assert 'Traceback' not in output
 
 
-def test_a_second_node_of_the_same_name_refuses():
+def test_a_second_node_of_the_same_name_refuses(started):
     with Alone('supervisor'):
-        code, output = result_of(
-            node_process('supervisor', 'rig:=cable_arm', 'twin_check_s:=20.0')
-        )
+        code, output = started('supervisor', 'rig:=cable_arm', 'twin_check_s:=20.0')
     assert code == 2
     assert 'rig cable_arm is already running in ROS domain' in output
