@@ -155,19 +155,32 @@ def test_beyond_its_limit_nothing_moves(bench):
         jog.close()
 
 
-def test_without_homing_it_gives_up_in_time_unless_none_is_needed(bench):
-    _, jog = jogging(bench)
-    began = bench.clock.now_s()
+def test_without_homing_it_is_not_ready_unless_none_is_needed(bench):
+    began, limit_s = bench.clock.now_s(), 1.0
+    driver, jog = jogging(bench, lambda: bench.clock.now_s() - began > limit_s)
     try:
         jog.start()
         # Gauge pressures and absolute encoders: there is nothing to declare.
         if bench.rig.devices.DRIVING in ('daq', 'dynamixel'):
             jog.make_ready(home=False)
-            assert bench.clock.now_s() - began < 1.0
+            assert bench.clock.now_s() - began < limit_s
         else:
-            with pytest.raises(JogError, match='not homed'):
+            with pytest.raises(JogError, match=r'^stopped before anything moved$'):
                 jog.make_ready(home=False)
-            assert bench.clock.now_s() - began == pytest.approx(READY_S, abs=0.1)
+            assert 'not homed' in driver.not_ready()
+    finally:
+        jog.close()
+
+
+@pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
+def test_it_gives_up_in_time_and_says_why(bench):
+    _, jog = jogging(bench)
+    began = bench.clock.now_s()
+    try:
+        jog.start()
+        with pytest.raises(JogError, match='not homed'):
+            jog.make_ready(home=False)
+        assert bench.clock.now_s() - began == pytest.approx(READY_S, abs=0.1)
     finally:
         jog.close()
 

@@ -1,5 +1,6 @@
-"""A recorded run again: the same commands from the same inputs, and its topics for others."""
+"""A run over topics, complete and recorded; and again, with the same commands from its bag."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('rosbags', reason='needs rosbags')
 pytest.importorskip('mcap', reason='needs mcap')
-from test_topic_run import environment, run
+from test_topic_run import environment, nodes_of, run
 
 from softarm_ros.cli.replay_direct import describe, replay_direct
 
@@ -18,8 +19,8 @@ pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope='module')
-def recorded(tmp_path_factory):
-    """Return the bag of a run over topics against the wall clock."""
+def whole_run(tmp_path_factory):
+    """Return the record of a run over topics against the wall clock, and its bag."""
     from node_bench import SHORT_CIRCLE
 
     from softarm_ros.cli.run_command import RunOptions
@@ -28,9 +29,50 @@ def recorded(tmp_path_factory):
     path = folder / 'circle.yaml'
     path.write_text(SHORT_CIRCLE.format(speed=0.06, laps=1))
     record = run(RunOptions(trajectory=str(path), bag=folder / 'bag'))
-    assert record.completed, record.events
     path.unlink()  # what a replay needs is in the bag
-    return folder / 'bag'
+    return record, folder / 'bag'
+
+
+@pytest.fixture
+def recorded(whole_run):
+    record, bag = whole_run
+    assert record.completed, record.events
+    return bag
+
+
+def test_a_run_completes_with_record_latency_and_bag(whole_run):
+    from rosbags.highlevel import AnyReader
+
+    record, bag = whole_run
+    assert record.completed, record.events
+    assert nodes_of(os.getpid()) == []
+    samples = record.samples
+    assert set(samples.phase.tolist()) >= {'approach', 'track'}
+    tracking = samples.tracking
+    assert np.sum(tracking) > 0.9 * 100 * (2 * np.pi * 0.02 / 0.06)
+    assert record.error().mean < 0.02
+    assert np.all(np.isfinite(samples.command[tracking]))
+    assert np.all(np.isfinite(samples.effort[tracking]))
+    np.testing.assert_allclose(samples.position[tracking], samples.command[tracking], atol=5e-3)
+    assert np.all(np.diff(samples.time_s) >= 0.0)
+    # Delay of the mocap (10 ms) and the way through three nodes.
+    assert 10.0 <= record.timing.latency_p50_ms < 30.0
+    assert record.timing.cycles > 200
+    # Node processes and this one.
+    assert 10.0 < record.timing.cpu_percent <= 100.0 * os.cpu_count()
+    assert 200.0 < record.timing.memory_mb < 3000.0
+    assert record.timing.first_motion_s > 1.0
+    counts = {}
+    with AnyReader([bag]) as reader:
+        for connection, _, raw in reader.messages():
+            reader.deserialize(raw, connection.msgtype)
+            counts[connection.topic] = counts.get(connection.topic, 0) + 1
+    arm = '/cable_arm'
+    for topic in ('reference/path', 'robot_description'):
+        assert counts[f'{arm}/{topic}'] == 1
+    for topic in ('tip/pose', 'configuration/command', 'actuators/command', 'actuators/state'):
+        assert counts[f'{arm}/{topic}'] >= 0.95 * len(record.samples.time_s)
+    assert counts['/diagnostics'] > 0
 
 
 def test_the_tracker_gives_the_same_commands_again(recorded):
