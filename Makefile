@@ -1,5 +1,5 @@
 # make demo | test | test-devices | test-long | test-reproduction | docs | browser | view-load | view-pictures |
-# pictures | firmware | lint | kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
+# pictures | firmware | lint | kernels | bench-kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
 # clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices test-long \
   test-reproduction \
-  firmware lint kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
+  firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
 setup: $(VENV)/.ready
@@ -77,7 +77,8 @@ test: $(VENV)/.reproduction
 test-devices: $(VENV)/.reproduction
 	$(PYTEST) -m wall_clock
 
-# A minute of computing each: whether shipped values are what the experiments give.
+# A minute of computing each: whether shipped values are what the experiments give. And a run off
+# real time of which `make test` has a sister.
 test-long: $(VENV)/.reproduction
 	$(PYTEST) -m long
 
@@ -107,6 +108,12 @@ kernels: $(addprefix kernels-,$(FIRST) $(filter-out $(FIRST),$(RIGS)))
 kernels-%: setup
 	@$(BIN)/python -m softarm_ros.nodes.prepare_kernels $* --backend emulated || \
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $*
+
+# What the benchmark compiles beside that, and what it compares with (pyelastica): one thread for a
+# minute, which other work can fill.
+bench-kernels: $(VENV)/.bench kernels
+	@$(BIN)/python -c 'from softarm_reproduction.bench import run_bench as run; \
+	  run(("cable_arm", "dynamics", "hydraulics", "estimators"), 1)'
 
 # The site, in site/; a warning is an error.
 docs: $(VENV)/.docs

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PARTS = ('wall_clock', 'graphs', 'packets')
+PARTS = ('wall_clock', 'graphs', 'packets', 'long')
 
 # One thread, as nodes have: there is a process of tests on every processor, and threads that wait
 # for one another there take twice the processor time. It counts from the first import of NumPy.

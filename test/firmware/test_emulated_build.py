@@ -78,10 +78,10 @@ def test_several_processes_may_build_at_once(cache):
         subprocess.Popen(
             [sys.executable, '-c', code], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
         )
-        for _ in range(3)
+        for _ in range(2)
     ]
     said = {process.communicate(timeout=120)[0] for process in processes}
-    assert [process.returncode for process in processes] == [0] * 3
+    assert [process.returncode for process in processes] == [0] * 2
     assert len(said) == 1
     assert str(next(cache.iterdir()) / 'native_runner') in said.pop()
     assert len(list(cache.iterdir())) == 1, 'no unfinished build is left'

@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from forked_python import ForkedPython
 
 import softarm_ros
 from softarm_ros import rigs, share_folder
@@ -132,8 +133,17 @@ LAYOUTS = {
 }
 
 
+@pytest.fixture(scope='module')
+def python():
+    """Return a Python of which every process has others' packages and nothing of this one."""
+    environment = {k: v for k, v in os.environ.items() if k != 'AMENT_PREFIX_PATH'}
+    environment['PYTHONPATH'] = ''
+    with ForkedPython(['numba', 'pydantic', 'ruamel.yaml'], environment) as forked:
+        yield forked
+
+
 @pytest.mark.parametrize('layout', LAYOUTS)
-def test_shipped_files_are_found_in_every_installed_layout(layout, tmp_path):
+def test_shipped_files_are_found_in_every_installed_layout(python, layout, tmp_path):
     """A copy of the package, laid out as installers do, finds its own copy of the rigs."""
     package, share = (tmp_path / part for part in LAYOUTS[layout])
     repository = SHIPPED.parents[1]
@@ -147,15 +157,7 @@ def test_shipped_files_are_found_in_every_installed_layout(layout, tmp_path):
     code = (
         'from softarm_ros.rigs.loader import *; print(list_rigs()[0].path, load_rig("cable_arm"))'
     )
-    environment = {k: v for k, v in os.environ.items() if k != 'AMENT_PREFIX_PATH'}
-    done = subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=tmp_path / package,
-        env={**environment, 'PYTHONPATH': str(package)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = python.run('-c', code, folder=tmp_path / package)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(share / 'config' / 'rigs' / 'cable_arm.yaml'))
 
@@ -182,18 +184,13 @@ HOMES = {
 
 
 @pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
-def test_a_rig_imports_the_parts_of_no_other_kind(info):
+def test_a_rig_imports_the_parts_of_no_other_kind(python, info):
     code = (
         'import sys; from softarm_ros import load_rig; '
         f'rig = load_rig({info.name!r}); print(rig.kind, type(rig.arm).__module__, *sys.modules)'
     )
-    done = subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=SHIPPED.parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python.run('-c', code, folder=SHIPPED.parents[1])
+    assert done.returncode == 0, done.stderr
     kind, own, *modules = done.stdout.split()
     kinds = {f'softarm_ros.rigs.arms.{kind}' for kind in kinds_of('arm')}
     assert own in kinds
