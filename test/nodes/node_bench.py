@@ -44,6 +44,8 @@ laps: {laps}
 """
 READY_S = 150.0  # a machine may be slow to start; longer than the supervisor waits
 MOVING_M_S = 2e-4  # a stepper that rests jitters by less
+# Half the rates of the file, and half the processor time, where nothing asked depends on them.
+HALF_RATES = ('controller.rate_hz=50', 'sensors.pose_topic.rate_hz=50')
 
 
 class Bench:
@@ -298,14 +300,14 @@ def first_lap(bench, rig):
 
 
 @contextlib.contextmanager
-def circling(folder, speed, **options):
+def circling(folder, speed, settings=(), **options):
     """Run cable_arm, simulated, round a circle until the block ends; it has started by itself."""
     from softarm_ros.rigs.graph import graph_plan
     from softarm_ros.rigs.loader import load_rig
 
     circle = folder / 'circle.yaml'
     circle.write_text(CIRCLE.format(speed=speed, laps=100))
-    rig = load_rig('cable_arm')
+    rig = load_rig('cable_arm', settings)
     plan = [
         replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})
         for spec in graph_plan(rig, trajectory=str(circle), **options)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-from node_bench import client_until, waiting
+from node_bench import HALF_RATES, client_until, waiting
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 SOMEWHERE = (0.03, 0.01, 0.235)
@@ -20,8 +20,7 @@ SOMEWHERE = (0.03, 0.01, 0.235)
 def rig():
     from softarm_ros.rigs.loader import load_rig
 
-    # Nothing here depends on the rate; at half of it the graph takes half the processor.
-    return load_rig('cable_arm', ['controller.rate_hz=50', 'sensors.pose_topic.rate_hz=50'])
+    return load_rig('cable_arm', HALF_RATES)
 
 
 @pytest.fixture(scope='module')

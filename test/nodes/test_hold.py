@@ -28,9 +28,11 @@ LIES = {
 
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    from node_bench import circling
+    from node_bench import HALF_RATES, circling
 
-    with circling(tmp_path_factory.mktemp('hold'), speed=0.015, processes='each') as running:
+    # At the rates of the file, with the times: test_safety.py.
+    folder = tmp_path_factory.mktemp('hold')
+    with circling(folder, speed=0.015, settings=HALF_RATES, processes='each') as running:
         yield running
 
 
