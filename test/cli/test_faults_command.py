@@ -15,6 +15,8 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
 
 RIG, PATH = 'cable_arm_single', 'circle_small'
+# Half the rates of the file: what is noticed is noticed in times, not in cycles.
+RATES = ('--set', 'controller.rate_hz=50', '--set', 'sensors.pose_topic.rate_hz=50')
 
 
 def softarm(*arguments):
@@ -29,7 +31,7 @@ def trial(fault, *, noticed='x', after=0.1, deviation=0.001):
 def machines(tmp_path_factory):
     """Return what two machines said, and the rows of their file."""
     file = tmp_path_factory.mktemp('faults') / 'faults.json'
-    result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file)
+    result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file, *RATES)
     assert result.exit_code == 0, result.output
     return result.output, json.loads(file.read_text())
 
@@ -69,7 +71,7 @@ def test_several_machines_are_one_row_a_fault(machines):
 def test_clean_runs_of_any_rig_file_have_no_alarm_and_show_the_margins(tmp_path):
     mine = tmp_path / 'mine.yaml'
     mine.write_text(load_rig(RIG).source.read_text().replace(f'name: {RIG}', 'name: mine'))
-    limit = ('--set', 'supervisor.feedback_watch.max_drift_m=0.0123')
+    limit = (*RATES, '--set', 'supervisor.feedback_watch.max_drift_m=0.0123')
     path = ('--trajectory', PATH, '--clean', '--seeds', 2)
     result = softarm('faults', mine, *path, *limit)
     assert result.exit_code == 0, result.output
