@@ -67,10 +67,12 @@ demo: setup
 
 # What computes and simulated arms over topics fill the processors together: an arm mostly waits,
 # and a busy computer makes it slow and nothing else. Sensors that wait for packets (nine tenths of
-# their time) follow, some at a time.
+# their time) follow, some at a time. Files go in their order: by default those with few tests, among
+# them the longest, would go last, while the other processors have nothing left to do.
 WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m 'not wall_clock and not packets and not long'
+	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  -m 'not wall_clock and not packets and not long'
 	$(PYTEST) --numprocesses 6 --dist load -m packets
 
 # Boards and devices that run on the computer's clock have it to themselves, one after another.

@@ -99,7 +99,7 @@ setup(
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',
-            'pytest-xdist>=3.5',  # tests on all cores, but for those that time a running arm
+            'pytest-xdist>=3.7',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'dynamixel-sdk>=4.0',  # the maker's library, whose packets ours must equal
             'import-linter>=2.16',
