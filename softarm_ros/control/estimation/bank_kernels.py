@@ -5,35 +5,38 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.estimation.chain_kernels import places_into
-from softarm_ros.control.estimation.kalman_kernels import absorb, merged, shares_into
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.control.estimation.kalman_kernels import (
+    absorb,
+    mean_into,
+    merged,
+    predict,
+    shares_into,
+)
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import log_so3_of
 
 
 @kernel(allocates=False)
-def strains_into(commanded: Array, spread: Array, deviation: Array, strains: Array) -> None:
-    """Write the strains (sections, 6): those of the command and spread @ deviation (n,)."""
+def strains_into(
+    commanded: Array, modes: IntArray, shares: Array, deviation: Array, strains: Array
+) -> None:
+    """Write the strains (sections, 6): those of the command and shares deviation[modes]."""
     for k in range(len(commanded)):
         for i in range(6):
-            value = commanded[k, i]
-            for j in range(len(deviation)):
-                value += spread[6 * k + i, j] * deviation[j]
-            strains[k, i] = value
+            row = 6 * k + i
+            strains[k, i] = commanded[k, i] + shares[row] * deviation[modes[row]]
 
 
 @kernel(allocates=False)
-def by_modes_into(jacobian: Array, spread: Array, H: Array) -> None:
-    """Write jacobian (6, 6 sections) @ spread (6 sections, n), of which most is zero."""
+def by_modes_into(jacobian: Array, modes: IntArray, shares: Array, H: Array) -> None:
+    """Write the derivative (6, n) by deviations, of that (6, 6 sections) by strains."""
     H[:, :] = 0.0
-    for i in range(len(spread)):
-        for j in range(spread.shape[1]):
-            if spread[i, j] != 0.0:  # a section belongs to one group
-                for a in range(6):
-                    H[a, j] += jacobian[a, i] * spread[i, j]
+    for a in range(6):
+        for i in range(len(modes)):
+            H[a, modes[i]] += shares[i] * jacobian[a, i]
 
 
 @kernel
@@ -65,24 +68,25 @@ def take_in(
     least_rates: Array,
     period_s: float,
     commanded: Array,
-    spread: Array,
-    sections: NDArray[np.int64],
+    modes: IntArray,
+    shares: Array,
+    sections: IntArray,
     fractions: Array,
     offsets: Array,
     poses: Array,
     covariances: Array,
-    sizes: NDArray[np.int64],
+    sizes: IntArray,
     gates: Array,
-    rows: NDArray[np.int64],
+    rows: IntArray,
     distances: Array,
 ) -> None:
     """
-    Update a bank in place by what one exposure measured.
+    Move a bank on to an exposure and update it by what that measured, in place.
 
     Parameters
     ----------
     x, P, weights
-        (K, 2 n), (K, 2 n, 2 n), (K,): predicted for the time of the exposure; overwritten.
+        (K, 2 n), (K, 2 n, 2 n), (K,): of the measurement before; overwritten.
     rates : (n, n)
         Covariance of the velocities as it has been learnt; overwritten with what is learnt now.
     scales, memory_s, least_rates
@@ -91,7 +95,7 @@ def take_in(
         Over which is learnt, and since the measurement before [s].
     commanded : (sections, 6)
         Strains of the command at that time.
-    spread : (6 sections, n)
+    modes, shares
         As `DeviationModel`.
     sections, fractions, offsets, poses, covariances, sizes
         As `Measured`.
@@ -100,16 +104,20 @@ def take_in(
 
     """
     n, blocks, count = len(rates), len(sizes), len(commanded)
+    if period_s > 0.0:
+        predict(x, P, scales, 2.0 / memory_s * rates, memory_s, period_s)
     _doubt(weights, -math.expm1(-period_s / memory_s))
-    at = merged(x, P, weights)[0][:n].copy()
+    likely, mean = np.empty(len(scales)), np.empty(2 * n)
+    mean_into(x, weights, likely, mean)
+    at = mean[:n]
     strains, turn = np.empty((count, 6)), np.empty((3, 3))
     foreseen, jacobians = np.empty((blocks, 4, 4)), np.empty((blocks, 6, 6 * count))
     H, r = np.empty((blocks, 6, n)), np.empty((blocks, 6))
-    strains_into(commanded, spread, at, strains)
+    strains_into(commanded, modes, shares, at, strains)
     places_into(strains, sections, fractions, offsets, foreseen, jacobians)
     for b in range(blocks):
         residual_into(poses[b], foreseen[b], sizes[b], turn, r[b])
-        by_modes_into(jacobians[b], spread, H[b])
+        by_modes_into(jacobians[b], modes, shares, H[b])
     absorb(x, P, weights, at, H, r, covariances, sizes, gates, rows, distances)
     _learn(rates, x, P, weights, scales, least_rates, -math.expm1(-period_s / learning_s))
 
@@ -163,32 +171,59 @@ def foreseen(
     x: Array,
     P: Array,
     weights: Array,
+    rates: Array,
+    scales: Array,
+    memory_s: float,
+    period_s: float,
     commanded: Array,
     commanded_rates: Array,
-    spread: Array,
-    sections: NDArray[np.int64],
+    modes: IntArray,
+    shares: Array,
+    sections: IntArray,
     fractions: Array,
     offsets: Array,
-) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array, Array]:
     """
-    Return what a bank says of places.
+    Return what a bank says of places a period [s] later.
 
     Strains and their rates (sections, 6), poses (places, 4, 4), of the last place the derivative
-    by the deviations (6, n) and the twist (6,), then mean (2 n,) and covariance (2 n, 2 n).
+    by the deviations (6, n), the twist (6,) and the covariance (6, 6), that of the strains
+    (6 sections, 6 sections), then mean (2 n,) and covariance (2 n, 2 n) of the state.
     Parameters as of `take_in`; `commanded_rates` (sections, 6) are those of the strains.
+
+    The mixture is taken before the prediction, which is linear: the noise is that of the mean
+    scale.
     """
-    n, count = spread.shape[1], len(commanded)
-    mean, covariance = merged(x, P, weights)
-    strains, rates = np.empty((count, 6)), np.empty((count, 6))
-    strains_into(commanded, spread, mean[:n], strains)
-    strains_into(commanded_rates, spread, mean[n:], rates)
+    n, count = len(rates), len(commanded)
+    mean, covariance, likely = merged(x, P, weights)
+    if period_s > 0.0:
+        scale = np.zeros(1)
+        for k in range(len(scales)):
+            scale[0] += likely[k] * scales[k]
+        predict(
+            mean.reshape((1, 2 * n)), covariance.reshape((1, 2 * n, 2 * n)), scale,
+            2.0 / memory_s * rates, memory_s, period_s,
+        )  # fmt: skip
+    strains, strain_rates = np.empty((count, 6)), np.empty((count, 6))
+    strains_into(commanded, modes, shares, mean[:n], strains)
+    strains_into(commanded_rates, modes, shares, mean[n:], strain_rates)
     poses = np.empty((len(sections), 4, 4))
     jacobians = np.empty((len(sections), 6, 6 * count))
     places_into(strains, sections, fractions, offsets, poses, jacobians)
-    H, twist = np.empty((6, n)), np.zeros(6)
-    by_modes_into(jacobians[-1], spread, H)
+    H, twist, last = np.empty((6, n)), np.zeros(6), np.zeros((6, 6))
+    by_modes_into(jacobians[-1], modes, shares, H)
     for a in range(6):
         for k in range(count):
             for i in range(6):
-                twist[a] += jacobians[-1, a, 6 * k + i] * rates[k, i]
-    return strains, rates, poses, H, twist, mean, covariance
+                twist[a] += jacobians[-1, a, 6 * k + i] * strain_rates[k, i]
+        for j in range(n):
+            value = 0.0
+            for i in range(n):
+                value += H[a, i] * covariance[i, j]
+            for b in range(6):
+                last[a, b] += value * H[b, j]
+    of_strains = np.empty((6 * count, 6 * count))
+    for i in range(6 * count):
+        for j in range(6 * count):
+            of_strains[i, j] = shares[i] * shares[j] * covariance[modes[i], modes[j]]
+    return strains, strain_rates, poses, H, twist, last, of_strains, mean, covariance

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from softarm_ros.control.estimation.bank_kernels import foreseen, take_in
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.deviation import DeviationModel
-from softarm_ros.control.estimation.kalman_kernels import predict
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.geometry.arrays import Array
 
@@ -30,6 +29,8 @@ class Belief:
     rates : (n, n)
         Covariance of the velocities of the deviations as it has been learnt, up to the scale of
         the filter that fits.
+    scales : (K,)
+        Of the filters, on `rates`.
     accepted_s : float
         Time of the newest measurement of which something was used; -inf: none.
     rejected_since_s : mapping
@@ -44,6 +45,7 @@ class Belief:
     P: Array
     weights: Array
     rates: Array
+    scales: Array
     accepted_s: float = -np.inf
     rejected_since_s: Mapping[str, float] = field(default_factory=dict)
     partly: str = ''
@@ -75,8 +77,9 @@ class Foreseen(NamedTuple):
     poses : (places, 4, 4)
     by_deviations : (6, n)
         Derivative of the last place's position and rotation by the deviations.
-    twist : (6,)
-        Velocity of the last place, base axes.
+    twist, last_covariance : (6,), (6, 6)
+        Velocity of the last place and covariance of its pose, base axes.
+    strain_covariance : (6 sections, 6 sections)
     mean, covariance
         Of deviations and their velocities (2 n,), (2 n, 2 n).
 
@@ -87,15 +90,15 @@ class Foreseen(NamedTuple):
     poses: Array
     by_deviations: Array
     twist: Array
+    last_covariance: Array
+    strain_covariance: Array
     mean: Array
     covariance: Array
 
-    def at_last(self, velocities: bool = False) -> Array:
-        """Return the covariance (6, 6) of the last place, or of its velocity's deviation."""
-        n = len(self.mean) // 2
-        part = slice(n, None) if velocities else slice(n)
-        of: Array = self.by_deviations @ self.covariance[part, part] @ self.by_deviations.T
-        return of
+    def drift(self) -> tuple[Array, Array]:
+        """Return the deviation's part (6,) of the last place's velocity, and its covariance."""
+        n, H = len(self.mean) // 2, self.by_deviations
+        return H @ self.mean[n:], H @ self.covariance[n:, n:] @ H.T
 
 
 class Believer:
@@ -136,75 +139,57 @@ class Believer:
     def first(self, stamp_s: float) -> Belief:
         """Return the belief before anything is measured."""
         x, P = self.deviation.first()
-        return Belief(stamp_s, x, P, np.zeros(len(x)), self.deviation.rates)
-
-    def predicted(self, belief: Belief, time_s: float) -> Belief:
-        """Return a belief moved on to a time [s]; as it is where that is past."""
-        period = time_s - belief.stamp_s
-        if period <= 0.0:
-            return belief
-        x, P = belief.x.copy(), belief.P.copy()
-        self.predict(x, P, belief.rates, period)
-        return Belief(
-            time_s,
-            x,
-            P,
-            belief.weights,
-            belief.rates,
-            belief.accepted_s,
-            belief.rejected_since_s,
-            belief.partly,
-        )
-
-    def predict(
-        self, x: Array, P: Array, rates: Array, period_s: float, scales: Array | None = None
-    ) -> None:
-        """Move filters on in place: those of the bank, or of other `scales` (K,)."""
-        d = self.deviation
-        of_each = d.scales if scales is None else scales
-        predict(x, P, of_each, 2.0 / d.memory_s * rates, d.memory_s, period_s)
+        return Belief(stamp_s, x, P, np.zeros(len(x)), self.deviation.rates, self.deviation.scales)
 
     def foreseen(self, belief: Belief, time_s: float, places: PlacesAt) -> Foreseen:
-        """Return what a belief says of places at a time [s]."""
-        then = self.predicted(belief, time_s)
-        strains, rates = self.commanded.at(time_s)
+        """Return what a belief says of places at a time [s]; as it is where that is past."""
+        d, period = self.deviation, max(time_s - belief.stamp_s, 0.0)
+        sections, fractions, offsets = places
         return Foreseen(
-            *foreseen(then.x, then.P, then.weights, strains, rates, self.deviation.spread, *places)
+            *foreseen(
+                belief.x, belief.P, belief.weights, belief.rates, belief.scales, d.memory_s,
+                period, *self.commanded.at(time_s), d.modes, d.shares,
+                sections, fractions, offsets,
+            )
+        )  # fmt: skip
+
+    def contradicted(self, belief: Belief, measured: Measured) -> bool:
+        """Return whether all has contradicted a belief for so long that it is given up."""
+        since = belief.rejected_since_s
+        return bool(since) and any(
+            measured.stamp_s - since[name] > self._max_rejected_s
+            for name in measured.names
+            if name in since
         )
 
     def updated(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
         """Return the belief with a measurement in it, linearised at the predicted mean."""
-        before, d = self.predicted(belief, measured.stamp_s), self.deviation
-        now = measured.stamp_s
-        x, P, weights = before.x.copy(), before.P.copy(), belief.weights.copy()
-        since = belief.rejected_since_s
-        if any(now - since.get(name, now) > self._max_rejected_s for name in measured.names):
-            _, wide = d.first()  # what contradicts for so long is right
+        d, now = self.deviation, measured.stamp_s
+        x, P, weights = belief.x.copy(), belief.P.copy(), belief.weights.copy()
+        if self.contradicted(belief, measured):
+            _, wide = d.first()
             P += wide
         count = len(measured.sizes)
         rates, rows, distances = (
-            belief.rates.copy(), np.zeros(count, dtype=np.int64), np.zeros(count),
+            belief.rates.copy(), np.zeros(count, dtype=np.int64), np.empty(count),
         )  # fmt: skip
         take_in(
-            x, P, weights, rates, d.scales, d.memory_s, self._learning_s, d.least_rates,
-            now - belief.stamp_s, self.commanded.at(now)[0], d.spread, measured.sections,
-            measured.fractions, measured.offsets, measured.poses, measured.covariances,
-            measured.sizes, self.gates, rows, distances,
+            x, P, weights, rates, belief.scales, d.memory_s, self._learning_s, d.least_rates,
+            now - belief.stamp_s, self.commanded.strains_at(now), d.modes, d.shares,
+            measured.sections, measured.fractions, measured.offsets, measured.poses,
+            measured.covariances, measured.sizes, self.gates, rows, distances,
         )  # fmt: skip
-        taken = Taken(rows, distances)
-        seen = dict(zip(measured.names, rows))
-        left = {name: at_s for name, at_s in since.items() if not seen.get(name)}
-        left |= {name: left.get(name, now) for name, used in seen.items() if not used}
-        return Belief(
-            before.stamp_s,
-            x,
-            P,
-            weights,
-            rates,
-            now if rows.any() else belief.accepted_s,
-            left,
-            _rejected(measured, rows),
-        ), taken
+        left, partly, accepted_s = belief.rejected_since_s, '', now
+        if left or (rows != measured.sizes).any():
+            seen = dict(zip(measured.names, rows))
+            left = {name: at_s for name, at_s in left.items() if not seen.get(name)}
+            left |= {name: left.get(name, now) for name, used in seen.items() if not used}
+            partly = _rejected(measured, rows)
+            accepted_s = now if rows.any() else belief.accepted_s
+        after = Belief(
+            max(now, belief.stamp_s), x, P, weights, rates, belief.scales, accepted_s, left, partly
+        )
+        return after, Taken(rows, distances)
 
 
 def _rejected(measured: Measured, rows: NDArray[np.int64]) -> str:

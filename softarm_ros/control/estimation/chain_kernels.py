@@ -17,8 +17,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of, stumpff
 
-_TERMS = 20  # of the series of the tangent: 2.6 rad to the 20th over 21! is 4e-12
-_ENOUGH = 1e-17  # left out of it, where fewer do
+# 1/(5!), 1/(7!), ... with alternating signs, as the series of `rotation_kernels`.
+_C5_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 5) for k in range(10))
 
 
 @kernel(allocates=False)
@@ -90,65 +90,83 @@ def strains_of(section_tips: Array) -> Array:
 
 
 @kernel
-def tangent_into(strain: Array, share: float, turn: Array, mixed: Array, work: Array) -> None:
+def _fifth_stumpff(u: float, c3: float) -> float:
+    """Return c5 = (sin t - t + t^3/6)/t^5 at u = t^2 >= 0, beside c3; dc3/du = (3 c5 - c4)/2."""
+    if u >= 1.0:
+        return (1.0 / 6.0 - c3) / u
+    c5 = _C5_SERIES[9]
+    for k in range(8, -1, -1):
+        c5 = c5 * u + _C5_SERIES[k]
+    return c5
+
+
+@kernel
+def tangent_into(strain: Array, share: float, turn: Array, mixed: Array) -> None:
     """
     Write the right tangent of exp at share strain: [[turn, mixed], [0, turn]], each (3, 3).
 
-    exp(s + ds) = exp(s) exp(tangent ds) to first order. By its series in the adjoint, which ends
-    after 20 terms for every rotation below pi, and earlier for small ones; `work` (4, 3, 3) is
-    overwritten.
+    exp(s + ds) = exp(s) exp(tangent ds) to first order. With w the rotation vector and v the
+    linear part, turn = 1 - c2 w^ + c3 w^ w^ and mixed is its derivative along v, in which products
+    of three and more w^, v^ are reduced by w^ v^ w^ = -(w . v) w^ (Barfoot 2017, eq. 7.86).
     """
-    angle = share * math.sqrt(strain[3] ** 2 + strain[4] ** 2 + strain[5] ** 2)
-    terms, left = 2, angle / 3.0  # of the part by the linear strain, which counts a power less
-    while terms < _TERMS and left > _ENOUGH:
-        terms += 1
-        left *= angle * terms / ((terms - 1.0) * (terms + 1.0))
-    w, v, next_turn, next_mixed = work[0], work[1], work[2], work[3]
-    cross_matrix_into(share * strain[3], share * strain[4], share * strain[5], w)
-    cross_matrix_into(share * strain[0], share * strain[1], share * strain[2], v)
+    x, y, z = share * strain[3], share * strain[4], share * strain[5]
+    a, b, c = share * strain[0], share * strain[1], share * strain[2]
+    u, along = x * x + y * y + z * z, x * a + y * b + z * c
+    _, c2, c3, c4 = stumpff(u)
+    c5 = _fifth_stumpff(u, c3)
+    by_w, by_ww = along * (2.0 * c4 - c3), along * (3.0 * c5 - c4)
+    cross_matrix_into(-c2 * x, -c2 * y, -c2 * z, turn)
+    cross_matrix_into(-c2 * a - by_w * x, -c2 * b - by_w * y, -c2 * c - by_w * z, mixed)
     for i in range(3):
+        turn[i, i] += 1.0 - c3 * u
+        mixed[i, i] -= 2.0 * c3 * along + by_ww * u
         for j in range(3):
-            turn[i, j] = 1.0 if i == j else 0.0
-            mixed[i, j] = 0.0
-    for term in range(terms, 0, -1):
-        factor = -1.0 / (term + 1.0)
-        for i in range(3):
-            for j in range(3):
-                a, b = 0.0, 0.0
-                for m in range(3):
-                    a += w[i, m] * turn[m, j]
-                    b += w[i, m] * mixed[m, j] + v[i, m] * turn[m, j]
-                next_turn[i, j] = factor * a + (1.0 if i == j else 0.0)
-                next_mixed[i, j] = factor * b
-        turn[:, :] = next_turn
-        mixed[:, :] = next_mixed
+            w_i, w_j = share * strain[3 + i], share * strain[3 + j]
+            turn[i, j] += c3 * w_i * w_j
+            mixed[i, j] += c3 * share * (strain[i] * w_j + w_i * strain[j]) + by_ww * w_i * w_j
 
 
 @kernel
 def _twist_into(
-    frame: Array, share: float, turn: Array, mixed: Array, point: Array, jacobian: Array
+    frame: Array,
+    share: float,
+    turn: Array,
+    mixed: Array,
+    point: Array,
+    jacobian: Array,
+    first: int,
 ) -> None:
-    """Write the base-frame twist (6, 6) at a point (3,) by the strain of a section.
+    """Write six columns from `first` on: the base-frame twist at a point (3,) by a strain.
 
     `frame` (4, 4) is where the section's part that counts ends.
     """
-    a, b = np.empty(3), np.empty(3)
-    for j in range(6):
-        for i in range(3):
-            linear, angular = 0.0, 0.0
-            for m in range(3):
-                if j < 3:
-                    linear += frame[i, m] * turn[m, j]
-                else:
-                    linear += frame[i, m] * mixed[m, j - 3]
-                    angular += frame[i, m] * turn[m, j - 3]
-            a[i], b[i] = linear, angular
-        x, y, z = point[0] - frame[0, 3], point[1] - frame[1, 3], point[2] - frame[2, 3]
-        jacobian[0, j] = share * (a[0] + b[1] * z - b[2] * y)
-        jacobian[1, j] = share * (a[1] + b[2] * x - b[0] * z)
-        jacobian[2, j] = share * (a[2] + b[0] * y - b[1] * x)
-        for i in range(3):
-            jacobian[3 + i, j] = share * b[i]
+    x, y, z = point[0] - frame[0, 3], point[1] - frame[1, 3], point[2] - frame[2, 3]
+    for j in range(3):
+        a, b, c = _rotated(frame, turn, j)
+        d, e, f = _rotated(frame, mixed, j)
+        column = first + j
+        jacobian[0, column] = share * a
+        jacobian[1, column] = share * b
+        jacobian[2, column] = share * c
+        jacobian[3, column] = jacobian[4, column] = jacobian[5, column] = 0.0
+        column += 3
+        jacobian[0, column] = share * (d + b * z - c * y)
+        jacobian[1, column] = share * (e + c * x - a * z)
+        jacobian[2, column] = share * (f + a * y - b * x)
+        jacobian[3, column] = share * a
+        jacobian[4, column] = share * b
+        jacobian[5, column] = share * c
+
+
+@kernel(allocates=False)
+def _rotated(frame: Array, matrix: Array, j: int) -> tuple[float, float, float]:
+    """Return column j of a matrix (3, 3), turned by a frame (4, 4)."""
+    x, y, z = matrix[0, j], matrix[1, j], matrix[2, j]
+    return (
+        frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z,
+        frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z,
+        frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z,
+    )
 
 
 @kernel
@@ -169,14 +187,14 @@ def places_into(
     count, places = len(strains), len(sections)
     frames = np.zeros((count + 1, 4, 4))
     turns, mixeds = np.empty((count, 3, 3)), np.empty((count, 3, 3))
-    work, step = np.empty((4, 3, 3)), np.empty((4, 4))
+    step = np.empty((4, 4))
     part_turn, part_mixed, part = np.empty((3, 3)), np.empty((3, 3)), np.empty((4, 4))
     for i in range(4):
         frames[0, i, i] = 1.0
     for k in range(count):
         exp_se3_into(strains[k], 1.0, step)
         _compose(frames[k], step, frames[k + 1])
-        tangent_into(strains[k], 1.0, turns[k], mixeds[k], work)
+        tangent_into(strains[k], 1.0, turns[k], mixeds[k])
     for n in range(places):
         jacobians[n] = 0.0
         section, share = sections[n], fractions[n]
@@ -191,15 +209,13 @@ def places_into(
         _compose(part, offsets[n], poses[n])
         point = poses[n, :3, 3]
         for k in range(section):
-            _twist_into(
-                frames[k + 1], 1.0, turns[k], mixeds[k], point, jacobians[n][:, 6 * k : 6 * k + 6]
-            )
-        own = jacobians[n][:, 6 * section : 6 * section + 6]
+            _twist_into(frames[k + 1], 1.0, turns[k], mixeds[k], point, jacobians[n], 6 * k)
+        own = 6 * section
         if share == 1.0:
-            _twist_into(part, 1.0, turns[section], mixeds[section], point, own)
+            _twist_into(part, 1.0, turns[section], mixeds[section], point, jacobians[n], own)
         else:
-            tangent_into(strains[section], share, part_turn, part_mixed, work)
-            _twist_into(part, share, part_turn, part_mixed, point, own)
+            tangent_into(strains[section], share, part_turn, part_mixed)
+            _twist_into(part, share, part_turn, part_mixed, point, jacobians[n], own)
 
 
 @kernel(allocates=False)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.kernels import kernel
+
+
+@kernel
+def _later(lags: Array, passed: float) -> Array:
+    """Return lags (3, sections, 6), `passed` time constants later."""
+    out = np.empty_like(lags)
+    left = math.exp(-passed)
+    for k in range(lags.shape[1]):
+        for i in range(6):
+            wanted = lags[0, k, i]
+            first, second = lags[1, k, i] - wanted, lags[2, k, i] - wanted
+            out[0, k, i] = wanted
+            out[1, k, i] = wanted + left * first
+            out[2, k, i] = wanted + left * (second + passed * first)
+    return out
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A command and where the lags stood when it came (sections, 6)."""
+    """What was wanted from a time on, and where the two lags stood then (3, sections, 6)."""
 
     stamp_s: float
-    wanted: Array
-    first: Array
-    second: Array
+    lags: Array
 
 
 class CommandedStrains:
@@ -51,30 +67,42 @@ class CommandedStrains:
         steps = self._steps
         if steps and now_s <= steps[-1].stamp_s:
             last = steps.pop()
-            steps.append(_Step(last.stamp_s, wanted, last.first, last.second))
-            return
-        first, second = self._state(steps[-1], now_s) if steps else (wanted, wanted)
-        steps.append(_Step(now_s, wanted, first, second))
+            now_s, lags = last.stamp_s, last.lags.copy()
+        elif steps:
+            lags = self._lags(steps[-1], now_s)
+        else:
+            lags = np.array([wanted] * 3)
+        lags[0] = wanted
+        steps.append(_Step(now_s, lags))
         oldest = now_s - self._horizon_s
         while len(steps) > 2 and steps[1].stamp_s < oldest:
             steps.pop(0)
 
     def at(self, time_s: float) -> tuple[Array, Array]:
         """Return strains and their rates [1/s], (sections, 6) each, at a time [s]."""
-        steps = self._steps
-        # A list of a horizon at the rate of the loop: hundreds, searched in microseconds.
-        index = bisect_right(steps, time_s, key=lambda step: step.stamp_s) - 1
-        step = steps[max(index, 0)]
-        if index < 0 or self._lag_s == 0.0:
-            return (step.second if index < 0 else step.wanted), np.zeros_like(step.second)
-        first, second = self._state(step, time_s)
-        return second, (first - second) / self._lag_s
+        lags = self._lags_at(time_s)
+        if lags is None or self._lag_s == 0.0:
+            strains = self.strains_at(time_s)
+            return strains, np.zeros_like(strains)
+        return lags[2], (lags[1] - lags[2]) / self._lag_s
 
-    def _state(self, step: _Step, time_s: float) -> tuple[Array, Array]:
+    def strains_at(self, time_s: float) -> Array:
+        """Return the strains (sections, 6) at a time [s]."""
+        lags = self._lags_at(time_s)
+        strains: Array = self._steps[0].lags[2] if lags is None else lags[2]
+        return strains
+
+    def _lags_at(self, time_s: float) -> Array | None:
+        """Return the lags (3, sections, 6) at a time [s]; None before the first command."""
+        # A list of a horizon at the rate of the loop: hundreds, searched in microseconds.
+        index = bisect_right(self._steps, time_s, key=_stamp) - 1
+        return None if index < 0 else self._lags(self._steps[index], time_s)
+
+    def _lags(self, step: _Step, time_s: float) -> Array:
         if self._lag_s == 0.0:
-            return step.wanted, step.wanted
-        passed = (time_s - step.stamp_s) / self._lag_s
-        left = float(np.exp(-passed))
-        first = step.first - step.wanted
-        second = step.second - step.wanted
-        return step.wanted + left * first, step.wanted + left * (second + passed * first)
+            return np.array([step.lags[0]] * 3)
+        lags: Array = _later(step.lags, (time_s - step.stamp_s) / self._lag_s)
+        return lags
+
+
+_stamp = attrgetter('stamp_s')

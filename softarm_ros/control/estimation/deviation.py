@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.control.estimation.config import PredictingConfig
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, IntArray
 
 _SIX = 6
 _TWIST_SHARE = 0.3  # of the speed of bends: torsion moves little
@@ -17,12 +17,13 @@ _LINEAR_SHARE = 0.05  # likewise of stretch and shear
 @dataclass(frozen=True)
 class DeviationModel:
     """
-    Strains of sections = commanded + `spread` @ c, with c (n,) as in `kalman_kernels`.
+    Strains of sections = commanded + `shares` c[`modes`], with c (n,) as in `kalman_kernels`.
 
     Attributes
     ----------
-    spread : (6 sections, n)
-        A group's deviation, shared evenly by its sections.
+    modes, shares : (6 sections,)
+        Which deviation a strain has a share of, and how much: its group's, shared evenly by the
+        sections of the group.
     group_ends : (groups,)
         Index of the last section of each group.
     sd : (n,)
@@ -37,7 +38,8 @@ class DeviationModel:
 
     """
 
-    spread: Array
+    modes: IntArray
+    shares: Array
     group_ends: tuple[int, ...]
     sd: Array
     rates: Array
@@ -63,14 +65,11 @@ class DeviationModel:
         """Return the deviations of an arm of some sections and a length [m]."""
         groups = min(config.groups, sections)
         of_section = [k * groups // sections for k in range(sections)]
-        spread = np.zeros((_SIX * sections, _SIX * groups))
-        for k, group in enumerate(of_section):
-            share = 1.0 / of_section.count(group)
-            for i in range(_SIX):
-                spread[_SIX * k + i, _SIX * group + i] = share
+        modes = np.array([_SIX * group + i for group in of_section for i in range(_SIX)])
         ends = tuple(k for k in range(sections) if of_section[k + 1 : k + 2] != [of_section[k]])
         part = length_m / groups
         counts = np.array([of_section.count(g) for g in range(groups)], dtype=float)
+        shares = np.repeat(1.0 / counts[of_section], _SIX)
         linear = part * np.array([config.shear_sd, config.shear_sd, config.stretch_sd])
         bend, twist = config.bend_sd_rad, config.twist_sd_rad
         sd = np.concatenate(
@@ -81,7 +80,8 @@ class DeviationModel:
         shift = _LINEAR_SHARE / groups**0.5
         unit = np.tile([shift, shift, shift, turn, turn, _TWIST_SHARE * turn], groups)
         return DeviationModel(
-            spread,
+            modes,
+            shares,
             ends,
             sd,
             np.diag((config.deviation_speed_m_s * unit) ** 2),

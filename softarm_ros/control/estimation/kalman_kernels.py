@@ -61,7 +61,7 @@ def predict(
                 P[k, n + i, n + j] = left * left * old_vv + q * vv
 
 
-@kernel
+@kernel(allocates=False)
 def innovate(
     x: Array,
     P: Array,
@@ -70,29 +70,32 @@ def innovate(
     r: Array,
     R: Array,
     m: int,
-    PH: Array,
+    W: Array,
     L: Array,
     y: Array,
 ) -> tuple[float, float]:
     """
-    Prepare an update by the first m rows; return (squared distance, log determinant).
+    Prepare an update by the first m rows, 3 or 6; return (squared distance, log determinant).
 
-    H (m, n) are the derivatives by c at `at` (n,), r (m,) the residual there. Leaves P H^T
-    (2 n, m), the Cholesky factor L (m, m) of the innovation's covariance and y = L^-1 innovation.
-    """  # fmt: skip
-    n = H.shape[1]
+    H (m, n) are the derivatives by c at `at` (n,), r (m,) the residual there. Leaves the Cholesky
+    factor L (m, m) of the innovation's covariance, y = L^-1 innovation and, in W (m, 2 n), H P.
+    """
+    n, size = H.shape[1], len(x)
     used = n  # columns behind belong to sections beyond the place
-    while used > 0 and not H[:m, used - 1].any():
+    while used > 0 and _is_zero(H, m, used - 1):
         used -= 1
-    # By rows of P, which is symmetric: neighbours in memory are done side by side.
-    HP = np.zeros((m, 2 * n))
-    for a in range(m):
+    # By rows of P, which is symmetric, three of H together: neighbours in memory side by side.
+    for a in range(0, m, 3):
+        first, second, third = W[a], W[a + 1], W[a + 2]
+        for i in range(size):
+            first[i] = second[i] = third[i] = 0.0
         for j in range(used):
-            h = H[a, j]
-            for i in range(2 * n):
-                HP[a, i] += h * P[j, i]
-        for i in range(2 * n):
-            PH[i, a] = HP[a, i]
+            f, s, t = H[a, j], H[a + 1, j], H[a + 2, j]
+            row = P[j]
+            for i in range(size):
+                first[i] += f * row[i]
+                second[i] += s * row[i]
+                third[i] += t * row[i]
     logs, distance = 0.0, 0.0
     for a in range(m):
         value = r[a]
@@ -102,7 +105,7 @@ def innovate(
         for b in range(a + 1):
             s = R[a, b]
             for j in range(used):
-                s += H[a, j] * PH[j, b]
+                s += H[a, j] * W[b, j]
             for e in range(b):
                 s -= L[a, e] * L[b, e]
             if a == b:
@@ -117,29 +120,35 @@ def innovate(
     return distance, logs
 
 
-@kernel
-def apply_innovation(x: Array, P: Array, m: int, PH: Array, L: Array, y: Array) -> None:
-    """Update x (2 n,) and P (2 n, 2 n) by what `innovate` left."""
+@kernel(allocates=False)
+def _is_zero(H: Array, rows: int, column: int) -> bool:
+    largest = 0.0
+    for a in range(rows):
+        largest = max(largest, abs(H[a, column]))
+    return largest == 0.0
+
+
+@kernel(allocates=False)
+def apply_innovation(x: Array, P: Array, m: int, W: Array, L: Array, y: Array) -> None:
+    """Update x (2 n,) and P (2 n, 2 n) by what `innovate` left; W becomes L^-1 H P (m, 2 n)."""
     size = len(x)
-    # W^T = L^-1 H P; then x += W y and P -= W W^T, by rows as in `innovate`.
-    W = np.empty((m, size))
     for a in range(m):
-        for i in range(size):
-            W[a, i] = PH[i, a]
         for e in range(a):
             factor = L[a, e]
             for i in range(size):
                 W[a, i] -= factor * W[e, i]
+        inverse = 1.0 / L[a, a]
         for i in range(size):
-            W[a, i] /= L[a, a]
-    for a in range(m):
-        for i in range(size):
+            W[a, i] *= inverse
             x[i] += W[a, i] * y[a]
-    for i in range(size):
-        for a in range(m):
-            factor = W[a, i]
+    # P -= W^T W, by rows as in `innovate`.
+    for a in range(0, m, 3):
+        first, second, third = W[a], W[a + 1], W[a + 2]
+        for i in range(size):
+            f, s, t = first[i], second[i], third[i]
+            row = P[i]
             for j in range(size):
-                P[i, j] -= factor * W[a, j]
+                row[j] -= f * first[j] + s * second[j] + t * third[j]
 
 
 @kernel
@@ -182,7 +191,7 @@ def absorb(
 
     """  # fmt: skip
     bank, size = x.shape
-    PH, L, y = np.empty((bank, size, 6)), np.empty((bank, 6, 6)), np.empty((bank, 6))
+    W, L, y = np.empty((bank, 6, size)), np.empty((bank, 6, 6)), np.empty((bank, 6))
     far, logs = np.empty(bank), np.empty(bank)
     for block in range(len(sizes)):
         m = sizes[block]
@@ -193,7 +202,7 @@ def absorb(
                 best = max(best, weights[k])
             for k in range(bank):
                 far[k], logs[k] = innovate(
-                    x[k], P[k], at, H[block], r[block], R[block], m, PH[k], L[k], y[k]
+                    x[k], P[k], at, H[block], r[block], R[block], m, W[k], L[k], y[k]
                 )
                 if weights[k] >= weights[likeliest]:
                     likeliest = k
@@ -210,7 +219,7 @@ def absorb(
         if taken[block] == 0:
             continue
         for k in range(bank):
-            apply_innovation(x[k], P[k], m, PH[k], L[k], y[k])
+            apply_innovation(x[k], P[k], m, W[k], L[k], y[k])
             weights[k] -= 0.5 * (far[k] + logs[k])
         best = -_FAR
         for k in range(bank):
@@ -232,21 +241,34 @@ def shares_into(weights: Array, share: Array) -> None:
         share[k] /= total
 
 
-@kernel
-def merged(x: Array, P: Array, weights: Array) -> tuple[Array, Array]:
-    """Return mean (2 n,) and covariance (2 n, 2 n) of a bank, spread between filters included."""
-    bank, size = x.shape
-    share = np.empty(bank)
+@kernel(allocates=False)
+def mean_into(x: Array, weights: Array, share: Array, mean: Array) -> None:
+    """Write how likely each filter of a bank is (K,) and their mean (2 n,)."""
     shares_into(weights, share)
-    mean, covariance = np.zeros(size), np.zeros((size, size))
-    for k in range(bank):
-        for i in range(size):
+    mean[:] = 0.0
+    for k in range(len(x)):
+        for i in range(len(mean)):
             mean[i] += share[k] * x[k, i]
+
+
+@kernel
+def merged(x: Array, P: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """
+    Return mean (2 n,), covariance (2 n, 2 n) and shares (K,) of a bank.
+
+    The spread between its filters is in the covariance.
+    """
+    bank, size = x.shape
+    share, apart = np.empty(bank), np.empty(size)
+    mean, covariance = np.empty(size), np.zeros((size, size))
+    mean_into(x, weights, share, mean)
     for k in range(bank):
         if share[k] < 1e-9:
             continue
         for i in range(size):
-            d = x[k, i] - mean[i]
+            apart[i] = x[k, i] - mean[i]
+        for i in range(size):
+            d, row, of = apart[i], covariance[i], P[k, i]
             for j in range(size):
-                covariance[i, j] += share[k] * (P[k, i, j] + d * (x[k, j] - mean[j]))
-    return mean, covariance
+                row[j] += share[k] * (of[j] + d * apart[j])
+    return mean, covariance, share

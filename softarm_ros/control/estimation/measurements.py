@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.estimator import SECTION, TIP
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.sightings import Place, Sighting
+from softarm_ros.geometry.sightings import BodySighting, Place, PointSighting, Sighting
+
+_UNTURNED = np.eye(4)
+_THREE = np.arange(3)
+_KEPT = 64  # layouts: a sensor that names bodies at random does not fill the memory
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,35 @@ class Measured:
     sizes: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """
+    What of a sighting its names alone say; attributes as of `Measured`.
+
+    Attributes
+    ----------
+    order : tuple of int
+        Of the rows, by the place along the arm: which body, or point behind the bodies.
+    as_seen : bool
+        Whether that is the order of the sighting, and all of it.
+    beside : (n,)
+        Variance [m2] by which points inside a section may lie beside an even bend.
+    refused : tuple of str
+
+    """
+
+    names: tuple[str, ...]
+    order: tuple[int, ...]
+    as_seen: bool
+    sections: NDArray[np.int64]
+    fractions: Array
+    offsets: Array
+    covariances: Array
+    beside: Array
+    sizes: NDArray[np.int64]
+    refused: tuple[str, ...]
+
+
 class Places:
     """
     Knows where on the arm the bodies and points of sightings sit.
@@ -78,6 +111,7 @@ class Places:
         self._passed_over = {f'{SECTION}{k}' for k in range(sections)} - set(self._places)
         self._noise = noise
         s = self._noise
+        self._layouts: dict[tuple[tuple[str, ...], int], _Layout] = {}
         self._body = np.diag([s.position_m**2] * 3 + [s.orientation_rad**2] * 3)
         for name, place in self._places.items():
             if not (-1 <= place.section < sections and 0.0 <= place.fraction <= 1.0):
@@ -88,48 +122,90 @@ class Places:
 
     def measured(self, sighting: Sighting) -> tuple[Measured | None, list[str]]:
         """Return what of a sighting can be used, and what cannot."""
-        rows: list[tuple[str, Place, Array, Array, int]] = []
-        refused: list[str] = []
-        for body in sighting.bodies:
-            place = self._place(body.name, body.pose, refused)
-            if place is not None:
-                given = body.covariance
-                rows.append(
-                    (body.name, place, body.pose, self._body if given is None else given, 6)
-                )
-        for point in sighting.points:
-            place = self._place(point.name, point.position, refused)
-            if place is not None:
-                pose, covariance = np.eye(4), self._body.copy()
-                pose[:3, 3] = point.position
-                if point.covariance is not None:
-                    covariance[:3, :3] = point.covariance
-                rows.append((point.name, place, pose, covariance, 3))
-        if not rows:
-            return None, refused
-        rows.sort(key=lambda row: row[1].section + row[1].fraction)
-        covariances = np.array([row[3] for row in rows])
-        for k, (_, place, *_rest) in enumerate(rows):
-            if 0.0 < place.fraction < 1.0:
-                covariances[k, [0, 1, 2], [0, 1, 2]] += self._noise.shape_m**2
+        bodies, points = sighting.bodies, sighting.points
+        poses = np.empty((len(bodies) + len(points), 4, 4))
+        for k, body in enumerate(bodies):
+            poses[k] = body.pose
+        for k, point in enumerate(points, len(bodies)):
+            poses[k] = _UNTURNED
+            poses[k, :3, 3] = point.position
+        if not np.isfinite(poses).all():
+            return self._finite_of(sighting, [bool(np.isfinite(one).all()) for one in poses])
+        seen: tuple[BodySighting | PointSighting, ...] = (*bodies, *points)
+        layout = self._layout(tuple([one.name for one in seen]), len(bodies))
+        if not layout.names:
+            return None, list(layout.refused)
+        covariances = layout.covariances
+        for row, k in enumerate(layout.order):
+            given = seen[k].covariance
+            if given is not None:
+                if covariances is layout.covariances:
+                    covariances = covariances.copy()
+                covariances[row, : len(given), : len(given)] = given
+                covariances[row, _THREE, _THREE] += layout.beside[row]
         return Measured(
             1e-9 * sighting.stamp_ns,
-            tuple(row[0] for row in rows),
-            np.array([row[1].section for row in rows]),
-            np.array([row[1].fraction for row in rows]),
-            np.array([row[1].offset for row in rows]),
-            np.array([row[2] for row in rows]),
+            layout.names,
+            layout.sections,
+            layout.fractions,
+            layout.offsets,
+            poses if layout.as_seen else poses[np.array(layout.order)],
             covariances,
-            np.array([row[4] for row in rows]),
-        ), refused
+            layout.sizes,
+        ), list(layout.refused)
 
-    def _place(self, name: str, values: Array, refused: list[str]) -> Place | None:
-        if name in self._passed_over:
-            return None
-        place = self._places.get(name)
-        if place is None:
-            refused.append(f'{name!r} has no place on the arm')
-        elif not np.all(np.isfinite(values)):
-            refused.append(f'{name!r} is not finite')
-            return None
-        return place
+    def _finite_of(
+        self, sighting: Sighting, finite: list[bool]
+    ) -> tuple[Measured | None, list[str]]:
+        """Return as `measured` without what is not finite (bodies and points,)."""
+        seen: list[BodySighting | PointSighting] = [*sighting.bodies, *sighting.points]
+        refused = [
+            f'{one.name!r} is not finite'
+            for one, known in zip(seen, finite)
+            if not known and one.name not in self._passed_over
+        ]
+        count = len(sighting.bodies)
+        rest = Sighting(
+            sighting.stamp_ns,
+            sighting.frame_id,
+            tuple(one for one, known in zip(sighting.bodies, finite) if known),
+            tuple(one for one, known in zip(sighting.points, finite[count:]) if known),
+        )
+        measured, others = self.measured(rest)
+        return measured, refused + others
+
+    def _layout(self, names: tuple[str, ...], bodies: int) -> _Layout:
+        """Return where bodies and, behind them, points sit; sensors name the same ones again."""
+        key = (names, bodies)
+        if key not in self._layouts:
+            if len(self._layouts) >= _KEPT:
+                self._layouts.clear()
+            self._layouts[key] = self._laid_out(names, bodies)
+        return self._layouts[key]
+
+    def _laid_out(self, names: tuple[str, ...], bodies: int) -> _Layout:
+        places = self._places
+        refused = tuple(
+            f'{name!r} has no place on the arm'
+            for name in names
+            if name not in places and name not in self._passed_over
+        )
+        order = [k for k, name in enumerate(names) if name in places]
+        order.sort(key=lambda k: places[names[k]].section + places[names[k]].fraction)
+        at = [places[names[k]] for k in order]
+        inside = np.array([0.0 < place.fraction < 1.0 for place in at])
+        beside = np.where(inside, self._noise.shape_m**2, 0.0)
+        covariances = np.tile(self._body, (len(at), 1, 1))
+        covariances[:, _THREE, _THREE] += beside[:, None]
+        return _Layout(
+            tuple(names[k] for k in order),
+            tuple(order),
+            order == list(range(len(names))),
+            np.array([place.section for place in at], dtype=np.int64),
+            np.array([place.fraction for place in at]),
+            np.array([place.offset for place in at]),
+            covariances,
+            beside,
+            np.array([6 if k < bodies else 3 for k in order], dtype=np.int64),
+            refused,
+        )

@@ -26,7 +26,7 @@ _USUAL = 3.0  # periods between measurements after which an estimate counts as p
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
     """A measurement, and the belief before it."""
 
     measured: Measured
@@ -86,7 +86,7 @@ class PredictingEstimator(Estimator):
         """Forget everything: the arm begins anew."""
         self._commanded.forget()
         self._belief: Belief | None = None
-        self._log: list[_Entry] = []
+        self._log: list[Entry] = []
         self._paced: tuple[float, float] | None = None
         self._actuated_s = -np.inf
         if self._weighing is not None:
@@ -137,7 +137,9 @@ class PredictingEstimator(Estimator):
 
     def _insert(self, measured: Measured) -> None:
         log = self._log
-        at = bisect_right(log, measured.stamp_s, key=lambda entry: entry.measured.stamp_s)
+        at = len(log)
+        if log and measured.stamp_s < log[-1].measured.stamp_s:
+            at = bisect_right(log, measured.stamp_s, key=lambda entry: entry.measured.stamp_s)
         if at < len(log) and log[at].before.measured:
             belief = log[at].before
         elif at < len(log):  # older than the first of all
@@ -147,7 +149,7 @@ class PredictingEstimator(Estimator):
         again = [measured, *(entry.measured for entry in log[at:])]
         del log[at:]
         for one in again:
-            log.append(_Entry(one, belief))
+            log.append(Entry(one, belief))
             belief = self._applied(belief, one)
         self._belief = belief
         oldest = log[-1].measured.stamp_s - self.config.max_lateness_s
@@ -167,7 +169,7 @@ class PredictingEstimator(Estimator):
                 return None
             belief = self._believer.first(now_s)
         now = self._believer.foreseen(belief, now_s, self._tips)
-        n, spread, tips = self._deviation.size, self._deviation.spread, now.poses
+        tips = now.poses
         seen = None
         with contextlib.suppress(ValueError):  # tips that tell no configuration
             seen = self._model.observed_configuration(tips)
@@ -176,12 +178,12 @@ class PredictingEstimator(Estimator):
             stamp_s=now_s,
             measured_s=belief.accepted_s,
             tip=tips[-1],
-            tip_covariance=now.at_last(),
+            tip_covariance=now.last_covariance,
             tip_twist=now.twist,
             section_tips=tips,
             strains=now.strains,
             strain_rates=now.strain_rates,
-            strain_covariance=spread @ now.covariance[:n, :n] @ spread.T,
+            strain_covariance=now.strain_covariance,
             configuration=seen,
             tip_load=None if self._weighing is None else self._weighing.load(),
             health=health,
@@ -198,7 +200,7 @@ class PredictingEstimator(Estimator):
             now_s,
             (np.array([place.section]), np.array([place.fraction]), np.array([place.offset])),
         )
-        return now.poses[0], now.at_last()
+        return now.poses[0], now.last_covariance
 
     def pace(self, now_s: float) -> float:
         """Return how fast a reference may go on: slower towards the end of `bridge_s`."""
@@ -221,12 +223,7 @@ class PredictingEstimator(Estimator):
         belief = self._current()
         assert belief is not None
         now = self._believer.foreseen(belief, now_s, self._tips)
-        return TipSeen(
-            now.poses[-1],
-            now.at_last(),
-            now.by_deviations @ now.mean[self._deviation.size :],
-            now.at_last(velocities=True),
-        )
+        return TipSeen(now.poses[-1], now.last_covariance, *now.drift())
 
     def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
         age = now_s - belief.accepted_s

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softarm_ros.control.estimation.bank_kernels import (
     by_modes_into,
@@ -19,7 +18,7 @@ from softarm_ros.control.estimation.bank_kernels import (
 )
 from softarm_ros.control.estimation.chain_kernels import places_into
 from softarm_ros.control.estimation.kalman_kernels import apply_innovation, innovate, predict
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
 
 
@@ -43,25 +42,21 @@ def _squared_distance(r: Array, R: Array, rows: int, L: Array, y: Array) -> floa
 
 @kernel
 def _back_over_update(
-    adjoint: Array, H: Array, PH: Array, L: Array, y: Array, rows: int, work: Array
+    adjoint: Array, H: Array, W: Array, L: Array, y: Array, rows: int, work: Array
 ) -> None:
     """Take the adjoint (2 n,) back over an update: (I - K H)^T adjoint - H^T S^-1 innovation."""
-    for a in range(rows):  # L^-1 H P adjoint, less y
-        value = 0.0
+    for a in range(rows):  # L^-1 H P adjoint, less the negative of y
+        value = y[a]
         for i in range(len(adjoint)):
-            value += PH[i, a] * adjoint[i]
-        for e in range(a):
-            value -= L[a, e] * work[e]
-        work[a] = value / L[a, a]
-    for a in range(rows):
-        work[a] += y[a]
+            value += W[a, i] * adjoint[i]
+        work[a] = value
     for a in range(rows - 1, -1, -1):  # L^-T of it
         value = work[a]
         for e in range(a + 1, rows):
             value -= L[e, a] * work[e]
         work[a] = value / L[a, a]
-    for j in range(H.shape[1]):
-        for a in range(rows):
+    for a in range(rows):
+        for j in range(H.shape[1]):
             adjoint[j] -= H[a, j] * work[a]
 
 
@@ -69,104 +64,142 @@ def _back_over_update(
 def fit_window(
     x: Array,
     P: Array,
+    first: int,
+    count: int,
+    new: int,
     periods: Array,
     scale: Array,
-    density: Array,
+    rates: Array,
     memory_s: float,
+    modes: IntArray,
+    shares: Array,
+    gates: Array,
+    iterations: int,
+    tolerance: float,
     commanded: Array,
-    spread: Array,
-    sections: NDArray[np.int64],
+    sections: IntArray,
     fractions: Array,
     offsets: Array,
     poses: Array,
     covariances: Array,
-    sizes: NDArray[np.int64],
-    gates: Array,
+    sizes: IntArray,
     means: Array,
-    iterations: int,
-) -> None:
+    ahead_x: Array,
+    ahead_P: Array,
+    H_of: Array,
+    W_of: Array,
+    L_of: Array,
+    y_of: Array,
+    smoothed: Array,
+) -> int:
     """
-    Fit the states at all times of a window; write that of its end.
+    Fit the states at all times of a window; write that of its end, return the updates done.
+
+    What the last fit left of older times is used as it is, unless the fit has moved from where
+    they were linearised.
 
     Parameters
     ----------
     x, P
-        (1, 2 n), (1, 2 n, 2 n): the belief at the begin; overwritten with that at the end.
-    periods : (times,)
+        (1, 2 n), (1, 2 n, 2 n): the belief before the first new time; overwritten with that at the
+        end.
+    first, count, new : int
+        The window's times are `count` rows of a ring of `kept`, from row `first` on; the last
+        `new` of them have come since the last fit.
+    periods : (kept,)
         From the time before, or from the belief, to each [s].
-    scale, density
-        (1,), (n, n): of the noise, as `predict` has it.
-    commanded : (times, sections, 6)
+    scale, rates, memory_s
+        (1,), (n, n): of the noise, as in `take_in`.
+    commanded : (kept, sections, 6)
         Strains of the command at each time.
-    spread : (6 sections, n)
-        Strains are the command's and spread @ deviations.
+    modes, shares
+        As `DeviationModel`.
     sections, fractions, offsets, poses, covariances, sizes
-        (times, blocks, ...): places and what was measured there; a size of 0: nothing.
+        (kept, blocks, ...): places and what was measured there; a size of 0: nothing.
     gates : (7,)
         Squared distance by number of rows, beyond which a measurement is doubted: its covariance
         grows by the square of how much farther it is from the fit.
-    means : (times, n)
-        Deviations to begin the iterations at; overwritten by those of the last but one.
-    memory_s : float
-        Of the noise, likewise.
+    means : (kept, n)
+        Deviations at which measurements are linearised; overwritten where that is done again.
+    ahead_x, ahead_P : (kept, 2 n), (kept, 2 n, 2 n)
+        The belief before what was measured at a time; kept between fits, as the next four.
+    H_of, W_of, L_of, y_of : (kept, blocks, ...)
+        What `innovate` and `apply_innovation` leave of every measurement.
+    smoothed : (kept, n)
+        Written: the fitted deviations, of every time of the window.
     iterations : int
-        Passes forward; between two of them one backward.
+        Passes forward at most; after each but the last one backward.
+    tolerance : float
+        By which the fit may be away from `means`. From the first time at which it is more, the
+        next pass goes forward, linearised at the fit.
 
     """
-    times, blocks = sizes.shape
-    n = len(density)
-    width = 2 * n
-    begin_x, begin_P = x.copy(), P.copy()
-    ahead_x, ahead_P = np.empty((times, width)), np.empty((times, width, width))
-    H_of, PH_of = np.empty((times, blocks, 6, n)), np.empty((times, blocks, width, 6))
-    L_of, y_of = np.empty((times, blocks, 6, 6)), np.empty((times, blocks, 6))
-    count = commanded.shape[1]
-    strains = np.empty((count, 6))
-    foreseen, jacobians = np.empty((blocks, 4, 4)), np.empty((blocks, 6, 6 * count))
-    r, R, turn, L, y = (
-        np.empty(6), np.empty((6, 6)), np.empty((3, 3)), np.empty((6, 6)), np.empty(6),
-    )  # fmt: skip
+    kept, blocks = sizes.shape
+    n, sections_of_arm = len(rates), commanded.shape[1]
+    width, density = 2 * n, 2.0 / memory_s * rates
+    strains, turn = np.empty((sections_of_arm, 6)), np.empty((3, 3))
+    foreseen, jacobians = np.empty((blocks, 4, 4)), np.empty((blocks, 6, 6 * sections_of_arm))
+    r, R, L, y = np.empty(6), np.empty((6, 6)), np.empty((6, 6)), np.empty(6)
     adjoint, work = np.empty(width), np.empty(6)
+    begin, done, again = count - new, 0, False
     for iteration in range(iterations):
-        x[:, :] = begin_x
-        P[:, :, :] = begin_P
-        for t in range(times):
-            if periods[t] > 0.0:
-                predict(x, P, scale, density, memory_s, periods[t])
-            ahead_x[t], ahead_P[t] = x[0], P[0]
-            strains_into(commanded[t], spread, means[t], strains)
-            places_into(strains, sections[t], fractions[t], offsets[t], foreseen, jacobians)
+        for t in range(begin, count):
+            k = (first + t) % kept
+            if not again and periods[k] > 0.0:
+                predict(x, P, scale, density, memory_s, periods[k])
+            again = False
+            ahead_x[k], ahead_P[k] = x[0], P[0]
+            strains_into(commanded[k], modes, shares, means[k], strains)
+            places_into(strains, sections[k], fractions[k], offsets[k], foreseen, jacobians)
+            done += 1
             for b in range(blocks):
-                m = sizes[t, b]
+                m = sizes[k, b]
                 if m == 0:
                     continue
-                residual_into(poses[t, b], foreseen[b], m, turn, r)
-                far = _squared_distance(r, covariances[t, b], m, L, y)
+                residual_into(poses[k, b], foreseen[b], m, turn, r)
+                far = _squared_distance(r, covariances[k, b], m, L, y)
                 doubt = max(1.0, far / gates[m]) ** 2
                 for i in range(6):
                     for j in range(6):
-                        R[i, j] = doubt * covariances[t, b, i, j]
-                H = H_of[t, b]
-                by_modes_into(jacobians[b], spread, H)
-                PH = PH_of[t, b]
-                innovate(x[0], P[0], means[t], H, r, R, m, PH, L_of[t, b], y_of[t, b])
-                apply_innovation(x[0], P[0], m, PH, L_of[t, b], y_of[t, b])
+                        R[i, j] = doubt * covariances[k, b, i, j]
+                H, W = H_of[k, b], W_of[k, b]
+                by_modes_into(jacobians[b], modes, shares, H)
+                innovate(x[0], P[0], means[k], H, r, R, m, W, L_of[k, b], y_of[k, b])
+                apply_innovation(x[0], P[0], m, W, L_of[k, b], y_of[k, b])
         if iteration == iterations - 1:
             break
+        begin = count
         adjoint[:] = 0.0
-        for t in range(times - 1, -1, -1):
+        for t in range(count - 1, -1, -1):
+            k = (first + t) % kept
             for b in range(blocks - 1, -1, -1):
-                if sizes[t, b] > 0:
+                if sizes[k, b] > 0:
                     _back_over_update(
-                        adjoint, H_of[t, b], PH_of[t, b], L_of[t, b], y_of[t, b], sizes[t, b],
-                        work,
-                    )  # fmt: skip
+                        adjoint, H_of[k, b], W_of[k, b], L_of[k, b], y_of[k, b], sizes[k, b], work
+                    )
+            _times_rows(ahead_P[k], adjoint, smoothed[k])
             for j in range(n):
-                value = ahead_x[t, j]
-                for i in range(width):
-                    value -= ahead_P[t, j, i] * adjoint[i]
-                means[t, j] = value
-            left = math.exp(-periods[t] / memory_s)
-            gone = memory_s * -math.expm1(-periods[t] / memory_s)
+                smoothed[k, j] = ahead_x[k, j] - smoothed[k, j]
+                if abs(smoothed[k, j] - means[k, j]) > tolerance:
+                    begin = t
+            left = math.exp(-periods[k] / memory_s)
+            gone = memory_s * -math.expm1(-periods[k] / memory_s)
             for j in range(n):
                 adjoint[n + j] = gone * adjoint[j] + left * adjoint[n + j]
+        if begin == count:
+            break
+        for t in range(begin, count):
+            k = (first + t) % kept
+            means[k] = smoothed[k]
+        k, again = (first + begin) % kept, True
+        x[0], P[0] = ahead_x[k], ahead_P[k]
+    return done
+
+
+@kernel(allocates=False)
+def _times_rows(P: Array, vector: Array, out: Array) -> None:
+    """Write the first rows of P vector, P symmetric: by its rows, neighbours side by side."""
+    out[:] = 0.0
+    for i in range(len(vector)):
+        for j in range(len(out)):
+            out[j] += P[i, j] * vector[i]

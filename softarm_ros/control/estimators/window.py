@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from softarm_ros.control.estimation.belief import Belief
 from softarm_ros.control.estimation.config import PredictingConfig
+from softarm_ros.control.estimation.fitted_window import Arrived, Begin, FittedWindow
 from softarm_ros.control.estimation.measurements import Measured
-from softarm_ros.control.estimation.predicting import PredictingEstimator
-from softarm_ros.control.estimation.window_kernels import fit_window
+from softarm_ros.control.estimation.predicting import Entry, PredictingEstimator
 from softarm_ros.control.estimator import Surroundings
-from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
+
+# Of the noise, that the shape may be off by where it is linearised: to second order, a deviation
+# that all of the arm's length turns by.
+_SHAPE_SHARE = 0.05
 
 
 class WindowConfig(PredictingConfig):
     """The same as of a filter, and the window."""
 
     window_s: Positive = Field(default=0.1, description='whose measurements are fitted at once')
-    iterations: int = Field(default=2, ge=1, le=10, description='of Gauss-Newton')
+    iterations: int = Field(default=2, ge=1, le=10, description='of Gauss-Newton, at most')
 
 
 class Window(PredictingEstimator):
     """
     Fits the deviations at the times of all measurements of a window, the commands' prior between.
 
-    The window begins with what the filter of this file's neighbour knew then, so that older
-    measurements stay in it. Gauss-Newton on the chain of states is a Kalman filter and a backward
-    pass (Bell 1994; `window_kernels`), repeated with shape and derivatives taken at the fitted
-    states. A measurement within its gate counts fully; the weight of one beyond falls with the
-    fourth power of its distance from the fit, which all others of the window decide with it.
+    The window begins with what the filter of this file's neighbour knew then, and goes on with
+    what it knew itself, so that older measurements stay in it. Gauss-Newton on the chain of states
+    is a Kalman filter and a backward pass (Bell 1994; `window_kernels`), repeated with shape and
+    derivatives taken at the fitted states, where these have moved (`FittedWindow`). A measurement
+    within its gate counts fully; the weight of one beyond falls with the fourth power of its
+    distance from the fit, which all others of the window decide with it.
 
-    Of the filters that run side by side the likeliest is the prior.
+    Of the filters that run side by side the likeliest is the prior. Where that is another than
+    before, or a measurement has come late, the window is fitted anew.
     """
 
     config: WindowConfig
@@ -46,11 +49,20 @@ class Window(PredictingEstimator):
     def reset(self) -> None:
         """Forget everything: the arm begins anew."""
         super().reset()
+        noise = self.config.position_noise_m or self._around.position_noise_m
+        self._window = FittedWindow(
+            self._deviation,
+            self._believer.gates,
+            self.config.iterations,
+            float(np.sqrt(2.0 * _SHAPE_SHARE * noise / self._model.rest_length_m)),
+        )
+        self._index: int | None = None  # of the filter that is the prior
         self._fitted: Belief | None = None
-        self._known: dict[float, Array] = {}  # strains of the command, by time
 
     def _insert(self, measured: Measured) -> None:
         super()._insert(measured)
+        if self._log[-1].measured is not measured:
+            self._window.forget()
         self._fitted = None
 
     def _current(self) -> Belief | None:
@@ -60,66 +72,41 @@ class Window(PredictingEstimator):
         return self._fitted
 
     def _fitted_to(self, newest: Belief) -> Belief:
-        begin = newest.stamp_s - self.config.window_s
-        entries = [entry for entry in self._log if entry.measured.stamp_s >= begin]
-        likeliest = int(np.argmax(newest.weights))
-        after = [entry.before for entry in entries[1:]] + [newest]
-        x, P = self._fit(
-            entries[0].before,
-            [entry.measured for entry in entries],
-            [belief.x[likeliest] for belief in after],
-            likeliest,
+        entries = self._window_of(newest)
+        likely = np.exp(newest.weights - newest.weights.max())
+        likeliest = int(likely.argmax())
+        if likeliest != self._index:
+            self._window.forget()
+            self._index = likeliest
+        new = self._window.newcomers([entry.measured for entry in entries])
+        before = entries[0].before if entries else newest
+        after = [*(entry.before for entry in entries[len(entries) - new + 1 :]), newest]
+        arrived = [
+            Arrived(
+                entry.measured,
+                self._commanded.strains_at(entry.measured.stamp_s),
+                belief.x[likeliest, : self._deviation.size],
+            )
+            for entry, belief in zip(entries[len(entries) - new :], after)
+        ]
+        x, P = self._window.fit(
+            Begin(likeliest, before.stamp_s, before.x[likeliest], before.P[likeliest]),
+            arrived,
+            newest.rates,
         )
-        bank = len(newest.weights)
-        return replace(newest, x=np.tile(x, (bank, 1)), P=np.tile(P, (bank, 1, 1)))
+        scale = likely @ newest.scales / likely.sum()
+        return replace(newest, x=x[None], P=P[None], weights=np.zeros(1), scales=np.array([scale]))
 
-    def _fit(
-        self, start: Belief, window: list[Measured], means: list[Array], index: int
-    ) -> tuple[Array, Array]:
-        """Return mean (2 n,) and covariance (2 n, 2 n) at the end of the window."""
-        deviation, blocks = self._deviation, max(len(one.sizes) for one in window)
-        x, P = start.x[index : index + 1].copy(), start.P[index : index + 1].copy()
-        stamps = np.array([start.stamp_s, *(one.stamp_s for one in window)])
-        fit_window(
-            x,
-            P,
-            np.maximum(np.diff(stamps), 0.0),
-            deviation.scales[index : index + 1],
-            2.0 / deviation.memory_s * start.rates,
-            deviation.memory_s,
-            self._commands(window),
-            deviation.spread,
-            np.array([padded(one.sections, blocks) for one in window]),
-            np.array([padded(one.fractions, blocks) for one in window]),
-            np.array([padded(one.offsets, blocks) for one in window]),
-            np.array([padded(one.poses, blocks) for one in window]),
-            np.array([padded(one.covariances, blocks) for one in window]),
-            np.array([padded(one.sizes, blocks) for one in window]),
-            self._believer.gates,
-            np.array([mean[: deviation.size] for mean in means]),
-            self.config.iterations,
-        )
-        return x[0], P[0]
-
-    def _commands(self, window: list[Measured]) -> Array:
-        """Return the strains (times, sections, 6) of the command, of each time asked for once."""
-        known = self._known
-        self._known = {
-            one.stamp_s: known[one.stamp_s]
-            if one.stamp_s in known
-            else self._commanded.at(one.stamp_s)[0]
-            for one in window
-        }
-        return np.array([self._known[one.stamp_s] for one in window])
-
-
-def padded(rows: NDArray[Any], blocks: int) -> NDArray[Any]:
-    """Return rows (blocks, ...) with zeros behind."""
-    if len(rows) == blocks:
-        return rows
-    out = np.zeros((blocks, *rows.shape[1:]), dtype=rows.dtype)
-    out[: len(rows)] = rows
-    return out
+    def _window_of(self, newest: Belief) -> list[Entry]:
+        """Return what of the log is in the window: nothing before a belief was given up."""
+        begin, log = newest.stamp_s - self.config.window_s, self._log
+        first = len(log)
+        while first > 0 and log[first - 1].measured.stamp_s >= begin:
+            first -= 1
+            if self._believer.contradicted(log[first].before, log[first].measured):
+                first += 1
+                break
+        return log[first:]
 
 
 def build(

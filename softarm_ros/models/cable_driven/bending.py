@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.geometry.turn_kernels import turns_between
 
 
 def bending_vector(rotation: Array) -> Array:
@@ -25,8 +25,7 @@ def configuration_of_tips(section_tips: Array) -> Array:
     tips = np.asarray(section_tips, dtype=np.float64)
     if tips.ndim != 3 or tips.shape[1:] != (4, 4):
         raise ValueError(f'section_tips has shape {tips.shape}, expected (sections, 4, 4)')
-    previous = [np.eye(4), *tips[:-1]]
-    bends = [
-        bending_vector((inverse_pose(start) @ end)[:3, :3]) for start, end in zip(previous, tips)
-    ]
-    return np.concatenate(bends)
+    if not np.isfinite(tips).all():
+        raise ValueError('section_tips are not finite')
+    bends: Array = turns_between(np.ascontiguousarray(tips))[:, 1::-1] * (1.0, -1.0)
+    return bends.ravel()

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -39,6 +38,7 @@ from softarm_ros.models.hydraulics.section_config import (
     Surroundings,
 )
 from softarm_ros.models.hydraulics.sections import chamber_drive
+from softarm_ros.models.hydraulics.seen_kernels import seen_configuration
 from softarm_ros.models.inverse import find_pose, pose_target
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
@@ -86,6 +86,7 @@ class HydraulicStatics:
     ) -> None:
         self.name = name
         self.sections, self.chambers = tuple(sections), tuple(chambers)
+        self._section_lengths = np.array([section.length_m for section in sections])
         self.drive = chamber_drive(sections, chambers, segments, surroundings)
         self.arm = self.drive.arm
         self.loads: Loads = self.arm.loads(surroundings.gravity_m_s2)
@@ -243,14 +244,7 @@ class HydraulicStatics:
             return None
         if not np.isfinite(tips).all():
             return np.full(3 * len(self.sections), np.nan)
-        seen, before = [], np.eye(4)
-        for section, tip in zip(self.sections, tips):
-            turn = log_so3(before[:3, :3].T @ tip[:3, :3])
-            distance = float(np.linalg.norm(tip[:3, 3] - before[:3, 3]))
-            stretch = distance / (section.length_m * _chord_share(turn))
-            seen += [turn[1], -turn[0], section.length_m * (stretch - 1.0)]
-            before = tip
-        return np.array(seen)
+        return seen_configuration(np.ascontiguousarray(tips), self._section_lengths)
 
     # Pressures -> shape.
 
@@ -363,14 +357,3 @@ class HydraulicStatics:
             configuration=self.holder.configuration_of(strains),
             sample_centerline=shape.sample_centerline,
         )
-
-
-def _chord_share(turn: Array) -> float:
-    """Return the distance between the ends of a helix of unit length that turns by (3,) rad."""
-    angle = float(np.linalg.norm(turn))
-    if angle < 1e-4:
-        return 1.0 - float(turn[0] ** 2 + turn[1] ** 2) / 24.0
-    # Along the axis of turning the share cos, across it the chord of a circle.
-    along = float(turn[2]) / angle
-    across = math.sqrt(max(1.0 - along * along, 0.0))
-    return math.hypot(along, across * 2.0 * math.sin(0.5 * angle) / angle)
