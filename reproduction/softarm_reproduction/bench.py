@@ -90,7 +90,7 @@ def main(topics: Sequence[str] = (), long: bool = False, repeats: int = REPEATS)
             row.name,
             _time(row.compiled_us),
             f'{_time(row.reference_us)} ({row.reference})',
-            f'{row.ratio:.0f} x',
+            f'{row.ratio:.{1 if row.ratio < 10.0 else 0}f} x',
             '' if row.bar_us is None else f'<= {_time(row.bar_us)}',
             f'[{colour}]{row.verdict}[/]',
         )

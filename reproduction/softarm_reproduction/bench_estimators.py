@@ -33,7 +33,7 @@ CASES = (
 )
 _ALSO_DIRECT = ('cable_arm', 'pam_arm')
 _WARM = 60  # steps, after which every log is as long as it gets
-_ROUNDS = 100_000  # of the fixed loop
+_ROUNDS = 10_000  # of the fixed loop
 
 
 def rows(repeats: int) -> list[BenchRow]:
@@ -68,7 +68,7 @@ def step_us(name: str, kind: str, repeats: int) -> tuple[float, float]:
     steps, loops = [], []
     for _ in range(repeats):
         steps += timeit.repeat(step, number=1, repeat=10)
-        loops.append(timeit.timeit(_fixed_loop, number=1))
+        loops += timeit.repeat(_fixed_loop, number=1, repeat=10)
     return 1e6 * float(np.median(steps)), 1e6 * float(np.median(loops))
 
 

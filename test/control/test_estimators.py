@@ -261,8 +261,9 @@ def test_a_flipped_body_keeps_its_position(arm):
     assert bench.away(1.0) < 5e-4
 
 
-def test_what_contradicts_for_long_is_believed(arm):
-    bench = Bench(arm, build(arm))
+@pytest.mark.parametrize('kind', [filter_part, window])
+def test_what_contradicts_for_long_is_believed(arm, kind):
+    bench = Bench(arm, build(arm, kind))
     bench.run(0.0, 1.0)
     bench.off = bench.off + 0.3  # the arm has been pushed aside for good
     bench.estimator.observe(bench.sighting(1.0))

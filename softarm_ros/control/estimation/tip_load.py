@@ -72,7 +72,7 @@ class TipLoadObserver:
     stays and of one that is just coming, and are mixed by their likelihoods (interacting multiple
     models, Blom and Bar-Shalom 1988): a load comes suddenly, the model's error does not. What the
     arm carries at the start counts as the rig file's load; it is in the bias. A deviation that
-    has moved lately has not come to rest: it counts less, by what it moves within `settling_s`.
+    moves has not come to rest: it counts less, by what it moves within `settling_s`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class TipLoadObserver:
     model_share : float
         Standard deviation of the model's give under a load, as a share of it.
     settling_s : float
-        Within which a deviation that moves comes to rest, and over which its motion is averaged.
+        Within which a deviation that moves comes to rest.
 
     Raises
     ------
@@ -125,7 +125,6 @@ class TipLoadObserver:
         self._x, self._P, self._weights = np.zeros((2, n)), np.array([P, P]), np.array([1.0, 0.0])
         self._now_s: float | None = None
         self._usual_s = np.inf  # when last nothing was coming
-        self._moved = np.zeros(6)  # mean square of the deviation's velocity
         self._tip: Array | None = None  # the model's, of the last update
         self._at = self._first
         self._trouble = 'nothing has been seen'
@@ -146,12 +145,12 @@ class TipLoadObserver:
             return
         self._trouble = ''
         self._wander(tip)
-        self._swing(seen)
         y = displacement(tip, seen.tip) - self._at.moved + self._at.slope @ self._at.load
         H = np.hstack([np.eye(6), np.eye(6), self._at.slope])
         if self._waits(now_s, y - H @ self._x[0], H, seen):
             return
-        self._absorb(y, H, seen.covariance + self._settling_s**2 * np.diag(self._moved))
+        moving = np.outer(seen.moving, seen.moving) + seen.moving_covariance
+        self._absorb(y, H, seen.covariance + self._settling_s**2 * moving)
 
     def _waits(self, now_s: float, innovation: Array, H: Array, seen: TipSeen) -> bool:
         """Return whether something has come, and the arm has yet to give way to it.
@@ -165,17 +164,6 @@ class TipLoadObserver:
         if not (far > _UNUSUAL and under_way):
             self._usual_s = now_s
         return 0.0 < now_s - self._usual_s < _LONGEST_WAIT_S
-
-    def _swing(self, seen: TipSeen) -> None:
-        """Follow how much the deviation has moved lately, alike along all axes.
-
-        Of now alone, the turning points of a swing would count as rest; along the motion alone,
-        what is across it would decide, by what is wrong with the model there.
-        """
-        squares = seen.moving**2 + np.diagonal(seen.moving_covariance)
-        now = np.repeat([squares[:3].mean(), squares[3:].mean()], 3)
-        left = float(np.exp(-PERIOD_S / self._settling_s))
-        self._moved = left * self._moved + (1.0 - left) * now
 
     def _absorb(self, y: Array, H: Array, R: Array) -> None:
         """Update both filters by y = H x, and their weights."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from pydantic import Field
 
@@ -73,8 +71,7 @@ class Window(PredictingEstimator):
 
     def _fitted_to(self, newest: Belief) -> Belief:
         entries = self._window_of(newest)
-        likely = np.exp(newest.weights - newest.weights.max())
-        likeliest = int(likely.argmax())
+        likeliest = int(newest.weights.argmax())
         if likeliest != self._index:
             self._window.forget()
             self._index = likeliest
@@ -94,8 +91,18 @@ class Window(PredictingEstimator):
             arrived,
             newest.rates,
         )
-        scale = likely @ newest.scales / likely.sum()
-        return replace(newest, x=x[None], P=P[None], weights=np.zeros(1), scales=np.array([scale]))
+        likely = np.exp(newest.weights)
+        return Belief(
+            newest.stamp_s,
+            x[None],
+            P[None],
+            np.zeros(1),
+            newest.rates,
+            np.array([likely @ newest.scales / likely.sum()]),
+            newest.accepted_s,
+            newest.rejected_since_s,
+            newest.partly,
+        )
 
     def _window_of(self, newest: Belief) -> list[Entry]:
         """Return what of the log is in the window: nothing before a belief was given up."""
@@ -103,7 +110,10 @@ class Window(PredictingEstimator):
         first = len(log)
         while first > 0 and log[first - 1].measured.stamp_s >= begin:
             first -= 1
-            if self._believer.contradicted(log[first].before, log[first].measured):
+            before = log[first].before
+            if before.rejected_since_s and self._believer.contradicted(
+                before, log[first].measured
+            ):
                 first += 1
                 break
         return log[first:]

@@ -1,0 +1,184 @@
+"""
+What can be known of a load at the tip at all: `python -m softarm_reproduction.load_observability`.
+
+A simulated arm drives its default path in closed loop. The same machine is then given the same
+commands once more, with a tenth of its mass hung onto its tip on the way: how far the tip goes for
+that, and when, stands beside what the controller's model says. And: within a second after a load
+has come, an estimator can tell it from a change of the model's error in that second by its
+direction alone. From the covariance of such changes follows the least standard deviation of an
+unbiased linear estimate, of a weight and of the force along gravity where the force may have any
+direction; even if the arm were at rest under the load at once (Gauss-Markov).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softarm_reproduction.estimation_of_load import (
+    HUNG_S,
+    LOADS_KG,
+    WATER_KG_M3,
+    loaded_rig,
+)
+from softarm_ros.control.estimation.tip_load import TipLoadObserver
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.poses import displacement
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.assembly import build_control_loop, build_pose_intake
+from softarm_ros.runtime.control_loop import ControlLoop
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.pose_intake import measure
+
+AFTER_S = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+SECOND_S, EVERY_S = (
+    1.0,
+    0.5,
+)  # of a change of the model's error; between places of the model's give
+MACHINES = (1, 2)
+
+
+@dataclass
+class Driven:
+    """
+    A run.
+
+    Attributes
+    ----------
+    commands : list of (m,)
+        Of every cycle.
+    tips : list of (4, 4)
+        True.
+    measured : list of (m,)
+        Actuators, without pretension.
+    began : int
+        Cycle in which tracking began.
+
+    """
+
+    commands: list[Array]
+    tips: list[Array]
+    measured: list[Array]
+    began: int
+
+
+def driven(rig: Rig, loop: ControlLoop, seed: int) -> Driven:
+    """Return a run of the default path without load, until some seconds after one would come."""
+    plant, intake = build_plant(rig, seed), build_pose_intake(rig, loop.model)
+    run, end = Driven([], [], [], -1), HUNG_S + AFTER_S[-1]
+    loop.start(plant.time_s)
+    while loop.phase is not Phase.DONE:
+        now = plant.time_s
+        if loop.phase is Phase.TRACK and run.began < 0:
+            run.began = len(run.tips)
+        if run.began >= 0 and (len(run.tips) - run.began) * loop.period_s > end:
+            break
+        measure(plant, intake, now)
+        taken = intake.take(now)
+        output = loop.cycle(now, None if taken is None else taken[0])
+        intake.estimator.command(now, loop.tracker.posture)
+        run.tips.append(plant.true_section_tips()[-1].copy())
+        run.measured.append(loop.tracker.measured(plant.actuator_state().position).copy())
+        run.commands.append(loop.limits.check(output.actuation).copy())
+        plant.step(run.commands[-1], loop.period_s)
+    return run
+
+
+def under_load(
+    rig: Rig, loop: ControlLoop, seed: int, run: Driven, hung: int, mass_kg: float
+) -> Driven:
+    """Return the same commands with a load [kg] from cycle `hung` on."""
+    plant, again = build_plant(rig, seed), Driven([], [], [], run.began)
+    for k, command in enumerate(run.commands):
+        if k == hung:
+            plant.inject(f'tip load {mass_kg}')
+        again.tips.append(plant.true_section_tips()[-1].copy())
+        again.measured.append(loop.tracker.measured(plant.actuator_state().position).copy())
+        plant.step(command, loop.period_s)
+    return again
+
+
+def lines(name: str, seed: int) -> list[str]:
+    """Return what one machine says."""
+    rig = loaded_rig(name, 'force')
+    loop = build_control_loop(rig, None, laps=1)
+    run, model = driven(rig, loop, seed), loop.model
+    hung = run.began + round(HUNG_S / loop.period_s)
+    loaded = under_load(rig, loop, seed, run, hung, LOADS_KG[name])
+    gravity = np.array(rig.gravity_m_s2)
+    wet = WATER_KG_M3 / rig.arm.payload_density_kg_m3 if rig.medium == 'water' else 0.0
+    weight = LOADS_KG[name] * (1.0 - wet) * gravity
+    size = float(np.linalg.norm(weight))
+    beyond = rig.gripper.centre_m if rig.gripper is not None else 0.0
+    observer = TipLoadObserver(model, np.eye(3), beyond, 10.0 * size, 0.0, 1.0)
+
+    def slope_at(actuation: Array) -> Array:
+        """Return the derivative (6, 3) of the tip's pose by a force, around the weight."""
+        return observer._give(model.configuration_of(actuation), actuation, weight).slope
+
+    def moved(k: int) -> Array:
+        """Return the tip's way (3,) for the load, less what the actuators did for it."""
+        by_load = loaded.tips[k][:3, 3] - run.tips[k][:3, 3]
+        bare, other = (model.forward(one.measured[k]).tip for one in (run, loaded))
+        way: Array = by_load - (other - bare)[:3, 3]
+        return way
+
+    at = [hung + round(after / loop.period_s) for after in AFTER_S]
+    foreseen = observer._give(
+        model.configuration_of(loaded.measured[at[5]]), loaded.measured[at[5]], weight
+    ).moved[:3]
+    length = float(np.linalg.norm(foreseen))
+    shares = [float(moved(k) @ foreseen) / length**2 if k < len(run.tips) else np.nan for k in at]
+    least_weight, least_force = bounds(run, loop, slope_at, weight)
+    return [
+        f'{name:14} machine {seed}: the model gives way by {1e3 * length:.1f} mm; the arm, as a '
+        f'share of that: '
+        + ', '.join(f'{share:.2f} after {s:g} s' for s, share in zip(AFTER_S, shares)),
+        f'{"":14} least standard deviation after a second, as a share of the load: weight '
+        f'{100.0 * least_weight:.0f} %, force along gravity {100.0 * least_force:.0f} %',
+    ]
+
+
+def bounds(
+    run: Driven, loop: ControlLoop, slope_at: Callable[[Array], Array], weight: Array
+) -> tuple[float, float]:
+    """Return the least standard deviations of a weight and of the force along it, as shares."""
+    tracked = range(run.began, len(run.tips))
+    errors = np.array(
+        [displacement(loop.model.forward(run.measured[k]).tip, run.tips[k]) for k in tracked]
+    )
+    second, every = (round(span / loop.period_s) for span in (SECOND_S, EVERY_S))
+    changes = errors[second:] - errors[:-second]
+    information = np.linalg.inv(changes.T @ changes / len(changes))
+    size = float(np.linalg.norm(weight))
+    along, sds = weight / size, []
+    for k in tracked[::every]:
+        slope = slope_at(run.measured[k])
+        of_force = slope.T @ information @ slope
+        sds.append((along @ of_force @ along) ** -0.5)
+        sds.append((along @ np.linalg.inv(of_force) @ along) ** 0.5)
+    return float(np.median(sds[::2])) / size, float(np.median(sds[1::2])) / size
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print what each arm says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='all without one')
+    parser.add_argument(
+        '--seeds',
+        type=lambda text: [int(one) for one in text.split(',')],
+        default=list(MACHINES),
+        help='of the machines',
+    )
+    given = parser.parse_args(arguments)
+    for name in given.rigs:
+        for seed in given.seeds:
+            print(*lines(name, seed), sep='\n', flush=True)
+
+
+if __name__ == '__main__':
+    main()
