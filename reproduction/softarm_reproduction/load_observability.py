@@ -153,15 +153,32 @@ def bounds(
     )
     second, every = (round(span / loop.period_s) for span in (SECOND_S, EVERY_S))
     changes = errors[second:] - errors[:-second]
-    information = np.linalg.inv(changes.T @ changes / len(changes))
     size = float(np.linalg.norm(weight))
-    along, sds = weight / size, []
-    for k in tracked[::every]:
-        slope = slope_at(run.measured[k])
-        of_force = slope.T @ information @ slope
-        sds.append((along @ of_force @ along) ** -0.5)
-        sds.append((along @ np.linalg.inv(of_force) @ along) ** 0.5)
-    return float(np.median(sds[::2])) / size, float(np.median(sds[1::2])) / size
+    sds = [least_sds(changes, slope_at(run.measured[k]), weight / size) for k in tracked[::every]]
+    of_weight, of_force = np.median(sds, axis=0) / size
+    return float(of_weight), float(of_force)
+
+
+def least_sds(changes: Array, slope: Array, along: Array) -> tuple[float, float]:
+    """
+    Return the least standard deviations of a weight and of a force's part along it [N].
+
+    Parameters
+    ----------
+    changes : (n, 6)
+        Of the model's error, position [m] and rotation vector [rad].
+    slope : (6, 3)
+        Derivative of the tip's pose by a force.
+    along : (3,)
+        Unit vector of the weight.
+
+    """
+    information = np.linalg.inv(changes.T @ changes / len(changes))
+    of_force = slope.T @ information @ slope
+    return (
+        float(along @ of_force @ along) ** -0.5,
+        float(along @ np.linalg.inv(of_force) @ along) ** 0.5,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
