@@ -16,7 +16,7 @@ from pathlib import Path
 from softarm_ros.cli.identification.command import errors_of
 from softarm_ros.cli.identification.common import all_parameters
 from softarm_ros.cli.identification.fit import chosen, fit
-from softarm_ros.cli.identification.learn import learn
+from softarm_ros.cli.identification.learn import learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.rigs.field_values import values_of
@@ -44,7 +44,7 @@ class Case:
     train: tuple[Part, ...]
     test: tuple[Part, ...] = ()  # beside what `train` holds out
     groups: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
+    features: tuple[tuple[str, ...], ...] = ()  # choices; folds decide
     settings: tuple[str, ...] = ()
     most_rows: int = 600
     written: str = ''  # name of the rig file from all rows, unless it is the rig's
@@ -62,15 +62,16 @@ _ASU = tuple(
     )
 )  # fmt: skip
 _PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
-_REMEMBERED = ('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube')
+_REMEMBERED = (('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube'),)
 _ROD = ('stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'mount', 'markers')
 _LEVERS = ('stiffness', 'levers', 'mount')
-_AIR = ('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6')
+_AIR = (('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6'),)
 _LOCAL = ('local', 'linear')
 # Delay and constants of the valves: by these, commands predict the measured pressures best,
 # of jan10's first half, and of all of jan10.
-_HALF = (*_LOCAL, 'valve 0.37 0.98', 'stiffened 0.1')
-_WHOLE = (*_LOCAL, 'valve 0.29 1.02', 'stiffened 0.1')
+_WIDTHS = (0.1, 0.05, 0.2, 0.4)
+_HALF = (*((*_LOCAL, 'valve 0.37 0.98', f'stiffened {w}') for w in _WIDTHS), *_AIR)
+_WHOLE = (*((*_LOCAL, 'valve 0.29 1.02', f'stiffened {w}') for w in _WIDTHS), *_AIR)
 
 CASES = (
     Case(
@@ -104,6 +105,11 @@ CASES = (
         groups=_LEVERS, features=_AIR, settings=('recording.delay_s=0.0',),
     ),
     Case(
+        'planar arm, the day before', 'asu_pneumatic', (Part(_ASU[7]),), (Part(_ASU[6]),),
+        groups=_LEVERS, features=_WHOLE, settings=('recording.delay_s=0.24',),
+        written='asu_pneumatic_january',
+    ),
+    Case(
         'planar arm, another day', 'asu_pneumatic', (Part(_ASU[6]),), (Part(_ASU[7]),),
         groups=_LEVERS, features=_WHOLE, settings=('recording.delay_s=0.24',),
         written='asu_pneumatic_january',
@@ -134,7 +140,7 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
         ).rig(rig)
     learned = None
     if case.features:
-        learned = learn(identified, recorded, case.features, case.name)
+        learned = learn_best(identified, recorded, case.features, case.name)
         if not learned.helps:
             yield f'| {case.name} | learned: no help, {100 * learned.left:.0f} % left | | | |'
             learned = None
@@ -164,7 +170,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
         identified, values = found.rig(rig), {**values, **found.values}
     learned = None
     if case.features:
-        learned = learn(identified, recorded, case.features, case.name)
+        learned = learn_best(identified, recorded, case.features, case.name)
     files = files_of([Path(part.file).name for part in parts])
     return write(
         source, folder / f'{case.written or case.rig}.yaml', values,

@@ -4,8 +4,12 @@ What a model leaves: learned errors of section tips, with their own uncertainty.
     e(f) = t(f) W [1, (f - mean) / scale],    f the features of the commands.
 
 W comes from ridge regression. t is 1 where the data were and falls to 0 away from them, so that
-the physics is left alone there: with the leverage h(f) = z' P z, P the ridge's covariance, t =
-min(1, (reach / h)^2), reach the largest leverage of what was learned from.
+the physics is left alone there. With the leverage h(f) = z' P z, P the ridge's covariance, a
+correction gains left^2 s^2 (h - reach) of variance beyond reach, the largest leverage of what was
+learned from; s is what the physics errs by and left the share of it that learning leaves. The
+combination of both with the least variance is
+
+    t = 1 / (1 + left^2 max(0, h - reach)).
 """
 
 from __future__ import annotations
@@ -47,6 +51,8 @@ class Residual:
         Standard deviation of what is left, in the unit of each output.
     reach : float
         Largest leverage of the rows it was learned from.
+    left : float
+        Share of the physics' error that is left on rows it was not learned from.
 
     """
 
@@ -61,6 +67,7 @@ class Residual:
     covariance: Array
     noise: Array
     reach: float
+    left: float
 
     def remembered(self, commands: Array, time_s: Array | None) -> Array:
         """Return the features (n, f) of commands (n, m) in SI units, as they followed in time."""
@@ -73,11 +80,12 @@ class Residual:
         """
         Return errors, their standard deviations, both (n, sections, 6), and trust t (n,).
 
-        Where t is below 1 the deviation grows to that of the prior.
+        Deviations grow without limit away from the data.
         """
         z = np.hstack([np.ones((len(remembered), 1)), (remembered - self.mean) / self.scale])
         leverage = np.einsum('ni,ij,nj->n', z, self.covariance, z)
-        trust = np.minimum(1.0, (self.reach / np.maximum(leverage, 1e-300)) ** 2)
+        beyond = np.maximum(0.0, leverage - self.reach)
+        trust = 1.0 / (1.0 + self.left**2 * beyond)
         errors = trust[:, None] * (z @ self.weights)
         spread = np.sqrt(1.0 + leverage)[:, None] * self.noise
         shape = (len(z), self.sections, 6)

@@ -44,6 +44,7 @@ class ResidualFile(ConfigBlock):
     covariance: Rows
     noise: tuple[NonNegative, ...]
     reach: Positive
+    left: Positive
 
     @model_validator(mode='after')
     def _fits_together(self) -> ResidualFile:
@@ -71,6 +72,7 @@ class ResidualFile(ConfigBlock):
             self.features, len(self.sections), self.groups, np.array(self.middle),
             np.array(self.half), np.array(self.mean), np.array(self.scale),
             np.array(self.weights), np.array(self.covariance), np.array(self.noise), self.reach,
+            self.left,
         )  # fmt: skip
 
 

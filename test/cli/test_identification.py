@@ -237,6 +237,10 @@ def test_too_few_commands_are_warned_of(trunk, tmp_path):
     assert any('5 different commands' in line for line in lines)
 
 
+# What the arm does is the second of them; the third has a feature more, which is no better.
+CHOICES = (('lag 0.2', 'lag 1.0'), ('play 0.3', 'lag 0.2'), ('play 0.3', 'lag 0.2', 'cube'))
+
+
 def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     commands = 2.0 * excitation(2400)
     limits = trunk.actuator_limits()
@@ -248,9 +252,9 @@ def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     move = (lost @ rng.normal(0.0, 0.02, (6, 9))).reshape(-1, 3, 3)
     path = record(trunk, tmp_path / 'play.csv', commands, 0.0, move, 2400)
     output = tmp_path / 'learned.yaml'
-    asked = Asked((path,), ('none',), 'later', None, ('play 0.3', 'lag 0.2'), 200, output)
+    asked = Asked((path,), ('none',), 'later', None, CHOICES, 200, output)
     lines = list(run(trunk, asked))
-    assert any('of the error is left' in line for line in lines)
+    assert any(line.startswith('learned from play 0.3, lag 0.2: ') for line in lines)
     new = load_rig(output)
     whole = read_run(new, path)
     held = whole.rows(np.arange(1300, 2400))

@@ -21,14 +21,14 @@ COUNT = len(cables())
 TIPS = len(sections())
 
 
-def residual(reach=1e9, noise=1e-3):
+def residual(reach=1e9, noise=1e-3, left=0.5):
     rng = np.random.default_rng(7)
     features = ('linear', 'square')
     size = COUNT + COUNT * (COUNT + 1) // 2
     weights = rng.normal(0.0, 2e-4, (size + 1, 6 * TIPS))
     return Residual(
         features, TIPS, (0,) * COUNT, np.zeros(COUNT), np.full(COUNT, 0.01), np.zeros(size),
-        np.ones(size), weights, np.eye(size + 1), np.full(6 * TIPS, noise), reach,
+        np.ones(size), weights, np.eye(size + 1), np.full(6 * TIPS, noise), reach, left,
     )  # fmt: skip
 
 
@@ -101,9 +101,16 @@ def test_far_from_its_data_the_physics_is_left_alone():
     near = known.at(known.remembered(np.full((1, COUNT), 1e-3), None))
     far = known.at(known.remembered(np.full((1, COUNT), 0.2), None))
     assert near[2][0] == 1.0
-    assert far[2][0] < 1e-3
-    assert np.abs(far[0]).max() < np.abs(near[0]).max()
+    assert far[2][0] < near[2][0]
     assert np.all(far[1] > near[1])
+    # Beyond the data the correction errs by more: left^2 times the leverage more.
+    beyond = np.sum(known.remembered(np.full((1, COUNT), 0.2), None) ** 2) + 1.0 - 3.0
+    assert beyond > 10.0
+    assert far[2][0] == pytest.approx(1.0 / (1.0 + 0.5**2 * beyond))
+    surer = residual(reach=3.0, left=0.1)
+    assert surer.at(surer.remembered(np.full((1, COUNT), 0.2), None))[2][0] > far[2][0]
+    endless = known.at(known.remembered(np.full((1, COUNT), 1e4), None))
+    assert np.abs(endless[0]).max() < 0.01 * np.abs(far[0]).max()
 
 
 def test_a_corrected_model_is_one_with_its_derivatives():

@@ -43,9 +43,11 @@ def identify(
         str | None, typer.Option(metavar='FROM:TO', help='Of each file, as `softarm score`.')
     ] = None,
     residual: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar='A,B', help='Learn what is left: linear, square, "lag 0.3", "play 0.2".'
+            metavar='A,B',
+            help='Learn what is left: linear, square, "lag 0.3", "play 0.2". Given several times: '
+            'those that predict best what they have not seen.',
         ),
     ] = None,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
@@ -74,7 +76,7 @@ def identify(
         command.names_of(parameters),
         hold_out,
         rows,
-        command.names_of(residual),
+        tuple(command.names_of(choice) for choice in residual or ()),
         most_rows,
         output,
     )

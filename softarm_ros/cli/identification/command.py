@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
 from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
-from softarm_ros.cli.identification.learn import Learned, learn
+from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
@@ -40,7 +40,7 @@ class Asked:
     groups: tuple[str, ...] = ()
     hold_out: str = 'later'
     rows: str | None = None
-    residual: tuple[str, ...] = ()
+    residual: tuple[tuple[str, ...], ...] = ()  # choices of features
     most_rows: int = MOST_ROWS
     output: Path | None = None
     prior_factor: float = 1.0
@@ -78,10 +78,10 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
         yield from describe(found)
     learned = None
     if asked.residual:
-        learned = learn(identified, recorded, asked.residual, files)
+        learned = learn_best(identified, recorded, asked.residual, files)
         yield ''
         yield (
-            f'learned from {", ".join(asked.residual)}: on rows it did not see, '
+            f'learned from {", ".join(learned.file.features)}: on rows it did not see, '
             f'{100 * learned.left:.0f} % of the error is left'
         )
         if not learned.helps:

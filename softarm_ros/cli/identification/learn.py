@@ -26,7 +26,6 @@ from softarm_ros.rigs.schema import Rig
 
 PENALTIES = np.logspace(-4, 2, 13)  # per row of standardised features
 FOLDS = 5
-_FILES_ARE_FOLDS = 4  # files from which on each is predicted by the others
 _DIGITS = 8
 
 
@@ -37,6 +36,7 @@ class Learned:
     file: ResidualFile
     penalty: float
     left: float
+    left_by_fold: Array
 
     @property
     def helps(self) -> bool:
@@ -44,12 +44,31 @@ class Learned:
         return self.left < 1.0
 
 
+def learn_best(
+    rig: Rig, recorded: Sequence[Recorded], choices: Sequence[Sequence[str]], source: str
+) -> Learned:
+    """
+    Return the residual of those features that predict best what they have not seen.
+
+    Choices are told apart on the same folds of the rows `train` as penalties; errors as `learn`.
+    Folds differ: an earlier choice stands unless a later one is better by more than the standard
+    error of the difference over folds.
+    """
+    found = [learn(rig, recorded, features, source) for features in choices]
+    best = found[0]
+    for other in found[1:]:
+        gains = best.left_by_fold**2 - other.left_by_fold**2
+        if gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)):
+            best = other
+    return best
+
+
 def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], source: str) -> Learned:
     """
     Return the residual of a rig's default model on the rows `train`.
 
-    The penalty is the one that predicts best what it has not seen: each of four or more files
-    from the others, else each fifth of the time from the rest.
+    The penalty is the one that predicts best what it has not seen: each of several files from
+    the others, or each fifth of the time of a single one from the rest.
 
     Raises
     ------
@@ -74,7 +93,7 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     groups = groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
     delay = 0.0 if rig.recording is None else rig.recording.delay_s
     inputs, outputs, folds, share = [], [], [], 1.0
-    several = sum(len(r.train) > 0 for r in recorded) >= _FILES_ARE_FOLDS
+    several = sum(len(r.train) > 0 for r in recorded) > 1
     for i, one in enumerate(recorded):
         rows = one.train
         if not len(rows):
@@ -122,8 +141,8 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
         for train, test in splits:
             out[test] = ones[test] @ ridged(train, float(penalty))
         predicted.append(out)
-    errors = [float(np.mean(((out - y) / unit)[:, spread > 0.0] ** 2)) for out in predicted]
-    best = int(np.argmin(errors))
+    shares = [_share_left(out, y) for out in predicted]
+    best = int(np.argmin(shares))
     penalty = float(PENALTIES[best])
     weights = ridged(slice(None), penalty)
     covariance = np.zeros((z.shape[1] + 1, z.shape[1] + 1))
@@ -149,9 +168,24 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
         covariance=tuple(_numbers(row) for row in covariance),
         noise=_numbers(np.sqrt(np.mean((predicted[best] - y) ** 2, axis=0))),
         reach=reach,
+        left=shares[best],
     )
-    none = float(np.mean(((y - 0.0) / unit)[:, spread > 0.0] ** 2))
-    return Learned(file, penalty, float(np.sqrt(errors[best] / none)))
+    by_fold = [_share_left(predicted[best][rows], y[rows]) for _, rows in splits]
+    return Learned(file, penalty, shares[best], np.array(by_fold))
+
+
+def _share_left(predicted: Array, left: Array) -> float:
+    """
+    Return what is left of errors (n, 6 sections), of those of positions and of turns as one.
+
+    By lengths and angles, as a score has them: small errors aside of a motion count little.
+    """
+    squares, gone = (
+        np.sum((values**2).reshape(len(left), -1, 2, 3), axis=(0, 1, 3))
+        for values in (predicted - left, left)
+    )
+    seen = gone > 0.0
+    return float(np.sqrt(np.mean(squares[seen] / gone[seen])))
 
 
 Part = tuple[NDArray[np.int64], NDArray[np.int64]]
