@@ -13,12 +13,12 @@ from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Sha
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.chambers import (
     CHAMBER_DIRECTIONS,
-    ChamberCurves,
     bend_of_chambers,
     chambers_of_bend,
     finite_vector,
     passive_length,
 )
+from softarm_ros.models.pneumatic.common_softening import curves_of
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.sagging_chain import SaggedPose, SaggingChain
 from softarm_ros.models.pneumatic.two_chamber_problem import TwoChamberProblem
@@ -77,7 +77,7 @@ class PneumaticArm:
         self.gives = self._chain.gives
         self.name = 'angle_correction' if self.gives else 'constant_curvature_chambers'
         self.mount = mount
-        self.curves = [ChamberCurves(section) for section in self.sections]
+        self.curves = [curves_of(section) for section in self.sections]
 
     # Names and sizes.
 
@@ -135,7 +135,7 @@ class PneumaticArm:
         pressures = np.empty(values.size)
         for k, curve in enumerate(self.curves):
             extensions = self.extensions(k, values)
-            most = curve.max_extension_m
+            most = curve.largest_extension_m
             for j in range(3):
                 if not -1e-9 <= extensions[j] <= most[j] + 1e-9:
                     name = self.actuator_names[3 * k + j]
@@ -155,7 +155,7 @@ class PneumaticArm:
             by_length = np.column_stack(
                 [-section.chamber_radius_m * CHAMBER_DIRECTIONS, np.ones(3)]
             )
-            jacobian[three, three] = by_length / curve.slopes(pressures[three])[:, None]
+            jacobian[three, three] = curve.pressures_by(pressures[three], by_length)
         return jacobian
 
     def two_chamber_configuration(self, bends: Array) -> Array:
@@ -227,7 +227,7 @@ class PneumaticArm:
             by_length = np.vstack(
                 [-2.0 / (3.0 * section.chamber_radius_m) * CHAMBER_DIRECTIONS.T, np.full(3, 1 / 3)]
             )
-            jacobian[:, three] = twists[:, three] @ by_length * curve.slopes(pressures[three])
+            jacobian[:, three] = curve.by_pressures(pressures[three], twists[:, three] @ by_length)
         return jacobian
 
     def inverse(

@@ -126,12 +126,13 @@ class ChamberArm(PlainPostures):
         return self.arm.actuation_of(self.bends_and_lengths(configuration))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """Return d pressure / d extension (m, dof) [Pa/m], diagonal."""
+        """Return d pressure / d extension (m, dof) [Pa/m], of each section its own."""
         pressures = self.actuation_of(configuration)
-        slopes = [
-            curve.slopes(pressures[3 * k : 3 * k + 3]) for k, curve in enumerate(self.arm.curves)
-        ]
-        return np.diag(1.0 / np.concatenate(slopes))
+        jacobian = np.zeros((len(pressures), len(pressures)))
+        for k, curve in enumerate(self.arm.curves):
+            three = slice(3 * k, 3 * k + 3)
+            jacobian[three, three] = curve.pressures_by(pressures[three], np.eye(3))
+        return jacobian
 
     # Extension <-> bends.
 

@@ -54,8 +54,8 @@ class SectionBend:
         return self.theta / self.length_m
 
 
-class ChamberCurves:
-    """Identified extension [m] over pressure [Pa] of the three chambers of a section."""
+class MeasuredCurves:
+    """Identified extension [m] over pressure [Pa] of each chamber of a section, filled alone."""
 
     def __init__(self, section: ChamberSectionConfig) -> None:
         curves = [
@@ -63,9 +63,37 @@ class ChamberCurves:
             for c in section.curves
         ]
         self.curves = curves * 3 if len(curves) == 1 else curves
-        self._alike = len(curves) == 1
         self.max_pressure_Pa = np.array([curve.x[-1] for curve in self.curves])
         self.max_extension_m = np.array([curve.y_limits[1] for curve in self.curves])
+
+    @property
+    def largest_extension_m(self) -> Array:
+        """What each extends by (3,) [m] with all three filled; alone it is `max_extension_m`."""
+        return self.max_extension_m
+
+    def extensions(self, pressures: Array) -> Array:
+        """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
+        raise NotImplementedError
+
+    def pressures(self, extensions: Array) -> Array:
+        """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        raise NotImplementedError
+
+    def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
+        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        raise NotImplementedError
+
+    def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
+        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        raise NotImplementedError
+
+
+class ChamberCurves(MeasuredCurves):
+    """Chambers of which each extends by its own pressure, whatever the others do."""
+
+    def __init__(self, section: ChamberSectionConfig) -> None:
+        super().__init__(section)
+        self._alike = len(section.curves) == 1
 
     def extensions(self, pressures: Array) -> Array:
         """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
@@ -78,6 +106,14 @@ class ChamberCurves:
         if self._alike:
             return self.curves[0].slope(pressures)
         return np.array([float(c.slope(p)) for c, p in zip(self.curves, pressures)])
+
+    def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
+        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        return np.asarray(extensions_by / self.slopes(pressures)[:, None])
+
+    def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
+        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        return np.asarray(by_extensions * self.slopes(pressures))
 
     def pressures(self, extensions: Array) -> Array:
         """Return the pressures (3,) [Pa] of extensions (3,) [m]."""

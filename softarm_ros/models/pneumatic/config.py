@@ -44,6 +44,11 @@ class ChamberSectionConfig(ConfigBlock):
     give_growth: NonNegative = Field(
         default=0.0, description='by which share the give grows per elongation of the bending part'
     )
+    softens_as_one: bool = Field(
+        default=False,
+        description='whether a chamber extends by the pressures of all three, which soften the '
+        'section together, or by its own alone',
+    )
     curves: tuple[PressureCurveConfig, ...] = Field(
         description='one for all three chambers, or one for each'
     )

@@ -1,0 +1,120 @@
+"""
+Chambers of a section that softens as a whole, whichever of its chambers stretches it.
+
+Curves are measured one chamber at a time: with the others empty, chamber i extends by f_i(p). If
+a section is as soft as its mean elongation makes it, what its chambers do together follows from
+the sum P of their pressures, of which each has its share:
+
+    e_i = f_i(P) p_i / P,    and back:    sum_i e_i / f_i(P) = 1,    p_i = P e_i / f_i(P).
+
+One chamber alone does what was measured. Beyond the measured pressure f_i goes on with the slope
+of its end: sums of two or three pressures reach there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.pneumatic.chambers import ChamberCurves, MeasuredCurves
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig
+
+_TINY = 1e-9  # of the measured pressures: below, curves are straight lines
+_ROUNDING = 1e-9
+
+
+class CommonSoftening(MeasuredCurves):
+    """Extension [m] over pressure [Pa] of the three chambers of a section, all together."""
+
+    @property
+    def largest_extension_m(self) -> Array:
+        """What each extends by (3,) [m] with all three filled."""
+        return self.extensions(self.max_pressure_Pa)
+
+    def extensions(self, pressures: Array) -> Array:
+        """
+        Return the extensions (3,) [m] under pressures (3,) [Pa].
+
+        Raises
+        ------
+        ModelError
+            For a pressure that was not measured.
+
+        """
+        values = self._measured(pressures)
+        total = max(float(values.sum()), self._least)
+        return np.asarray(self._alone(total)[0] * values / total)
+
+    def pressures(self, extensions: Array) -> Array:
+        """
+        Return the pressures (3,) [Pa] of extensions (3,) [m].
+
+        Raises
+        ------
+        ModelError
+            For extensions that need more than a measured pressure.
+
+        """
+        values = np.asarray(extensions, dtype=float)
+        most = float(self.max_pressure_Pa.sum())
+
+        def beyond(total: float) -> float:
+            return float(np.sum(values / self._alone(total)[0])) - 1.0
+
+        if beyond(self._least) <= 0.0:
+            total = self._least
+        elif beyond(most) > 0.0:
+            raise ModelError(
+                f'extensions {np.round(1e3 * values, 3).tolist()} mm: no pressures of up to '
+                f'{self.max_pressure_Pa.max():g} Pa make them'
+            )
+        else:
+            total = brentq(beyond, self._least, most, xtol=1e-12 * most, rtol=1e-14)
+        return self._measured(total * values / self._alone(total)[0])
+
+    def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
+        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        return np.asarray(np.linalg.solve(self._slopes(pressures), extensions_by), dtype=float)
+
+    def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
+        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        return np.asarray(by_extensions @ self._slopes(pressures))
+
+    @property
+    def _least(self) -> float:
+        return _TINY * float(self.max_pressure_Pa.min())
+
+    def _slopes(self, pressures: Array) -> Array:
+        """Return d extension / d pressure (3, 3) [m/Pa]."""
+        values = self._measured(pressures)
+        total = max(float(values.sum()), self._least)
+        alone, slope = self._alone(total)
+        gain = (slope * total - alone) * values / total**2
+        return np.diag(alone / total) + gain[:, None]
+
+    def _alone(self, total: float) -> tuple[Array, Array]:
+        """Return f_i(P) (3,) [m] and its slope (3,) [m/Pa], past the curve's end straight on."""
+        found, slopes = np.empty(3), np.empty(3)
+        for i, (curve, end) in enumerate(zip(self.curves, self.max_pressure_Pa)):
+            at = min(total, float(end))
+            slopes[i] = float(curve.slope(at))
+            found[i] = float(curve(at)) + slopes[i] * (total - at)
+        return found, slopes
+
+    def _measured(self, pressures: Array) -> Array:
+        """Return the pressures, kept to what was measured but for rounding; ModelError beyond."""
+        values = np.asarray(pressures, dtype=float)
+        slack = _ROUNDING * self.max_pressure_Pa
+        if np.any(values < -slack) or np.any(values > self.max_pressure_Pa + slack):
+            raise ModelError(
+                f'pressures {values.round(1).tolist()} Pa: outside the identified range 0 to '
+                f'{self.max_pressure_Pa.tolist()}'
+            )
+        return np.asarray(np.clip(values, 0.0, self.max_pressure_Pa))
+
+
+def curves_of(section: ChamberSectionConfig) -> MeasuredCurves:
+    """Return how the chambers of a section extend: each by its own pressure, or together."""
+    return (CommonSoftening if section.softens_as_one else ChamberCurves)(section)
