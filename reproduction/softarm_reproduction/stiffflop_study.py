@@ -164,6 +164,7 @@ def module(
     mount: MountConfig | None = None,
     tip_mass_kg: float = 0.0,
     bend_per_moment: float = 0.0,
+    softens_as_one: bool = False,
 ) -> PneumaticArm:
     """Return the identified module, hanging; its own mass is in the curves already."""
     section = ChamberSectionConfig(
@@ -174,6 +175,7 @@ def module(
         mass_kg=0.0,
         bend_per_moment_rad_N_m=bend_per_moment,
         curves=found.curves,
+        softens_as_one=softens_as_one,
     )
     return PneumaticArm([section], mount, tip_mass_kg=tip_mass_kg)
 
@@ -226,6 +228,7 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
     mount = mount_of_compliance(compliance)
     plain, soft, heavy = module(found), module(found, mount), module(found, mount, TIP_MASS_KG)
     spread = module(found, bend_per_moment=compliance)
+    as_one = module(found, bend_per_moment=compliance, softens_as_one=True)
     fitted = _predict(found, noload.pressures)
     rows = [
         row(
@@ -246,6 +249,11 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
             'give along the arc, measured force',
             fitted,
             _simulate(spread, found, load1, load1.force),
+        ),
+        row(
+            'the same, softening as one',
+            _simulate(as_one, found, noload, np.zeros_like(noload.tip)),
+            _simulate(as_one, found, load1, load1.force),
         ),
         row(
             'angle correction, weight of the sensor', fitted, _simulate(heavy, found, load1, none)
