@@ -19,6 +19,7 @@ from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.learn import learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
+from softarm_ros.models.identifiable import Parameter
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
@@ -47,6 +48,7 @@ class Case:
     features: tuple[tuple[str, ...], ...] = ()  # choices; folds decide
     settings: tuple[str, ...] = ()
     most_rows: int = 600
+    prior_factor: float = 1.0
     written: str = ''  # name of the rig file from all rows, unless it is the rig's
 
 
@@ -63,7 +65,10 @@ _ASU = tuple(
 )  # fmt: skip
 _PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
 _REMEMBERED = (('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube'),)
-_ROD = ('stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'mount', 'markers')
+_ROD = (
+    'stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'radii_profile',
+    'rest_curvature', 'mount', 'markers',
+)  # fmt: skip
 _LEVERS = ('stiffness', 'levers', 'mount')
 _AIR = (('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6'),)
 _LOCAL = ('local', 'linear')
@@ -84,7 +89,7 @@ CASES = (
     ),
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
-        (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD,
+        (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD, prior_factor=4.0,
     ),
     Case(
         'module, load1 from noload', 'stiffflop_pneumatic', (Part(f'{_MODULE}noload.csv'),),
@@ -126,6 +131,12 @@ def recordings(rig: Rig, data: Path, parts: Sequence[Part], use: bool) -> list[R
     return found
 
 
+def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...]:
+    """Return what is identified, as sure of it as the case says."""
+    found = chosen(all_parameters(rig), case.groups)
+    return tuple(p.wider(case.prior_factor) for p in found)
+
+
 def lines_of(case: Case, data: Path) -> Iterator[str]:
     """Identify and yield the lines of a Markdown table."""
     rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
@@ -135,9 +146,7 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
     ]
     identified = rig
     if case.groups:
-        identified = fit(
-            rig, recorded, chosen(all_parameters(rig), case.groups), case.most_rows
-        ).rig(rig)
+        identified = fit(rig, recorded, parameters_of(case, rig), case.most_rows).rig(rig)
     learned = None
     if case.features:
         learned = learn_best(identified, recorded, case.features, case.name)
@@ -166,7 +175,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     values = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
     identified = rig
     if case.groups:
-        found = fit(rig, recorded, chosen(all_parameters(rig), case.groups), case.most_rows)
+        found = fit(rig, recorded, parameters_of(case, rig), case.most_rows)
         identified, values = found.rig(rig), {**values, **found.values}
     learned = None
     if case.features:

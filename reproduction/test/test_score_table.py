@@ -22,7 +22,7 @@ SEEN = {
     ('asl_trunk', 'servo_controlled_1_0g'): (2.25, 5.44, 11.65),
     ('asl_trunk', 'servo_controlled_1_100g'): (2.36, 6.63, 14.86),
     ('stiffflop_pneumatic', 'noload'): (0.49,),
-    ('stiffflop_pneumatic', 'load1'): (3.77,),
+    ('stiffflop_pneumatic', 'load1'): (2.80,),
 }
 
 

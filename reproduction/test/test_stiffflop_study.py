@@ -64,7 +64,10 @@ def test_the_measured_module():
     assert corrected.pressed_m < 0.8 * plain.pressed_m
     assert error['give along the arc, measured force'].pressed_m < 0.35 * plain.pressed_m
     # Two chambers together bend the module further than the sum of what each does alone.
-    apart, as_one = error['give along the arc, measured force'], error['the same, softening as one']
+    apart, as_one = (
+        error['give along the arc, measured force'],
+        error['the same, softening as one'],
+    )
     assert as_one.free_m < 0.8 * apart.free_m
     assert as_one.noload_m == pytest.approx(apart.noload_m, rel=0.02)
     assert corrected.load1_m < plain.load1_m < 0.4 * error['tip stays at rest'].load1_m

@@ -50,6 +50,9 @@ def identify(
             'those that predict best what they have not seen.',
         ),
     ] = None,
+    prior_factor: Annotated[
+        float, typer.Option(min=0.01, help='By which what is known before is less sure.')
+    ] = 1.0,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
     *,
     settings: SetOption,
@@ -79,6 +82,7 @@ def identify(
         tuple(command.names_of(choice) for choice in residual or ()),
         most_rows,
         output,
+        prior_factor,
     )
     if recordings:
         for line in command.run(arm, asked):
@@ -110,7 +114,7 @@ def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
             asked,
             data=tuple(files),
             groups=asked.groups or experiment.parameters,
-            prior_factor=experiment.prior_factor,
+            prior_factor=asked.prior_factor * experiment.prior_factor,
         )
         for line in command.run(arm, asked):
             typer.echo(line)
