@@ -9,7 +9,7 @@ import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.command import Asked, listed, run
-from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen, fit, intervals, untold
 from softarm_ros.cli.identification.learn import learn
 from softarm_ros.cli.identification.recordings import read_recordings
@@ -362,6 +362,23 @@ def test_rigs_of_measured_arms_can_be_written_and_loaded(name, tmp_path):
         (tmp_path / beside.name).write_bytes(beside.read_bytes())
     again = values_of(load_rig(path), list(there))
     assert again == pytest.approx(there, rel=1e-4, abs=1e-9)
+
+
+def test_the_surer_the_priors_the_less_is_changed(trunk, changed):
+    _, _, _, path = changed
+    rig, recorded = spelled_out(trunk), read_recordings(trunk, [path], 'nothing')
+    lengths = chosen(all_parameters(rig), ['lengths'])
+    moved = []
+    for factor in (0.01, 1.0):
+        found = fit(rig, recorded, [p.wider(factor) for p in lengths], 40)
+        moved.append(np.abs([found.values[f] / found.known[f] - 1.0 for f in found.known]).max())
+    asked = Asked((path,), ('lengths',), 'nothing', most_rows=40, prior_factor=0.01)
+    lines = [line.split() for line in run(trunk, asked)]
+    lines = [line for line in lines if line[1:2] == ['length']]
+    assert len(lines) == 3
+    shown = max(abs(float(line[3]) / float(line[2]) - 1.0) for line in lines)
+    assert shown == pytest.approx(moved[0], abs=1e-4)
+    assert moved[0] < 0.5 * moved[1]
 
 
 def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
