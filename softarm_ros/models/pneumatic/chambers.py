@@ -8,6 +8,7 @@ ways, hence smooth through the straight pose, where (kappa, phi, theta) have no 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ class SectionBend:
         return self.theta / self.length_m
 
 
-class MeasuredCurves:
+class MeasuredCurves(ABC):
     """Identified extension [m] over pressure [Pa] of each chamber of a section, filled alone."""
 
     def __init__(self, section: ChamberSectionConfig) -> None:
@@ -71,21 +72,21 @@ class MeasuredCurves:
         """What each extends by (3,) [m] with all three filled; alone it is `max_extension_m`."""
         return self.max_extension_m
 
+    @abstractmethod
     def extensions(self, pressures: Array) -> Array:
         """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pressures(self, extensions: Array) -> Array:
         """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
         """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
         """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
-        raise NotImplementedError
 
 
 class ChamberCurves(MeasuredCurves):

@@ -14,7 +14,6 @@ of its end: sums of two or three pressures reach there.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
@@ -57,6 +56,8 @@ class CommonSoftening(MeasuredCurves):
             For extensions that need more than a measured pressure.
 
         """
+        from scipy.optimize import brentq  # late: it takes arms without it half a second to start
+
         values = np.asarray(extensions, dtype=float)
         most = float(self.max_pressure_Pa.sum())
 

@@ -86,10 +86,10 @@ class PneumaticArm(ArmBase):
 
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the range of the chambers' extensions: from rest to their largest pressure."""
-        from softarm_ros.models.pneumatic.chambers import ChamberCurves
+        from softarm_ros.models.pneumatic.common_softening import curves_of
 
         most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
-        upper = [ChamberCurves(s).extensions(three) for s, three in zip(self.sections, most)]
+        upper = [curves_of(s).extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
     def strands(self) -> tuple[Strand, ...]:
