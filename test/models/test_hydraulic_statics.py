@@ -315,6 +315,50 @@ def test_inverse_reaches_a_position_within_the_pressures(target):
     np.testing.assert_allclose(ARM.forward(found.actuation).tip[:3, 3], target, atol=1e-6)
 
 
+def test_a_tilted_mount_is_an_upright_one_in_turned_surroundings():
+    tilt = Rotation.from_euler('y', 7.0, degrees=True)
+    tilt = Rotation.from_euler('x', 4.0, degrees=True) * tilt
+    tilted = statics(3, Surroundings(HANGING, 0.0, 0.1, base_tilt_deg=(4.0, 7.0)))
+    upright = statics(3, Surroundings(tuple(tilt.inv().apply(HANGING)), 0.0, 0.1))
+    pressure, force = np.array([3e5, 1e5, 2e5, 1e5, 4e5, 1e5]), np.array([0.2, -0.1, 0.1])
+    here, there = (
+        tilted.forward(pressure, force),
+        upright.forward(pressure, tilt.inv().apply(force)),
+    )
+    np.testing.assert_allclose(here.configuration, there.configuration, atol=1e-10)
+    turn = tilt.as_matrix()
+    np.testing.assert_allclose(
+        here.section_tips[:, :3], turn @ there.section_tips[:, :3], atol=1e-10
+    )
+    np.testing.assert_allclose(here.centerline(9), there.centerline(9) @ turn.T, atol=1e-10)
+    seen = tilted.observed_configuration(here.section_tips)
+    np.testing.assert_allclose(seen, upright.observed_configuration(there.section_tips), atol=1e-9)
+    tip, slope = tilted.tip_and_jacobian(here.configuration)
+    for i, step in enumerate(1e-5 * np.array([1.0, 1.0, 1e-2] * 2)):
+        dq = step * np.eye(6)[i]
+        move = tilted.tips_of([here.configuration + dq]) - tilted.tips_of(
+            [here.configuration - dq]
+        )
+        np.testing.assert_allclose(slope[:, i], move[0] / (2.0 * step), rtol=1e-5, atol=1e-6)
+    found = tilted.inverse(tip, guess=pressure)
+    assert found.converged
+    np.testing.assert_allclose(found.shape.tip[:3, 3], tip, atol=1e-6)
+
+
+def test_a_section_that_is_bent_at_rest_bends_as_much_more():
+    weightless = Surroundings((0.0, 0.0, 0.0))
+    straight, bent = statics(3, weightless), statics(3, weightless, rest_bend_deg=(3.0, -2.0))
+    for pressure in (np.full(6, 1e5), np.array([3e5, 1e5, 2e5, 1e5, 4e5, 1e5])):
+        more = bent.configuration_of(pressure) - straight.configuration_of(pressure)
+        np.testing.assert_allclose(more[[0, 1]], np.radians([3.0, -2.0]), atol=1e-9)
+        np.testing.assert_allclose(more[[3, 4]], np.radians([3.0, -2.0]), atol=1e-9)
+
+
+def test_a_plate_may_not_outweigh_its_section():
+    with pytest.raises(ValueError, match=r'plate_mass_kg = 0\.4 kg; expected less than'):
+        section(plate_mass_kg=0.4)
+
+
 def test_inverse_from_a_neighbour_stays_near():
     first = ARM.inverse((0.29, 0.0, 0.722))
     second = ARM.inverse((0.289, 0.02, 0.722), guess=first.actuation)

@@ -91,8 +91,8 @@ def plant(seed=0, *, gain=0.0, preload=PRELOAD, surroundings=None, world=None, *
     return arm
 
 
-def statics(surroundings=None, segments=3):
-    sections = [HydraulicSectionConfig(name=name, **SECTION) for name in ('a', 'b')]
+def statics(surroundings=None, segments=3, **changes):
+    sections = [HydraulicSectionConfig(name=name, **SECTION, **changes) for name in ('a', 'b')]
     return HydraulicStatics(
         sections,
         CHAMBERS,

@@ -134,6 +134,31 @@ def test_its_chain_and_the_strains_of_the_statics_have_one_limit(surroundings):
     [Surroundings(GRAVITY, 0.0, 0.15), Surroundings(GRAVITY, 998.0, 0.15)],
     ids=['air', 'water'],
 )
+def test_a_plate_at_the_end_and_the_rest_along_the_section_are_where_the_statics_have_them(
+    surroundings,
+):
+    gaps = []
+    for n in (5, 10, 20):
+        arm = plant(
+            surroundings=surroundings,
+            segments_per_section=n,
+            sections=[{**SECTION, **LOSSES, 'plate_mass_kg': 0.06}] * 2,
+        )
+        assert arm.body.body.mass.sum() == pytest.approx(
+            2 * 0.35 - 0.29 / n / 2 + surroundings.tip_load_kg  # half a segment's at the base
+        )
+        arm.body.settle(SWING)
+        wanted = statics(surroundings, n, plate_mass_kg=0.06).forward(SWING)
+        gaps.append(np.abs(arm.true_section_tips() - wanted.section_tips).max())
+    np.testing.assert_allclose(np.divide(gaps[:2], gaps[1:]), 4.0, rtol=0.15)
+    assert gaps[-1] < 2e-4
+
+
+@pytest.mark.parametrize(
+    'surroundings',
+    [Surroundings(GRAVITY, 0.0, 0.15), Surroundings(GRAVITY, 998.0, 0.15)],
+    ids=['air', 'water'],
+)
 def test_without_errors_and_friction_motion_ends_where_it_rests(surroundings):
     arm = plant(surroundings=surroundings)
     ramp(arm, SWING, 2.0)

@@ -61,7 +61,7 @@ class HeldShapeProblem(SteppedProblem):
                     held = model.held(one, held)
                 except ModelError:
                     continue
-                tip = model.arm.node_poses(held.strains)[-1, :3, 3]
+                tip = model.tip_pose(held.strains)[:3, 3]
                 miss = float(np.linalg.norm(tip - target.position))
                 # A radian of bending is worth a quarter of the arm's length: rather bend less.
                 bending = float(np.linalg.norm(configuration[:, :2]))
@@ -79,9 +79,9 @@ class HeldShapeProblem(SteppedProblem):
             wish = model.preferred_from(q, held)
 
         def derivative() -> Array:
-            return np.asarray(model.arm.tip_jacobian(held.strains) @ held.strains_by_configuration)
+            return np.asarray(model.tip_twists(held.strains) @ held.strains_by_configuration)
 
-        tip = model.arm.node_poses(held.strains)[-1]
+        tip = model.tip_pose(held.strains)
         return Place(q, tip, derivative, wish, self._rows(q, held), held)
 
     def effort(self, end: End) -> float:

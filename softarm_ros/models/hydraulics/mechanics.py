@@ -46,7 +46,9 @@ def hydraulic_statics(settings: HydraulicStaticsSettings, mechanics: WaterChambe
 
 def constant_curvature(_: NoSettings, mechanics: WaterChambers) -> ArmModel:
     """Return the same of one segment a section, without weight and load."""
-    weightless = Surroundings(gravity_m_s2=(0.0, 0.0, 0.0))
+    weightless = Surroundings(
+        gravity_m_s2=(0.0, 0.0, 0.0), base_tilt_deg=mechanics.surroundings.base_tilt_deg
+    )
     return _statics(replace(mechanics, surroundings=weightless), 1, 'constant_curvature')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.dynamics.config import RigidBodyConfig
@@ -23,6 +23,11 @@ class ChamberedSection(ConfigBlock):
 
     length_m: Positive
     mass_kg: Positive = Field(description='with the water in the chambers')
+    plate_mass_kg: NonNegative | None = Field(
+        default=None,
+        description='of this, at the end; the rest is spread along the section. '
+        'None: each segment has its mass at its far end, as the paper has it',
+    )
     displaced_volume_m3: NonNegative = Field(
         description='of fabric, frames and water: what buoyancy acts on'
     )
@@ -34,12 +39,24 @@ class ChamberedSection(ConfigBlock):
     bending_stiffness_N_m2: Positive
     torsion_stiffness_N_m2: Positive
 
+    @model_validator(mode='after')
+    def _plate_is_part_of_it(self) -> ChamberedSection:
+        if self.plate_mass_kg is not None and self.plate_mass_kg >= self.mass_kg:
+            raise ValueError(
+                f'plate_mass_kg = {self.plate_mass_kg:g} kg; expected less than mass_kg = '
+                f'{self.mass_kg:g} kg'
+            )
+        return self
+
 
 class HydraulicSectionConfig(ChamberedSection):
     """A section as the controller knows it."""
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=120.0)
+    rest_bend_deg: tuple[Finite, Finite] = Field(
+        default=(0.0, 0.0), description='without pressure and weight, towards x and y'
+    )
 
 
 class ChamberConfig(ConfigBlock):
@@ -72,6 +89,8 @@ class Surroundings:
         0 for air.
     tip_load_kg, tip_load_density_kg_m3 : float
         Payload, a point at the tip; its density gives the fluid it displaces.
+    base_tilt_deg : (2,)
+        How the arm is mounted in the base frame: turned about y, then about x.
 
     """
 
@@ -79,6 +98,7 @@ class Surroundings:
     fluid_density_kg_m3: float = 0.0
     tip_load_kg: float = 0.0
     tip_load_density_kg_m3: float = 7850.0
+    base_tilt_deg: tuple[float, float] = (0.0, 0.0)
 
     def payload(self) -> RigidBodyConfig:
         """Return the body at the tip."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
-from softarm_ros.models.dynamics.config import DynamicSectionConfig, diagonal4
+from softarm_ros.models.dynamics.config import (
+    DynamicSectionConfig,
+    RigidBodyConfig,
+    diagonal4,
+)
 from softarm_ros.models.dynamics.drive import Chamber, ChamberDrive
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
     ChamberedSection,
     Damping,
+    HydraulicSectionConfig,
     Surroundings,
 )
 
@@ -19,13 +26,23 @@ from softarm_ros.models.hydraulics.section_config import (
 def dynamic_section(
     section: ChamberedSection, segments: int, fluid_density_kg_m3: float, damping: Damping
 ) -> DynamicSectionConfig:
-    """Return a section of `segments` pieces, each with its mass at its top as in the paper."""
+    """
+    Return a section of `segments` pieces.
+
+    Each has its mass at its top as in the paper, or along it where the plate's is told apart.
+    """
     length, bending = section.length_m, section.bending_stiffness_N_m2
-    disc = section.mass_kg / length * section.outer_radius_m**2
+    plate = section.plate_mass_kg
+    spread = section.mass_kg - (0.0 if plate is None else plate)
+    disc = spread / length * section.outer_radius_m**2
+    rest_strain = (0.0, 0.0, 0.0, 0.0)
+    if isinstance(section, HydraulicSectionConfig):
+        bend_x, bend_y = np.radians(section.rest_bend_deg) / length
+        rest_strain = (0.0, -float(bend_y), float(bend_x), 0.0)
     return DynamicSectionConfig(
         length_m=length,
         segments=segments,
-        mass_per_length_kg_m=section.mass_kg / length,
+        mass_per_length_kg_m=spread / length,
         slice_inertia_kg_m=(disc / 4.0, disc / 4.0, disc / 2.0),
         stiffness=diagonal4(
             (section.axial_stiffness_N, bending, bending, section.torsion_stiffness_N_m2)
@@ -34,8 +51,16 @@ def dynamic_section(
         displaced_fluid_kg_m=fluid_density_kg_m3 * section.displaced_volume_m3 / length,
         drag_N_s_m2=damping.drag_N_s_m / length,
         turning_drag_N_s=damping.turning_N_m_s / length,
-        mass_at='top',
+        rest_strain=rest_strain,
+        mass_at='top' if plate is None else 'piece',
+        body=_plate(section),
     )
+
+
+def _plate(section: ChamberedSection) -> RigidBodyConfig:
+    mass = section.plate_mass_kg or 0.0
+    across = mass * section.outer_radius_m**2 / 4.0
+    return RigidBodyConfig(mass_kg=mass, inertia_kg_m2=(across, across, 2.0 * across))
 
 
 def chamber_drive(

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -89,7 +90,10 @@ class HydraulicStatics:
         self._section_lengths = np.array([section.length_m for section in sections])
         self.drive = chamber_drive(sections, chambers, segments, surroundings)
         self.arm = self.drive.arm
-        self.loads: Loads = self.arm.loads(surroundings.gravity_m_s2)
+        tilt_x, tilt_y = np.radians(surroundings.base_tilt_deg)
+        self._mount = np.eye(4)
+        self._mount[:3, :3] = rotation_x(tilt_x) @ rotation_y(tilt_y)
+        self.loads: Loads = self.arm.loads(surroundings.gravity_m_s2 @ self._mount[:3, :3])
         self.holder = ShapeHolder(self.arm, self.loads)
         self.pressure_min = np.asarray(pressure_min_Pa, dtype=float)
         self.pressure_max = np.asarray(pressure_max_Pa, dtype=float)
@@ -182,7 +186,7 @@ class HydraulicStatics:
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of configurations (n, 3 s)."""
         rows = np.atleast_2d(np.asarray(configurations, dtype=float))
-        tips = [self.arm.node_poses(self.held(row).strains)[-1, :3, 3] for row in rows]
+        tips = [self.tip_pose(self.held(row).strains)[:3, 3] for row in rows]
         return np.array(tips).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
@@ -191,8 +195,17 @@ class HydraulicStatics:
 
     def tip_and_jacobian_of(self, held: HeldShape) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 s) at a balance."""
-        jacobian = self.arm.tip_jacobian(held.strains)[:3] @ held.strains_by_configuration
-        return self.arm.node_poses(held.strains)[-1, :3, 3], jacobian
+        jacobian = self.tip_twists(held.strains)[:3] @ held.strains_by_configuration
+        return self.tip_pose(held.strains)[:3, 3], jacobian
+
+    def tip_pose(self, strains: Array) -> Array:
+        """Return the pose (4, 4) of the tip in the base frame."""
+        return np.asarray(self._mount @ self.arm.node_poses(strains)[-1])
+
+    def tip_twists(self, strains: Array) -> Array:
+        """Return the tip twist per strain rate (6, 4 n), base axes, linear rows first."""
+        rows = self.arm.tip_jacobian(strains).reshape(2, 3, -1)
+        return np.asarray(self._mount[:3, :3] @ rows).reshape(6, -1)
 
     def actuation_of(self, configuration: Array) -> Array:
         """Return the pressures (m,) [Pa] that hold a configuration; they may lie out of range."""
@@ -244,7 +257,8 @@ class HydraulicStatics:
             return None
         if not np.isfinite(tips).all():
             return np.full(3 * len(self.sections), np.nan)
-        return seen_configuration(np.ascontiguousarray(tips), self._section_lengths)
+        seen = np.ascontiguousarray(self._mount.T @ tips)  # from the mount on
+        return seen_configuration(seen, self._section_lengths)
 
     # Pressures -> shape.
 
@@ -272,7 +286,7 @@ class HydraulicStatics:
         rest = self._equilibrium(actuation)
         forces = self.holder.hold @ self.pressure_map
         by_pressure = np.linalg.solve(rest.stiffness, forces)
-        return np.asarray(self.arm.tip_jacobian(rest.strains) @ by_pressure)
+        return np.asarray(self.tip_twists(rest.strains) @ by_pressure)
 
     def inverse(
         self,
@@ -303,7 +317,8 @@ class HydraulicStatics:
         force, moment = np.asarray(tip_force, float), np.asarray(tip_moment, float)
         if not (force.any() or moment.any()):
             return self.loads
-        return self.arm.loads(self.loads.gravity, tip_force=force, tip_moment=moment)
+        turn = self._mount[:3, :3]
+        return self.arm.loads(self.loads.gravity, tip_force=force @ turn, tip_moment=moment @ turn)
 
     def _equilibrium(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -350,10 +365,10 @@ class HydraulicStatics:
         return values
 
     def _shape(self, strains: Array) -> Shape:
-        shape = self.arm.shape(strains)
+        shape, turn = self.arm.shape(strains), self._mount[:3, :3]
         return Shape(
-            tip=shape.tip,
-            section_tips=shape.section_tips,
+            tip=self._mount @ shape.tip,
+            section_tips=self._mount @ shape.section_tips,
             configuration=self.holder.configuration_of(strains),
-            sample_centerline=shape.sample_centerline,
+            sample_centerline=lambda n: shape.sample_centerline(n) @ turn.T,
         )

@@ -48,7 +48,8 @@ class HydraulicBody:
     A chain of elastic joints with water chambers on servo cylinders, fabric around it.
 
     The fabric has no memory where the arm came to rest last. Every segment has its mass at its
-    far end, and there its share of drag and added mass.
+    far end, and there its share of drag and added mass; where the plate's mass is told apart, the
+    mass of hoses, frames and water lies half at either end, and the plate at the section's.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ class HydraulicBody:
 def _body(config: HydraulicPlantConfig, world: World) -> BodyParameters:
     """Return the chain of joints and bodies."""
     per = config.segments_per_section
-    length, stiffness, damping, mass, inertia = [], [], [], [], []
+    length, stiffness, damping = [], [], []
     for section in config.sections:
         ds = section.length_m / per
         bending = section.bending_stiffness_N_m2
@@ -213,10 +214,8 @@ def _body(config: HydraulicPlantConfig, world: World) -> BodyParameters:
         )
         stretching = section.axial_damper_N_s_m * section.length_m / section.axial_stiffness_N
         damping.append([0.0, stretching])
-        disc = section.mass_kg / per * section.outer_radius_m**2
-        mass.append(section.mass_kg / per)
-        inertia.append([disc / 4.0, disc / 2.0])
-    masses = np.repeat(mass, per)
+    masses = _at_nodes(config, [s.mass_kg for s in config.sections])
+    disc = masses * np.repeat([s.outer_radius_m**2 for s in config.sections], per)
     masses[-1] += world.tip_load_kg
     tilt_x, tilt_y = np.radians(config.base_tilt_deg)
     return BodyParameters(
@@ -226,18 +225,39 @@ def _body(config: HydraulicPlantConfig, world: World) -> BodyParameters:
         damping_time=np.repeat(damping, per, axis=0),
         mass=masses,
         centre=np.zeros(len(masses)),
-        inertia=np.repeat(inertia, per, axis=0),
+        inertia=np.stack([disc / 4.0, disc / 2.0], axis=1),
         base_rotation=np.ascontiguousarray(rotation_x(tilt_x) @ rotation_y(tilt_y)),
         gravity=np.array(world.gravity_m_s2, dtype=np.float64),
         tip_offset=np.zeros(1),
     )
 
 
+def _at_nodes(
+    config: HydraulicPlantConfig, of_section: Sequence[float], spread: bool = False
+) -> Array:
+    """Return what lies at each node (n,) of the sections' totals (s,); `spread`: of no plate."""
+    per = config.segments_per_section
+    values = np.empty(per * len(config.sections))
+    for k, (section, total) in enumerate(zip(config.sections, of_section)):
+        plate = 0.0 if spread else section.plate_mass_kg or 0.0
+        own = slice(per * k, per * (k + 1))
+        values[own] = (total - plate) / per
+        if section.plate_mass_kg is not None:
+            # Half of each segment's at its near end; that at the base does not move.
+            half = 0.5 * values[own].copy()
+            values[own] -= half
+            values[per * k : per * (k + 1) - 1] += half[1:]
+            if k > 0:
+                values[per * k - 1] += half[0]
+            values[per * (k + 1) - 1] += plate
+    return values
+
+
 def _medium(config: HydraulicPlantConfig, world: World) -> tuple[Medium, Water]:
     """Return what holds at rest, buoyancy, fabric's drag and added mass, and the water's drag."""
     per, fluid = config.segments_per_section, world.fluid
     density = 0.0 if fluid is None else fluid.density_kg_m3
-    displaced = density * np.repeat([s.displaced_volume_m3 / per for s in config.sections], per)
+    displaced = density * _at_nodes(config, [s.displaced_volume_m3 for s in config.sections], True)
     displaced[-1] += density * world.tip_load_kg / world.tip_load_density_kg_m3
     drag = np.repeat([s.drag_N_s_m / per for s in config.sections], per)
     n = len(drag)

@@ -72,6 +72,9 @@ class HydraulicArm(ArmBase):
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='of the payload: what it displaces in water'
     )
+    base_tilt_deg: tuple[Finite, Finite] = Field(
+        default=(0.0, 0.0), description='of the mount in the base frame, about its x and y'
+    )
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
@@ -97,6 +100,7 @@ class HydraulicArm(ArmBase):
             fluid_density_kg_m3=fluid_density_kg_m3 if around.medium == 'water' else 0.0,
             tip_load_kg=around.tip_load_kg,
             tip_load_density_kg_m3=self.tip_load_density_kg_m3,
+            base_tilt_deg=self.base_tilt_deg,
         )
 
     @property
