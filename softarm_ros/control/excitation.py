@@ -4,24 +4,31 @@ What an arm is moved through to be identified: places in its configuration space
 | kind | places | read |
 |---|---|---|
 | `quasi-static` | one coordinate after the other, up and down in steps | at rest |
+| `actuators` | one after the other towards its farther limit, then all, in steps | at rest |
 | `random` | drawn evenly within the limits | at rest |
 | `steps` | the same places, one after the other as fast as the limits allow | all along |
 | `sweep` | one coordinate after the other to its ends and back, ever faster | all along |
 
-Coordinates and not actuators are moved one at a time: antagonists must yield together.
+Where actuators are antagonists that must yield together, coordinates are moved one at a time. They
+lag either way and are read on both; `actuators` swing about each place, ever less, before it is
+read, which leaves hysteresis in the middle of its loop.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.geometry.arrays import Array
 
-KINDS = ('quasi-static', 'random', 'steps', 'sweep')
+KINDS = ('quasi-static', 'actuators', 'random', 'steps', 'sweep')
 SWEEP_S = (8.0, 4.0, 2.0, 1.0)  # of half a swing, if the limits allow it
+_SINGLE_LEVELS = (1.0 / 3.0, 2.0 / 3.0, 1.0)
+_SWINGS = (0.4, -0.4, 0.2, -0.2, 0.0)  # about each of these; as shares of the way, as they are
 # Up, and down again through the same places: friction and hysteresis lag either way.
 _LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 
@@ -41,6 +48,8 @@ class Excitation:
         At each [s].
     at_rest : bool
         Whether poses are read at the end of each dwell alone, or all along.
+    read : (n,)
+        Where the arm stands; it passes the other places.
 
     """
 
@@ -48,6 +57,17 @@ class Excitation:
     least_s: Array
     dwell_s: float
     at_rest: bool
+    read: NDArray[np.bool_]
+
+    def kept(self, places: Sequence[int]) -> Excitation:
+        """Return the same without the other places."""
+        chosen = list(places)
+        return replace(
+            self,
+            places=self.places[chosen],
+            least_s=self.least_s[chosen],
+            read=self.read[chosen],
+        )
 
 
 def excitation(
@@ -71,7 +91,8 @@ def excitation(
     rest : (dof,)
         Where the arm begins.
     drawn : (n, dof)
-        Random configurations within the limits, for the kinds that need them.
+        Configurations for the kinds that need them: random ones within the limits, or those that
+        `steps_of_actuators` lead to.
     amplitude : float
         Share of the way from rest to each place, above 0 to 1.
     dwell_s : float
@@ -89,19 +110,42 @@ def excitation(
         raise ValueError(f'amplitude {amplitude:g}: expected above 0, at most 1')
     if not 0.0 < dwell_s <= 60.0:
         raise ValueError(f'dwell {dwell_s:g} s: expected above 0, at most 60')
+    if kind == 'actuators':
+        read = np.tile(np.array(_SWINGS) == 0.0, len(drawn) // len(_SWINGS))
+        return Excitation(drawn, np.full(len(drawn), 1.0), dwell_s, True, read)
     if kind in ('random', 'steps'):
         places = rest + amplitude * (drawn - rest)
-        return Excitation(places, np.zeros(len(places)), dwell_s, kind == 'random')
+        every = np.ones(len(places), dtype=np.bool_)
+        return Excitation(places, np.zeros(len(places)), dwell_s, kind == 'random', every)
     ends = [_end(limits, rest, axis, sign) for axis in range(len(rest)) for sign in (1.0, -1.0)]
     ways = [amplitude * (end - rest) for end in ends if np.any(np.abs(end - rest) > 1e-9)]
     if kind == 'quasi-static':
         places = np.array([rest + level * way for way in ways for level in _LEVELS])
-        return Excitation(places, np.full(len(places), 1.0), dwell_s, True)
+        every = np.ones(len(places), dtype=np.bool_)
+        return Excitation(places, np.full(len(places), 1.0), dwell_s, True, every)
     swings = [
         (rest + share * way, half) for way in ways for half in SWEEP_S for share in (1.0, 0.0)
     ]
     places = np.array([place for place, _ in swings])
-    return Excitation(places, np.array([half for _, half in swings]), 0.0, False)
+    every = np.ones(len(places), dtype=np.bool_)
+    return Excitation(places, np.array([half for _, half in swings]), 0.0, False, every)
+
+
+def steps_of_actuators(rest: Array, low: Array, high: Array, amplitude: float) -> Array:
+    """
+    Return actuations (n, m) within their limits: each actuator alone from rest (m,), then all.
+
+    They go towards the farther limits. Each step is the last of a few swings about it.
+    """
+    end = np.where(high - rest >= rest - low, high, low)
+    ways = amplitude * np.vstack([np.diag(end - rest), end - rest])
+    steps = [
+        rest + (level + swing) * way
+        for way in ways
+        for level in _SINGLE_LEVELS
+        for swing in _SWINGS
+    ]
+    return np.clip(steps, low, high)
 
 
 def _end(limits: ConfigurationLimits, rest: Array, axis: int, sign: float) -> Array:

@@ -60,10 +60,11 @@ class ExcitationClient(GoalClient):
         try:
             for i, place in enumerate(plan.places):
                 why = self._go(place, float(plan.least_s[i]), plan.at_rest, stopped)
-                why = why or self._stand(plan, stopped)
+                if plan.read[i]:
+                    why = why or self._stand(plan, stopped)
                 if why:
                     return why
-                if plan.at_rest:
+                if plan.at_rest and plan.read[i]:
                     self._keep_still(f'place {i}')
                 progress((i + 1) / len(plan.places))
         except ExcitationError as error:

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from softarm_ros.control.excitation import Excitation, excitation
+from softarm_ros.control.excitation import Excitation, excitation, steps_of_actuators
 from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_pretension
@@ -47,6 +47,8 @@ def plan_excitation(
                 'actuators; ask for fewer (--count)'
             )
     rest = np.asarray(model.rest_configuration)
+    if kind == 'actuators':
+        drawn = _led_to(rig, amplitude)
     try:
         plan = excitation(
             kind, rig.configuration_limits(), rest, np.array(drawn).reshape(-1, len(rest)),
@@ -60,7 +62,23 @@ def plan_excitation(
             f'{rig.name}: no place is within the limits of the actuators; expected a smaller '
             f'amplitude than {amplitude:g}'
         )
-    return Excitation(plan.places[kept], plan.least_s[kept], plan.dwell_s, plan.at_rest)
+    return plan.kept(kept)
+
+
+def _led_to(rig: Rig, amplitude: float) -> list[Array]:
+    """Return the configurations that single actuators lead to, bent no further than allowed."""
+    model, limits = rig.physics(), rig.actuator_limits()
+    rest = model.actuation_of(np.asarray(model.rest_configuration))
+    room = rig.configuration_limits()
+    try:
+        return [
+            room.clipped(model.configuration_of(commands))
+            for commands in steps_of_actuators(
+                rest, limits.position_min, limits.position_max, amplitude
+            )
+        ]
+    except ModelError as error:
+        raise ExcitationError(f'{rig.name}: {error}; ask for a smaller amplitude') from None
 
 
 def excite(
@@ -113,7 +131,7 @@ def excite(
         move = plan_move(model, room, place, goal, float(plan.least_s[i]))
         drive(move.duration_s, partial(_on_the_way, model, move), wound)
         place, stands = goal, model.actuation_of(goal)
-        if plan.at_rest:
+        if plan.at_rest and plan.read[i]:
             drive(plan.dwell_s, partial(_standing, stands), wound)
             plant.poll_poses()
             drive(READ_S, partial(_standing, stands), wound)
@@ -121,7 +139,7 @@ def excite(
             if not seen:
                 raise ExcitationError(f'{rig.name}: no pose was measured at place {i}')
             collected.at_rest(stands, seen)
-        elif plan.dwell_s > 0.0:
+        elif plan.read[i] and plan.dwell_s > 0.0:
             drive(plan.dwell_s, partial(_standing, stands), wound)
         progress((i + 1) / len(plan.places))
     rows = collected.rows

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.command import Asked
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
-from softarm_ros.cli.identification.experiment import experiment_of, run_experiment
+from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
 from softarm_ros.cli.identification.fit import chosen, fit, intervals
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import write
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.tendon_rod.body import cable_paths
 from softarm_ros.plant.tendon_rod.config import PlantTendon, TendonRodPlantConfig
 from softarm_ros.rigs.arms.tendon_rod import TendonRodArm, pulled_tendons
@@ -25,10 +28,14 @@ def identified(name, settings, folder):
     """Return the rig of an experiment, its fit, and the ends (low, high) of each parameter."""
     rig = spelled_out(load_rig(name, ['plant.machine.number=0', *settings]))
     files = run_experiment(rig, 0, folder, lambda _: None)
-    experiment = experiment_of(rig)
-    parameters = chosen(all_parameters(rig), experiment.parameters)
-    recorded = read_recordings(rig, files, 'blocks')
-    found = fit(rig, recorded, [p.wider(experiment.prior_factor) for p in parameters], 600)
+    experiment, rig = experiment_of(rig), weighed(rig, 0)
+    asked = Asked(
+        tuple(files),
+        prior_factor=experiment.prior_factor,
+        group_factors=experiment.group_factors,
+    )
+    parameters = asked.wider(chosen(all_parameters(rig), experiment.parameters))
+    found = fit(rig, read_recordings(rig, files, 'blocks'), parameters, 600)
     ends = {
         p.name: p.interval(p.number(found.values), *(around - x))
         for p, around, x in zip(found.parameters, intervals(found), found.x)
@@ -118,6 +125,95 @@ def test_files_say_how_the_arm_was_held(other):
     np.testing.assert_allclose(gravity[1], -gravity[0], atol=1e-12)
     np.testing.assert_allclose(gravity[3], -gravity[2], atol=1e-12)
     np.testing.assert_allclose(gravity[0] @ gravity[2], 0.0, atol=1e-12)
+
+
+def truth_of_chambers(rig, seed):
+    """Return what the controller's model would have to know, by name of the parameter."""
+    arm, plant = rig.arm, rig.plant_of(HydraulicPlantConfig)
+    offset = PressureSensors(plant.pressure_sensor, len(arm.actuators), seed).gauges.offset
+    gain, screw = arm.pressure_loop.gain, np.array(plant.efficiency_factors)
+    # At rest torque and thrust balance: e (p + gain (p - read)) = true, read = true + offset.
+    per_command = screw * (1.0 + gain) / (1.0 + gain * screw)
+    shift = -gain * screw * offset / (1.0 + gain * screw)
+    found = {}
+    for real, drawn in zip(plant.sections, arm.sections):
+        own = [i for i, a in enumerate(arm.actuators) if a.section == drawn.name]
+        levers = real.chamber_area_m2 * real.chamber_pitch_radius_m * np.array(real.lever_factors)
+        seen = levers * per_command[own] / drawn.chamber_area_m2
+        pitch = seen[0] / drawn.lever_factors[0]
+        angle = np.radians([arm.actuators[i].angle_deg for i in own])
+        # A chamber that has more pressure than it says bends the arm away from itself.
+        bend = -real.length_m / real.bending_stiffness_N_m2 * levers * shift[own]
+        found |= {
+            f'{drawn.name} bending_stiffness': real.bending_stiffness_N_m2,
+            f'{drawn.name} torsion_stiffness': real.torsion_stiffness_N_m2,
+            f'{drawn.name} axial_stiffness': real.axial_stiffness_N
+            * drawn.chamber_area_m2
+            / (real.chamber_area_m2 * per_command[own].mean()),
+            f'{drawn.name} length': real.length_m,
+            f'{drawn.name} mass': real.mass_kg,
+            f'{drawn.name} pitch_radius': pitch,
+            f'{drawn.name} lever_2': seen[1] / pitch,
+            f'{drawn.name} lever_3': seen[2] / pitch,
+            f'{drawn.name} rest_bend_x': np.degrees(bend @ np.cos(angle)),
+            f'{drawn.name} rest_bend_y': np.degrees(bend @ np.sin(angle)),
+        }
+    tilt = plant.base_tilt_deg
+    return found | {'base_tilt_x': tilt[0], 'base_tilt_y': tilt[1]}
+
+
+OTHER_WATER_ARM = (
+    'plant.fabric.stiffness_share=1.0e-9',
+    'plant.sections[0].bending_stiffness_N_m2=0.40',
+    'plant.sections[1].bending_stiffness_N_m2=0.48',
+    'plant.sections[0].length_m=0.391',
+    'plant.sections[1].mass_kg=0.40',
+    'plant.sections[1].chamber_pitch_radius_m=0.0290',
+    'plant.base_tilt_deg=[-0.5, 0.6]',
+)
+
+
+@pytest.fixture(scope='module')
+def water_arm(tmp_path_factory):
+    return identified('hydraulic_arm', [], tmp_path_factory.mktemp('water'))
+
+
+def test_what_a_water_arm_without_hysteresis_is_like_is_inside_its_intervals(tmp_path):
+    result = identified('hydraulic_arm', OTHER_WATER_ARM, tmp_path)
+    truth = truth_of_chambers(result.rig, 0)
+    assert set(truth) == set(result.ends)
+    outside = [name for name, (low, high) in result.ends.items() if not low < truth[name] < high]
+    assert len(outside) <= 2, outside  # of 22 intervals of 95 %
+    for section in ('proximal', 'distal'):
+        for part, wide in (('bending_stiffness', 0.3), ('length', 0.02), ('lever_2', 0.05)):
+            low, high = result.ends[f'{section} {part}']
+            assert high - low < wide * truth[f'{section} {part}'], part
+
+
+@pytest.mark.long
+def test_fabric_makes_the_shipped_arm_stiffer_by_no_more_than_its_share(water_arm):
+    truth, rig = truth_of_chambers(water_arm.rig, 0), water_arm.rig
+    share = rig.plant_of(HydraulicPlantConfig).fabric.stiffness_share
+    values = {p.name: p.number(water_arm.fit.values) for p in water_arm.fit.parameters}
+    for name in rig.section_names:
+        stiffness, pitch = f'{name} bending_stiffness', f'{name} pitch_radius'
+        per_lever = values[stiffness] / values[pitch] * truth[pitch] / truth[stiffness]
+        assert 1.0 < per_lever < 1.0 + share, name
+    outside = [
+        name
+        for name, (low, high) in water_arm.ends.items()
+        if not low < truth[name] < high and not name.endswith(('stiffness', 'pitch_radius'))
+    ]
+    assert len(outside) <= 2, outside
+
+
+@pytest.mark.long
+def test_the_file_of_the_water_arm_states_what_is_identified(water_arm):
+    for parameter in water_arm.fit.parameters:
+        low, high = water_arm.ends[parameter.name]
+        stated = parameter.number(values_of(water_arm.rig, parameter.fields))
+        found = parameter.number(water_arm.fit.values)
+        assert abs(stated - found) < 0.1 * (high - low), parameter.name
 
 
 def test_an_arm_without_an_experiment_is_sent_to_a_recording():

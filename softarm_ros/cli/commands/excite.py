@@ -26,7 +26,10 @@ def excite(
     ],
     kind: Annotated[
         str,
-        typer.Option(help='quasi-static (one coordinate after the other), random, steps, sweep.'),
+        typer.Option(
+            help='quasi-static (one coordinate after the other), actuators (one of them '
+            'after the other), random, steps, sweep.'
+        ),
     ] = 'quasi-static',
     count: Annotated[int, typer.Option(min=1, max=1000, help='Of random places.')] = 30,
     amplitude: Annotated[float, typer.Option(help='Share of the range, above 0 to 1.')] = 0.6,

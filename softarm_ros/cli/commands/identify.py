@@ -62,8 +62,8 @@ def identify(
 
     Without recordings, as the papers did on the simulated arm: stiffnesses of a cable-driven
     section by pulling a cable; pressure, length and give of chambers by filling them; strips,
-    levers and weight of an arm of tendons by pulling each of them, with weights; tables of valves
-    and stiffness of muscles on a bench.
+    levers and weight of an arm of tendons by pulling each of them, with weights; the same of water
+    chambers by filling each of them; tables of valves and stiffness of muscles on a bench.
     """
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import EXPERIMENTS
@@ -101,7 +101,7 @@ def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
     from rich.progress import Progress
 
     from softarm_ros.cli.identification import command
-    from softarm_ros.cli.identification.experiment import experiment_of, run_experiment
+    from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
 
     with TemporaryDirectory() as folder:
         with Progress(console=Console(stderr=True), transient=True) as progress:
@@ -110,11 +110,13 @@ def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
                 arm, seed, Path(folder), lambda done: progress.update(task, completed=done)
             )
         experiment = experiment_of(arm)
+        arm = weighed(arm, seed)
         asked = replace(
             asked,
             data=tuple(files),
             groups=asked.groups or experiment.parameters,
             prior_factor=asked.prior_factor * experiment.prior_factor,
+            group_factors=experiment.group_factors,
         )
         for line in command.run(arm, asked):
             typer.echo(line)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from softarm_ros.cli.score import (
     predict,
     score,
 )
+from softarm_ros.models.identifiable import Parameter
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
 
@@ -44,6 +45,11 @@ class Asked:
     most_rows: int = MOST_ROWS
     output: Path | None = None
     prior_factor: float = 1.0
+    group_factors: Mapping[str, float] = field(default_factory=dict)
+
+    def wider(self, parameters: Sequence[Parameter]) -> list[Parameter]:
+        """Return parameters with their priors times these factors, that of a group or of all."""
+        return [p.wider(self.group_factors.get(p.group, self.prior_factor)) for p in parameters]
 
 
 def run(rig: Rig, asked: Asked) -> Iterator[str]:
@@ -71,7 +77,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     found = None
     identified = rig
     if groups != ('none',):
-        parameters = [p.wider(asked.prior_factor) for p in chosen(all_parameters(rig), groups)]
+        parameters = asked.wider(chosen(all_parameters(rig), groups))
         found = fit(rig, recorded, parameters, asked.most_rows)
         identified = found.rig(rig)
         yield ''

@@ -11,11 +11,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_excitation import write_excitation
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.excite import excite, plan_excitation
+
+Axis = Literal['x', 'y', 'z']
 
 
 @dataclass(frozen=True)
@@ -25,35 +33,72 @@ class Experiment:
 
     Attributes
     ----------
-    series : tuple of (float, float)
-        For each: what hangs on the tip [kg], and by how much the arm is turned about its axis
-        [deg]. Turned over, what is bent at rest does not sag; turned on its side, units of the
-        other kind do.
-    amplitude, dwell_s : float
+    kind : str
         Of the places, as of `softarm excite`.
+    series : tuple of (float, float, str)
+        For each: what hangs on the tip [kg], by how much gravity is turned in the base frame [deg]
+        because the arm is mounted otherwise, and about which axis of it.
+    amplitude, dwell_s : float
+        As of `softarm excite`.
     parameters : tuple of str
         Groups that are identified unless others are asked for.
     prior_factor : float
         On the spreads of their priors: what such an experiment tells need not be known.
+    weighed : bool
+        Whether each section was on a scale before it was mounted: of its mass that is known.
 
     """
 
-    series: tuple[tuple[float, float], ...]
+    kind: str
+    series: tuple[tuple[float, float, Axis], ...]
     amplitude: float
     dwell_s: float
     parameters: tuple[str, ...]
     prior_factor: float
+    weighed: bool = False
 
+    @property
+    def group_factors(self) -> dict[str, float]:
+        """Factors on the priors of single groups."""
+        return {'weight': _SCALE_FACTOR} if self.weighed else {}
+
+
+_SCALE_KG = 0.001  # standard deviation of a kitchen scale
+_SCALE_FACTOR = 0.03  # on a prior of a tenth: 0.3 %, a gram of 0.35 kg
 
 # By the mechanics that an arm provides.
 EXPERIMENTS = {
     # Tension and bend of each unit, and how it gives under a weight (Zhou et al. 2023).
+    # Turned over, what is bent at rest does not sag; on its side, units of the other kind do.
     'rod_cables': Experiment(
-        ((0.0, 0.0), (0.036, 180.0), (0.0, 90.0), (0.036, 270.0)),
+        'quasi-static',
+        ((0.0, 0.0, 'z'), (0.036, 180.0, 'z'), (0.0, 90.0, 'z'), (0.036, 270.0, 'z')),
         0.6,
         2.5,
         ('stiffness_profile', 'radii', 'weight', 'rest_curvature'),
         5.0,
+    ),
+    # Each chamber filled alone, and all together (Chen et al. 2022, 4.2). Known weights tell
+    # stiffness from levers; mounted askew, the arm's own weight bends it.
+    'water_chambers': Experiment(
+        'actuators',
+        ((0.0, 0.0, 'y'), (0.15, 0.0, 'y'), (0.0, 20.0, 'y'), (0.15, 20.0, 'x')),
+        0.5,
+        2.5,
+        (
+            'stiffness',
+            'lengths',
+            'levers',
+            'radii',
+            'weight',
+            'torsion',
+            'rest_curvature',
+            'tilt',
+        ),
+        5.0,
+        # What the fabric loses in small bends looks like weight: left free, a section seems to
+        # weigh half as much again.
+        weighed=True,
     ),
 }
 
@@ -65,19 +110,37 @@ def experiment_of(rig: Rig) -> Experiment:
     return EXPERIMENTS[rig.mechanics_name]
 
 
+def weighed(rig: Rig, seed: int) -> Rig:
+    """Return the rig with what a scale says of its sections, if the experiment has one."""
+    if not experiment_of(rig).weighed:
+        return rig
+    rng = np.random.default_rng((seed, 7))
+    sections = rig.plant_of(HydraulicPlantConfig).of_machine(seed).sections
+    return with_values(
+        rig,
+        {
+            f'arm.sections[{k}].mass_kg': round(s.mass_kg + _SCALE_KG * rng.standard_normal(), 3)
+            for k, s in enumerate(sections)
+        },
+    )
+
+
 def run_experiment(
     rig: Rig, seed: int, folder: Path, progress: Callable[[float], None]
 ) -> list[Path]:
     """Move the simulated arm through all series; return the files of what was read."""
     asked = experiment_of(rig)
     files = []
-    for i, (weight_kg, turn_deg) in enumerate(asked.series):
+    for i, (weight_kg, turn_deg, axis) in enumerate(asked.series):
         load_kg = rig.tip_load_kg + weight_kg
         held = rig.model_copy(
-            update={'tip_load_kg': load_kg, 'gravity_m_s2': _turned(rig.gravity_m_s2, turn_deg)}
+            update={
+                'tip_load_kg': load_kg,
+                'gravity_m_s2': _turned(rig.gravity_m_s2, turn_deg, axis),
+            }
         )
         plan = plan_excitation(
-            held, 'quasi-static', count=0, amplitude=asked.amplitude, dwell_s=asked.dwell_s,
+            held, asked.kind, count=0, amplitude=asked.amplitude, dwell_s=asked.dwell_s,
             seed=seed,
         )  # fmt: skip
 
@@ -85,13 +148,16 @@ def run_experiment(
             progress((before + done) / len(asked.series))
 
         rows = excite(held, plan, seed=seed, progress=show)
-        files.append(folder / f'{rig.name}_{1e3 * load_kg:g}_g_{turn_deg:g}_deg.csv')
+        files.append(folder / f'{rig.name}_{1e3 * load_kg:g}_g_{turn_deg:g}_deg_{axis}.csv')
         write_excitation(held, rows, files[-1])
     return files
 
 
-def _turned(vector: tuple[float, float, float], deg: float) -> tuple[float, float, float]:
-    """Return a vector turned about z."""
-    c, s = math.cos(math.radians(deg)), math.sin(math.radians(deg))
-    x, y, z = vector
-    return c * x - s * y, s * x + c * y, z
+def _turned(
+    vector: tuple[float, float, float], deg: float, axis: Axis
+) -> tuple[float, float, float]:
+    """Return a vector turned about an axis."""
+    about = np.zeros(3)
+    about['xyz'.index(axis)] = math.radians(deg)
+    x, y, z = exp_so3(about) @ np.array(vector)
+    return float(x), float(y), float(z)
