@@ -105,12 +105,12 @@ def test_is_a_hydraulic_rig_in_pascal():
         ('[0.98, 1.015,', '[1.015,', 'plant.efficiency_factors', 'one for each actuator: 6'),
         ('mass_kg: 0.36 ', 'mass_kg: 3.6 ', r'plant.sections\[0\].mass_kg', 'factor 2'),
         (
-            'length_m: 0.3970144',
-            'length_m: 397.0144',
+            'length_m: 0.399169',
+            'length_m: 399.169',
             r'arm.sections\[0\].length_m',
             'millimetres',
         ),
-        ('chamber_pitch_radius_m: 0.030', 'chamber_pitch_radius_m: 0.3', 'pitch', 'outer_radius'),
+        ('pitch_radius_m: 0.029625', 'pitch_radius_m: 0.3', 'pitch', 'outer_radius'),
         (
             'settle_tolerance_m',
             'pretension_m: 0.001\n  settle_tolerance_m',
@@ -143,8 +143,8 @@ def test_is_a_hydraulic_rig_in_pascal():
         ('filter_s: 0.06 ', 'filter_s: 0.03 ', 'filter_s', 'phase margin of -9 deg'),
         ('medium: air ', 'medium: oil ', 'medium', 'water'),
         (
-            '- {<<: *section, name: distal}',
-            '- {<<: *section}',
+            '- name: distal\n',
+            '- name: proximal\n',
             r'arm.sections\[1\].name',
             'unique',
         ),

@@ -23,7 +23,7 @@ MASSES_KG = {
     'cable_arm': 2 * (0.020 + 2 * 0.004),
     'cable_arm_single': 0.020 + 2 * 0.004,
     'trunk': 3 * (0.060 + 2 * 0.020),
-    'hydraulic_arm': 2 * 0.35,
+    'hydraulic_arm': 0.359 + 0.346,
     'pneumatic_arm': 2 * 0.093 + 0.065,
     'pam_arm': 0.40775 * 1.0,
     'fishbone_arm': 4 * (0.01546 + 27184.0 * 0.0003 * 0.023 * 0.05),
