@@ -79,7 +79,7 @@ test: $(VENV)/.reproduction
 test-devices: $(VENV)/.reproduction
 	$(PYTEST) -m wall_clock
 
-# A minute of computing each: whether shipped values are what the experiments give. And a run off
+# Minutes of computing: whether experiments give what shipped files state, and what an arm is like. And a run off
 # real time of which `make test` has a sister.
 test-long: $(VENV)/.reproduction
 	$(PYTEST) -m long

@@ -178,6 +178,7 @@ def water_arm(tmp_path_factory):
     return identified('hydraulic_arm', [], tmp_path_factory.mktemp('water'))
 
 
+@pytest.mark.long
 def test_what_a_water_arm_without_hysteresis_is_like_is_inside_its_intervals(tmp_path):
     result = identified('hydraulic_arm', OTHER_WATER_ARM, tmp_path)
     truth = truth_of_chambers(result.rig, 0)
