@@ -22,7 +22,10 @@ from softarm_ros.runtime.excite import INTERRUPTED
 _LOOK_S = 0.02
 _ANSWER_S = 10.0  # until a goal is known to the arm
 SUPERVISOR = 'supervisor'
-_HEARD_S = 5.0  # until the supervisor is heard
+_HEARD_S = 20.0  # until the supervisor is heard
+# Without a word of it: the graph has ended. A busy computer makes this process late by a second or
+# more; what moves the arm is watched by others, and each goal ends by itself.
+_SILENT_S = 5.0
 _REASON_S = 0.3  # until what made a goal end is known as well
 _DEPTH = 200  # messages between two looks
 
@@ -54,7 +57,7 @@ class ExcitationClient(GoalClient):
         Either way `rows` has what was read, and no goal is under way.
         """
         for _ in range(round(_HEARD_S / _LOOK_S)):
-            if self.fresh(SUPERVISOR, 1.0):
+            if self.fresh(SUPERVISOR, _SILENT_S):
                 break
             self._look(plan.at_rest)
         try:
@@ -109,7 +112,7 @@ class ExcitationClient(GoalClient):
     def _why_not(self, stopped: Callable[[], bool]) -> str:
         if stopped():
             return INTERRUPTED
-        if not self.fresh(SUPERVISOR, 1.0):
+        if not self.fresh(SUPERVISOR, _SILENT_S):
             return 'the graph is gone'
         state = self.value(SUPERVISOR, 'state')
         return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
