@@ -45,4 +45,4 @@ def test_bench_calls_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, 'run_bench', measured)
     result = CliRunner().invoke(bench_app, ['cable_arm', '--repeats', '5'])
     assert result.exit_code == 0
-    assert 'a row' in result.stdout and '5 x' in result.stdout and 'pass' in result.stdout
+    assert 'a row' in result.stdout and '5.0 x' in result.stdout and 'pass' in result.stdout
