@@ -152,17 +152,23 @@ def line(name: str, kind: str, runs: Sequence[Found]) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the load of each arm."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def loads_parser(description: str | None, machines: Sequence[int]) -> argparse.ArgumentParser:
+    """Return a parser of rigs that have a load, and of the machines of each."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='all without one')
-    parser.add_argument('--kinds', default='weight,force')
     parser.add_argument(
         '--seeds',
         type=lambda text: [int(one) for one in text.split(',')],
-        default=list(MACHINES),
+        default=list(machines),
         help='of the machines',
     )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the load of each arm."""
+    parser = loads_parser(__doc__, MACHINES)
+    parser.add_argument('--kinds', default='weight,force')
     given = parser.parse_args(arguments)
     for name in given.rigs:
         for kind in given.kinds.split(','):

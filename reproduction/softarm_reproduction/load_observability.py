@@ -12,7 +12,6 @@ direction; even if the arm were at rest under the load at once (Gauss-Markov).
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from softarm_reproduction.estimation_of_load import (
     LOADS_KG,
     WATER_KG_M3,
     loaded_rig,
+    loads_parser,
 )
 from softarm_ros.control.estimation.tip_load import TipLoadObserver
 from softarm_ros.geometry.arrays import Array
@@ -183,15 +183,7 @@ def least_sds(changes: Array, slope: Array, along: Array) -> tuple[float, float]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what each arm says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='all without one')
-    parser.add_argument(
-        '--seeds',
-        type=lambda text: [int(one) for one in text.split(',')],
-        default=list(MACHINES),
-        help='of the machines',
-    )
-    given = parser.parse_args(arguments)
+    given = loads_parser(__doc__, MACHINES).parse_args(arguments)
     for name in given.rigs:
         for seed in given.seeds:
             print(*lines(name, seed), sep='\n', flush=True)

@@ -115,20 +115,22 @@ def excitation(
         return Excitation(drawn, np.full(len(drawn), 1.0), dwell_s, True, read)
     if kind in ('random', 'steps'):
         places = rest + amplitude * (drawn - rest)
-        every = np.ones(len(places), dtype=np.bool_)
-        return Excitation(places, np.zeros(len(places)), dwell_s, kind == 'random', every)
+        return _read_all(places, np.zeros(len(places)), dwell_s, kind == 'random')
     ends = [_end(limits, rest, axis, sign) for axis in range(len(rest)) for sign in (1.0, -1.0)]
     ways = [amplitude * (end - rest) for end in ends if np.any(np.abs(end - rest) > 1e-9)]
     if kind == 'quasi-static':
         places = np.array([rest + level * way for way in ways for level in _LEVELS])
-        every = np.ones(len(places), dtype=np.bool_)
-        return Excitation(places, np.full(len(places), 1.0), dwell_s, True, every)
+        return _read_all(places, np.full(len(places), 1.0), dwell_s, True)
     swings = [
         (rest + share * way, half) for way in ways for half in SWEEP_S for share in (1.0, 0.0)
     ]
     places = np.array([place for place, _ in swings])
-    every = np.ones(len(places), dtype=np.bool_)
-    return Excitation(places, np.array([half for _, half in swings]), 0.0, False, every)
+    return _read_all(places, np.array([half for _, half in swings]), 0.0, False)
+
+
+def _read_all(places: Array, least_s: Array, dwell_s: float, at_rest: bool) -> Excitation:
+    """Return an excitation that stands at each of its places."""
+    return Excitation(places, least_s, dwell_s, at_rest, np.ones(len(places), dtype=np.bool_))
 
 
 def steps_of_actuators(rest: Array, low: Array, high: Array, amplitude: float) -> Array:

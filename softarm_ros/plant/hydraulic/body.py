@@ -244,7 +244,7 @@ def _at_nodes(
         values[own] = (total - plate) / per
         if section.plate_mass_kg is not None:
             # Half of each segment's at its near end; that at the base does not move.
-            half = 0.5 * values[own].copy()
+            half = 0.5 * values[own]
             values[own] -= half
             values[per * k : per * (k + 1) - 1] += half[1:]
             if k > 0:
