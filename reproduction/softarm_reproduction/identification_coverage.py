@@ -30,7 +30,8 @@ from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 
 NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
-_DRAWN = 2.0  # spreads: priors are cut off there, so that every machine is an arm
+_DRAWN = 2.0  # spreads: priors are cut off there, and what is no arm then is drawn again
+_DRAWS = 20
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,16 @@ def identified_machine(
     rng = np.random.default_rng(seed)
     known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
     bounds = np.array([p.bounds(known) for p in parameters])
-    x = np.clip(rng.standard_normal(len(parameters)), -_DRAWN, _DRAWN)
-    x = np.clip(x, bounds[:, 0], bounds[:, 1])
-    run = record(with_values(rig, moved_by(parameters, known, x)), rng, poses)
+    for _ in range(_DRAWS):
+        x = np.clip(rng.standard_normal(len(parameters)), -_DRAWN, _DRAWN)
+        x = np.clip(x, bounds[:, 0], bounds[:, 1])
+        try:
+            run = record(with_values(rig, moved_by(parameters, known, x)), rng, poses)
+            break
+        except ValueError:  # no arm: it buckles, or its cables leave a bend free
+            continue
+    else:
+        raise SystemExit(f'{rig.name}: none of {_DRAWS} draws is an arm')
     rows = np.arange(len(run))
     began = time.process_time()
     found = fit(rig, [Recorded(run, rows, rows[:0])], parameters, len(rows))

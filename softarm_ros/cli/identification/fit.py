@@ -149,13 +149,25 @@ def fit(
             f'{size} measured coordinates for {count} parameters; expected at least as many'
         )
 
+    def tried(x: Array) -> Array:
+        try:
+            return errors(x)
+        except ValueError:  # no arm: one that would buckle, or whose cables leave a bend free
+            return np.full(size, _REFUSED)
+
     def slope(x: Array) -> Array:
         base, columns = errors(x), np.empty((size + count, count))
         for k in range(count):
             step = _STEP if x[k] + _STEP <= bounds[k, 1] else -_STEP
             moved = x.copy()
             moved[k] += step
-            columns[:size, k] = (errors(moved) - base) / step
+            try:
+                there = errors(moved)
+            except ValueError:
+                step = -step
+                moved[k] = x[k] + step
+                there = errors(moved)
+            columns[:size, k] = (there - base) / step
         columns[size:] = np.eye(count)
         return columns
 
@@ -167,7 +179,7 @@ def fit(
         return rho
 
     solved = least_squares(
-        lambda x: np.concatenate([errors(x), x]),
+        lambda x: np.concatenate([tried(x), x]),
         start,
         jac=slope,
         loss=loss,
