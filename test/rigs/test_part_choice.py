@@ -5,8 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from softarm_ros.control.controllers.damped_inverse import DampedInverse
-from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.part_choice import chosen_part
@@ -26,7 +24,7 @@ def test_every_rig_loads_with_every_controller(name):
         assert part.kind == kind
         assert config.feedback_gain_1_s == load_rig(name).tracker.of_part['feedback_gain_1_s']
         controller = build_tracker(rig, rig.model()).controller
-        assert isinstance(controller, {'resolved_rate': ResolvedRate}.get(kind, DampedInverse))
+        assert type(controller).__module__.endswith(f'controllers.{kind}')
 
 
 def test_fields_of_the_other_controller_alone_are_left_out():

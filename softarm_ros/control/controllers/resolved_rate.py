@@ -63,9 +63,7 @@ class ResolvedRate(Controller):
         period_s: float,
     ) -> Motion:
         """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
-        correction, saturated = self._correction(reference.error)
-        self._newest = None if saturated else reference.error * period_s
-        wanted = reference.velocity + correction
+        wanted = self._wanted(reference, period_s)
         J, eps = state.jacobian * state.scale, self._regulariser
         H = J.T @ J + eps * np.eye(len(state.scale))
         f = -(J.T @ wanted + eps * self._null_space_velocity(state) / state.scale)
@@ -79,6 +77,12 @@ class ResolvedRate(Controller):
         """Add to the integral the part of the correction that no limit opposed."""
         if self._newest is not None and outcome.follows and not outcome.limited:
             self._integral += self._newest
+
+    def _wanted(self, reference: TipReference, period_s: float) -> Array:
+        """Return the tip velocity (3,) [m/s] to ask of the model."""
+        correction, saturated = self._correction(reference.error)
+        self._newest = None if saturated else reference.error * period_s
+        return reference.velocity + correction
 
     def _correction(self, error: Array) -> tuple[Array, bool]:
         correction = (
