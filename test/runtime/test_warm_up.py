@@ -15,7 +15,8 @@ PROGRAM = Path(__file__).parent / 'first_motion.py'
 
 @pytest.fixture(scope='module')
 def python():
-    with ForkedPython([*DIRECT, 'softarm_ros.cli.beginning', 'softarm_ros.runtime.warm_up']) as forked:
+    imported = [*DIRECT, 'softarm_ros.cli.beginning', 'softarm_ros.runtime.warm_up']
+    with ForkedPython(imported) as forked:
         yield forked
 
 
