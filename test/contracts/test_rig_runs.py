@@ -8,7 +8,7 @@ from softarm_ros.runtime import path_reach
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import Phase
 
-TRACKED_S = 13.0  # simulated, after approach and settling: part of the path
+TRACKED_S = 9.0  # simulated, after approach and settling: part of the path
 BAR_PERCENT = 0.5
 # With two degrees of freedom the tip of the model stays on a surface, that of the arm on another
 # (longer, sagging), and no feedback closes the distance between them.
