@@ -5,6 +5,7 @@ and no search for garbage among what is there before the first test.
 Property tests draw the same examples every time; SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
+import atexit
 import gc
 import os
 
@@ -30,6 +31,7 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     gc.set_threshold(_LOOK_AFTER, *gc.get_threshold()[1:])
+    atexit.register(gc.unfreeze)  # or compiled modules take what stays for leaks, and say so
 
 
 @pytest.fixture(autouse=True)

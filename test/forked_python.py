@@ -6,6 +6,7 @@ process of its own, with its own streams, folder, environment and exit status; w
 leaves behind, the next does not see. POSIX only.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -138,6 +139,7 @@ def serve():
         warm_up = import_module('softarm_ros.runtime.warm_up').warm_up
         warm_up(loaded, models=[loaded.model_name(None)])
     gc.freeze()  # what is there already is looked through by none of them
+    atexit.register(gc.unfreeze)  # or compiled modules take it for leaks, and say so
     first, *rest = next_job()
     if first == '-m':
         sys.argv[1:] = rest[1:]
