@@ -6,6 +6,8 @@ process of its own, with its own streams, folder, environment and exit status; w
 leaves behind, the next does not see. POSIX only.
 """
 
+import atexit
+import gc
 import json
 import os
 import runpy
@@ -28,6 +30,13 @@ COMMANDS = (
     'ruckig',
     'rich.table',
 )
+# And `softarm run --direct`.
+DIRECT = (
+    *COMMANDS,
+    'softarm_ros.cli.commands.check',
+    'softarm_ros.cli.commands.run',
+    'softarm_ros.runtime.direct',
+)
 # What nodes import; ROS can be forked before it is initialised, as it is in each node itself.
 NODES = ('softarm_ros.nodes.node_base', 'softarm_ros.runtime.arm_assembly')
 
@@ -44,12 +53,15 @@ class ForkedPython:
         Of the processes, instead of ours.
     folder : path, optional
         In which they run, instead of ours; each call may name another.
+    rig : str, optional
+        Whose model's and plant's kernels every process begins with: loading them costs each one
+        a second.
 
     """
 
-    def __init__(self, imported=COMMANDS, environment=None, folder=None):
+    def __init__(self, imported=COMMANDS, environment=None, folder=None, rig=''):
         self._server = subprocess.Popen(
-            [sys.executable, __file__, *imported],
+            [sys.executable, __file__, rig, *imported],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -119,8 +131,15 @@ def next_job():
 def serve():
     """Import what is asked for, and be the processes."""
     sys.path[0] = ''  # as with -m and -c; the folder of this file is not theirs to see
-    for module in sys.argv[1:]:
+    rig, *imported = sys.argv[1:]
+    for module in imported:
         import_module(module)
+    if rig:
+        loaded = import_module('softarm_ros.rigs.loader').load_rig(rig)
+        warm_up = import_module('softarm_ros.runtime.warm_up').warm_up
+        warm_up(loaded, models=[loaded.model_name(None)])
+    gc.freeze()  # what is there already is looked through by none of them
+    atexit.register(gc.unfreeze)  # or compiled modules take it for leaks, and say so
     first, *rest = next_job()
     if first == '-m':
         sys.argv[1:] = rest[1:]

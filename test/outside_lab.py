@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked_python import ForkedPython
+from forked_python import DIRECT, ForkedPython
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / 'outside_parts'
@@ -31,7 +31,7 @@ def installed_lab(folder):
     paths = [str(installed), str(ROOT), os.environ.get('PYTHONPATH', '')]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
 
-    with ForkedPython(environment=environment, folder=folder) as python:
+    with ForkedPython(DIRECT, environment, folder, rig='cable_arm_single') as python:
         yield python.run, installed / RIG
 
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from test_rig_contracts import NAMES, SUMMARY, rig_of
 
+from softarm_ros.runtime import path_reach
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import Phase
 
-TRACKED_S = 13.0  # simulated, after approach and settling: part of the path
+TRACKED_S = 9.0  # simulated, after approach and settling: part of the path
 BAR_PERCENT = 0.5
 # With two degrees of freedom the tip of the model stays on a surface, that of the arm on another
 # (longer, sagging), and no feedback closes the distance between them.
@@ -15,7 +16,9 @@ SURFACE_PERCENT = 2.0
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_closed_loop_stays_under_the_bar_and_is_not_perfect(name):
+def test_closed_loop_stays_under_the_bar_and_is_not_perfect(name, monkeypatch):
+    # That all of its path is within reach is asked of the command, in test_cli_basic.py.
+    monkeypatch.setattr(path_reach, 'POINTS', path_reach.POINTS // 8)
     rig = rig_of(name)
     rig = rig.model_copy(update={'plant': rig.plant.nominal()})  # `softarm machines`: all others
     tracked = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forked_python import ForkedPython
+from forked_python import DIRECT, ForkedPython
 
 import softarm_ros
 from softarm_ros.cli.measured_run import mount_of
@@ -32,7 +32,7 @@ def shell(tmp_path_factory):
         'SOFTARM_DATA': str(DATA),
         'COLUMNS': '100',
     }
-    with ForkedPython(environment=environment, folder=folder) as python:
+    with ForkedPython(DIRECT, environment, folder, rig='trunk') as python:
 
         def type_command(command):
             program, *arguments = shlex.split(command.replace(NEEDS_DATA, str(DATA)))

@@ -14,9 +14,6 @@ from softarm_ros.runtime.arm_assembly import build_plant
 
 RIG = load_rig('pam_arm')
 HOME = np.full(30, 0.1)
-BENT = RIG.model().inverse((0.2, 0.06, 0.92)).actuation
-
-
 STEP_S = 0.002
 REFUSED_M = 0.095
 
@@ -59,6 +56,11 @@ class Bench(PassingArm):
         assert self.driver.not_ready() == ''
 
 
+@pytest.fixture(scope='module')
+def bent():
+    return RIG.model().inverse((0.2, 0.06, 0.92)).actuation
+
+
 @pytest.fixture
 def bench(tmp_path):
     made = Bench(tmp_path)
@@ -89,9 +91,9 @@ def test_lengths_come_about_as_the_driver_believes(bench):
     assert abs(bench.arm.time_s - bench.arm.plant.time_s) <= RIG.plant.time_step_s + 1e-9
 
 
-def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench):
+def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench, bent):
     bench.home()
-    assert bench.driver.follow(BENT) is None
+    assert bench.driver.follow(bent) is None
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
     assert bench.driver.follow(np.full(30, REFUSED_M - 0.001)) is None
     bench.wait(lambda: bench.driver.problems() != ())
@@ -100,13 +102,13 @@ def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench):
     bench.driver.reset()
     bench.wait(lambda: bench.driver._book.pending is None)
     openings = bench.arm.report()['openings']
-    assert bench.driver.follow(BENT) is None
+    assert bench.driver.follow(bent) is None
     bench.wait(lambda: bench.arm.report()['openings'] != openings)
 
 
-def test_an_unplugged_arm_stands_and_says_so(bench):
+def test_an_unplugged_arm_stands_and_says_so(bench, bent):
     bench.home()
-    bench.driver.follow(BENT)
+    bench.driver.follow(bent)
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
     assert bench.arm.inject('valves unplug') == 'valves: unplug'
     pulled = bench.clock.now_s()

@@ -34,7 +34,7 @@ radius: 0.05
 speed: {speed}
 laps: {laps}
 """
-# Of 13 cm, for runs that drive it to the end.
+# Of 13 cm: driven to the end soon, and its beginning is reached soon from anywhere on it.
 SHORT_CIRCLE = """\
 type: circle
 center: [0.0, 0.0, 0.24]
@@ -306,7 +306,7 @@ def circling(folder, speed, settings=(), **options):
     from softarm_ros.rigs.loader import load_rig
 
     circle = folder / 'circle.yaml'
-    circle.write_text(CIRCLE.format(speed=speed, laps=100))
+    circle.write_text(SHORT_CIRCLE.format(speed=speed, laps=100))
     rig = load_rig('cable_arm', settings)
     plan = [
         replace(spec, parameters={**spec.parameters, 'twin_check_s': 0.0})

@@ -12,6 +12,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf, joint_map
+from softarm_ros.runtime import path_reach
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 from softarm_ros.runtime.assembly import (
     build_control_loop,
@@ -33,6 +34,14 @@ def without_plant(name, folder, change=lambda text: text):
     path = folder / f'{name}.yaml'
     path.write_text(change(text))
     return path
+
+
+@pytest.fixture(scope='module', autouse=True)
+def few_points():
+    """Ask for the reach of paths at a quarter of the points: whether it is the same is asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_reach, 'POINTS', path_reach.POINTS // 4)
+        yield
 
 
 @pytest.fixture(scope='module', params=NAMES)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forked_python import COMMANDS, ForkedPython
+from forked_python import DIRECT, ForkedPython
 
 from softarm_ros.models.cable_driven import cable_equilibrium_kernels, constant_curvature_kernels
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -15,8 +15,9 @@ PROGRAM = Path(__file__).parent / 'first_motion.py'
 
 @pytest.fixture(scope='module')
 def python():
-    with ForkedPython([*COMMANDS, 'softarm_ros.cli.beginning', 'softarm_ros.runtime.direct']) as p:
-        yield p
+    imported = [*DIRECT, 'softarm_ros.cli.beginning', 'softarm_ros.runtime.warm_up']
+    with ForkedPython(imported) as forked:
+        yield forked
 
 
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])

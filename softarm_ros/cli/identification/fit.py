@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +118,10 @@ def fit(
     scale = ERROR_SHARE * rig.model().rest_length_m
     weights = [_weight(r, rows) for r, rows in zip(recorded, thin)]
 
-    def errors(x: Array) -> Array:
-        changed = with_values(rig, moved_by(parameters, known, x))
+    # The search asks for its slope where it has just asked for the errors, and it ends there.
+    @lru_cache(maxsize=1)
+    def errors_at(key: bytes) -> Array:
+        changed = with_values(rig, moved_by(parameters, known, np.frombuffer(key)))
         models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
         parts = []
         for one, rows, weight in zip(recorded, thin, weights):
@@ -139,6 +142,9 @@ def fit(
             parts.append(weight * np.nan_to_num(stacked, nan=_REFUSED).ravel())
         return np.concatenate(parts)
 
+    def errors(x: Array) -> Array:
+        return errors_at(x.tobytes())
+
     count = len(parameters)
     bounds = _bounds(parameters, known)
     # A search that starts at a bound cannot leave it.
@@ -155,7 +161,9 @@ def fit(
         except ValueError:  # no arm: one that would buckle, or whose cables leave a bend free
             return np.full(size, _REFUSED)
 
-    def slope(x: Array) -> Array:
+    @lru_cache(maxsize=1)
+    def slope_at(key: bytes) -> Array:
+        x = np.frombuffer(key)
         base, columns = errors(x), np.empty((size + count, count))
         for k in range(count):
             step = _STEP if x[k] + _STEP <= bounds[k, 1] else -_STEP
@@ -170,6 +178,9 @@ def fit(
             columns[:size, k] = (there - base) / step
         columns[size:] = np.eye(count)
         return columns
+
+    def slope(x: Array) -> Array:
+        return slope_at(x.tobytes()).copy()  # which the search weighs in place
 
     def loss(squares: Array) -> Array:
         """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
