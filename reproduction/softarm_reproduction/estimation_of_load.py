@@ -34,7 +34,7 @@ LOADS_KG = {
 WATER_KG_M3 = 1000.0
 HUNG_S, WATCHED_S = 5.0, 5.0  # after tracking began, and after that
 WITHIN_S, BAR = 1.0, 0.2
-MACHINES = (200, 201, 202)  # which nothing was chosen on
+MACHINES = tuple(range(210, 216))  # which nothing was chosen on
 
 
 @dataclass(frozen=True)

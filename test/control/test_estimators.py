@@ -329,6 +329,26 @@ def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
     np.testing.assert_allclose(first.tip_covariance, second.tip_covariance, rtol=1e-4, atol=1e-12)
 
 
+def test_a_window_doubts_as_a_filter_does_which_of_the_bank_is_right(arm):
+    estimators = [build(arm, filter_part), build(arm, window)]
+    bench, most = Bench(arm, estimators[0], amplitude=0.0), 0.0
+    swing = bench.off.copy()
+    for time in np.arange(0.0, 2.0, 0.01):
+        bench.off = np.cos(40.0 * max(time - 1.8, 0.0)) * swing  # faster than it has learnt
+        for one in estimators:
+            one.command(time, arm.posture_of(bench.commanded(time)))
+        seen = bench.sighting(time)
+        for one in estimators:
+            one.observe(seen)
+        filtered, fitted = (
+            np.trace(one.estimate(time).tip_covariance[:3, :3]) for one in estimators
+        )
+        weights = np.exp(estimators[0]._belief.weights)
+        most = max(most, 1.0 - weights.max() / weights.sum())
+        assert fitted > 0.9 * filtered
+    assert most > 0.3
+
+
 def test_an_outlier_hardly_moves_a_window(arm):
     bench = Bench(arm, build(arm, window))
     bench.run(0.0, 1.0)

@@ -18,10 +18,10 @@ NOISE_M, NOISE_RAD = 2e-4, 2e-3
 class Arm:
     """Hangs off its model by a fixed pose error, goes to and fro, and is weighed."""
 
-    def __init__(self, directions, seed=0, spread_N=1.0):
+    def __init__(self, directions, seed=0, spread_N=1.0, share=0.0):
         self.rig = load_rig('fishbone_arm')
         self.model, self.rng = self.rig.model(), np.random.default_rng(seed)
-        self.observer = TipLoadObserver(self.model, directions, 0.0, spread_N, 0.0, 0.3)
+        self.observer = TipLoadObserver(self.model, directions, 0.0, spread_N, share, 0.3)
         rest = self.model.rest_configuration
         far = self.rig.sample_configurations(np.random.default_rng(2), 1)[0] - rest
         self.rest, self.way = rest, 0.3 * far
@@ -39,7 +39,7 @@ class Arm:
             seen = TipSeen(
                 pose(noise @ tip[:3, :3], where),
                 covariance,
-                np.array([moving, 0.0, 0.0, 0.0, 0.0, 0.0]),
+                np.broadcast_to(moving, 6),
                 1e-8 * np.eye(6),
             )
             assert self.observer.due(now)
@@ -122,11 +122,30 @@ def test_what_begins_to_fall_is_waited_for():
     arm = Arm(np.array([[0.0], [-1.0], [0.0]]))
     arm.weigh(0.0, 3.0, np.zeros(3))
     force = np.array([0.0, -0.1, 0.0])
-    falling = arm.weigh(3.0, 3.05, force, moving=0.2)
+    falling = arm.weigh(3.0, 3.05, force, moving=[0.2, 0.0, 0.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose(falling.force, np.zeros(3), atol=0.01)
     assert falling.covariance[1, 1] > 0.005  # as unsure as a newton in a hundred cases makes it
     down = arm.weigh(3.1, 4.0, force)
     np.testing.assert_allclose(down.force, force, atol=0.02)
+
+
+def test_what_gives_way_beside_the_models_give_is_not_taken_for_load():
+    errors = []
+    for share in (0.0, 0.1):
+        down = np.array([[0.0], [-1.0], [0.0]])
+        arm = Arm(down, share=share)
+        arm.weigh(0.0, 3.0, np.zeros(3))
+        # The arm still moves, nearly along its give, and rests a tenth of it beside.
+        force = np.array([0.0, -0.1, 0.0])
+        give = 0.1 * arm.observer._at.slope[:, 0]
+        size = np.linalg.norm(give[:3])
+        beside = size * np.cross(give[:3] / size, [0.0, 0.0, 1.0])
+        arm.shift = arm.shift + 0.1 * beside
+        moving = give + np.concatenate([0.3 * beside, np.zeros(3)])
+        after = arm.weigh(3.0, 4.0, force, moving)
+        errors.append(abs(after.force[1] - force[1]))
+    assert errors[1] < 0.7 * errors[0]
+    assert errors[1] < np.sqrt(after.covariance[1, 1])
 
 
 def test_what_the_model_refuses_is_said_and_changes_nothing():

@@ -84,7 +84,7 @@ class TipLoadObserver:
     spread_N : float
         Standard deviation of loads that may come.
     model_share : float
-        Standard deviation of the model's give under a load, as a share of it.
+        Standard deviation of the model's give under a load, in any direction, as a share of it.
     settling_s : float
         Within which a deviation that moves comes to rest.
 
@@ -150,7 +150,18 @@ class TipLoadObserver:
         if self._waits(now_s, y - H @ self._x[0], H, seen):
             return
         moving = np.outer(seen.moving, seen.moving) + seen.moving_covariance
-        self._absorb(y, H, seen.covariance + self._settling_s**2 * moving)
+        self._absorb(y, H, seen.covariance + self._settling_s**2 * moving + self._misgiven())
+
+    def _misgiven(self) -> Array:
+        """Return the covariance (6, 6) of what the model is wrong by about the give: any way.
+
+        Without it a moving arm is told its load by the directions in which it does not move, in
+        which the model's give is small and its error is not.
+        """
+        x, P = _mixed(self._x, self._P, self._weights)
+        slope, load = self._at.slope, np.outer(x[12:], x[12:]) + P[12:, 12:]
+        gives = np.diag(slope @ load @ slope.T)
+        return self._share**2 * np.diag(np.repeat([gives[:3].sum(), gives[3:].sum()], 3))
 
     def _waits(self, now_s: float, innovation: Array, H: Array, seen: TipSeen) -> bool:
         """Return whether something has come, and the arm has yet to give way to it.

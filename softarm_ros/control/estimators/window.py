@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from pydantic import Field
 
@@ -39,7 +41,8 @@ class Window(PredictingEstimator):
     distance from the fit, which all others of the window decide with it.
 
     Of the filters that run side by side the likeliest is the prior. Where that is another than
-    before, or a measurement has come late, the window is fitted anew.
+    before, or a measurement has come late, the window is fitted anew. The others may be right as
+    well: the estimate is the mixture of all, with the fit in place of the likeliest.
     """
 
     config: WindowConfig
@@ -86,23 +89,13 @@ class Window(PredictingEstimator):
             )
             for entry, belief in zip(entries[len(entries) - new :], after)
         ]
-        x, P = self._window.fit(
+        x, P = newest.x.copy(), newest.P.copy()
+        x[likeliest], P[likeliest] = self._window.fit(
             Begin(likeliest, before.stamp_s, before.x[likeliest], before.P[likeliest]),
             arrived,
             newest.rates,
         )
-        likely = np.exp(newest.weights)
-        return Belief(
-            newest.stamp_s,
-            x[None],
-            P[None],
-            np.zeros(1),
-            newest.rates,
-            np.array([likely @ newest.scales / likely.sum()]),
-            newest.accepted_s,
-            newest.rejected_since_s,
-            newest.partly,
-        )
+        return replace(newest, x=x, P=P)
 
     def _window_of(self, newest: Belief) -> list[Entry]:
         """Return what of the log is in the window: nothing before a belief was given up."""
