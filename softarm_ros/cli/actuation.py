@@ -29,8 +29,8 @@ def joined(time_s: Array | None, readings: Array) -> Array:
     if len(new) < 3:
         return readings
     interval = float(np.median(np.diff(time_s[new])))
-    at, rows = [time_s[0]], [0]
-    for before, row in pairwise(new):
+    at, rows = [float(time_s[0])], [0]
+    for before, row in pairwise(new.tolist()):
         if time_s[row] - time_s[before] > _LONGEST_HOLD * interval:
             at.append(time_s[row] - interval)
             rows.append(before)
