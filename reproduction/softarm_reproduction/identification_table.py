@@ -15,12 +15,13 @@ from pathlib import Path
 
 from softarm_ros.cli.identification.command import errors_of
 from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.drives import drives_of, told_by_poses
 from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.learn import learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.models.identifiable import Parameter
-from softarm_ros.rigs.field_values import values_of
+from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 
@@ -64,7 +65,11 @@ _ASU = tuple(
     )
 )  # fmt: skip
 _PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
-_REMEMBERED = (('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube'),)
+_REMEMBERED = (
+    ('cube',),
+    ('linear', 'square', 'cube'),
+    ('lag 0.1', 'lag 0.3', 'lag 1.0', 'play 0.1', 'play 0.25', 'play 0.5', 'cube'),
+)
 _ROD = (
     'stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'radii_profile',
     'rest_curvature', 'mount', 'markers',
@@ -144,9 +149,11 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
         *recordings(rig, data, case.train, True),
         *recordings(rig, data, case.test, False),
     ]
-    identified = rig
+    drives = drives_of(rig, recorded)
+    identified = with_values(rig, drives)
     if case.groups:
-        identified = fit(rig, recorded, parameters_of(case, rig), case.most_rows).rig(rig)
+        parameters = told_by_poses(parameters_of(case, rig), drives)
+        identified = fit(identified, recorded, parameters, case.most_rows).rig(identified)
     learned = None
     if case.features:
         learned = learn_best(identified, recorded, case.features, case.name)
@@ -173,10 +180,12 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     parts = [Part(file) for file in files_used]
     recorded = recordings(rig, data, parts, True)
     values = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
-    identified = rig
+    drives = drives_of(rig, recorded)
+    identified, values = with_values(rig, drives), {**values, **drives}
     if case.groups:
-        found = fit(rig, recorded, parameters_of(case, rig), case.most_rows)
-        identified, values = found.rig(rig), {**values, **found.values}
+        parameters = told_by_poses(parameters_of(case, rig), drives)
+        found = fit(identified, recorded, parameters, case.most_rows)
+        identified, values = found.rig(identified), {**values, **found.values}
     learned = None
     if case.features:
         learned = learn_best(identified, recorded, case.features, case.name)

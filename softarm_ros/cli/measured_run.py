@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.actuation import joined, shares_reached
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.field_values import values_of, with_values
@@ -47,7 +48,10 @@ class MeasuredRun:
     time_s : (n,), optional
         Without it, rows are poses at rest.
     commands : (n, m)
-        In effect at each row, SI units of the actuators, delay taken into account.
+        In effect at each row, SI units of the actuators: measured, or commanded, delay and what
+        actuators reach of it taken into account.
+    commanded : (n, m), optional
+        What was commanded at each row, where `commands` were measured.
     points : dict of (n, 3)
         Measured positions [m] by name.
     places : dict of MarkerConfig
@@ -82,6 +86,7 @@ class MeasuredRun:
     remembered: Array | None = None
     in_base: bool = False
     around: dict[str, float] = field(default_factory=dict)
+    commanded: Array | None = None
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -103,6 +108,7 @@ class MeasuredRun:
             notes=(*self.notes, *notes),
             tip_force=None if self.tip_force is None else self.tip_force[chosen],
             remembered=None if self.remembered is None else self.remembered[chosen],
+            commanded=None if self.commanded is None else self.commanded[chosen],
         )
 
 
@@ -124,6 +130,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         )
     table = _Table(path)
     commands = table.columns([config.commands[name] for name in rig.actuator_names])
+    measured, notes = _measured(rig, config, table)
     # A file of poses at rest may leave out the column of the time.
     timed = config.time is not None and (config.settled_s > 0.0 or table.has([config.time]))
     time = table.columns([str(config.time)])[:, 0] if timed else None
@@ -143,21 +150,40 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     run = MeasuredRun(
         path.name,
         time,
-        commands,
+        commands if measured is None else measured,
         points,
         places,
         {name: z_axes(quaternions) for name, quaternions in turns.items()},
         mount_of(config),
-        notes=() if timed or config.time is None else (f'no {config.time}: poses at rest',),
+        notes=(
+            *notes,
+            *([f'no {config.time}: poses at rest'] if config.time and not timed else []),
+        ),
         tip_force=_force(table, config),
+        commanded=None if measured is None else commands,
     )
     run = _without_flips(_complete(run))
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
+    if run.commanded is not None:
+        commanded = _si_commands(rig, config, run.commanded, path)
+        run = replace(run, commands=joined(run.time_s, run.commands), commanded=commanded)
     settled = _settled(rig, config, run, path)
-    return with_memory(rig, in_effect(run, config.delay_s)).rows(
+    return with_memory(rig, in_effect(rig, run)).rows(
         settled,
         *([f'left out: {len(run) - len(settled)} rows not settled'] if config.settled_s else []),
     )
+
+
+def _measured(
+    rig: Rig, config: RecordingConfig, table: _Table
+) -> tuple[Array | None, tuple[str, ...]]:
+    """Return where actuators were measured to be (n, m), None where a file does not say."""
+    columns = [config.measured[name] for name in rig.actuator_names if config.measured]
+    if not columns:
+        return None, ()
+    if not table.has(columns):
+        return None, (f'no {", ".join(columns)}: actuators as commanded',)
+    return table.columns(columns), (f'actuators as measured: {", ".join(columns)}',)
 
 
 def _force(table: _Table, config: RecordingConfig) -> Array | None:
@@ -225,8 +251,7 @@ class _Table:
 def _complete(run: MeasuredRun) -> MeasuredRun:
     """Return the rows with all values, times increasing."""
     parts = [run.commands, *run.points.values(), *run.axes.values()]
-    if run.tip_force is not None:
-        parts.append(run.tip_force)
+    parts += [part for part in (run.tip_force, run.commanded) if part is not None]
     whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
     if run.time_s is not None:
         whole &= np.isfinite(run.time_s)
@@ -295,13 +320,21 @@ def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path)
     return np.asarray((commands - zero) * factor)
 
 
-def in_effect(run: MeasuredRun, delay_s: float) -> MeasuredRun:
-    """Return the run with the commands that were in effect `delay_s` before each row."""
-    if run.time_s is None or delay_s == 0.0:
+def in_effect(rig: Rig, run: MeasuredRun) -> MeasuredRun:
+    """
+    Return the run with what actuators did at each row, of commands by the rig's `recording`.
+
+    Measured actuators, and runs in the base frame, stay as they are.
+    """
+    config = rig.recording
+    if config is None or run.in_base or run.commanded is not None:
         return run
-    at = run.time_s - delay_s
-    columns = [np.interp(at, run.time_s, column) for column in run.commands.T]
-    return replace(run, commands=np.stack(columns, axis=1))
+    commands = shares_reached(config, rig.actuator_names) * run.commands
+    if run.time_s is not None and config.delay_s != 0.0:
+        at = run.time_s - config.delay_s
+        columns = [np.interp(at, run.time_s, column) for column in commands.T]
+        commands = np.stack(columns, axis=1)
+    return replace(run, commands=commands)
 
 
 def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) -> Rows:
@@ -315,8 +348,9 @@ def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) ->
         path,
     )[0]
     first = np.searchsorted(run.time_s, run.time_s - config.settled_s - _ROUNDING_S)
+    commands = run.commands if run.commanded is None else run.commanded
     stands = [
-        bool(np.all(np.abs(run.commands[i] - run.commands[start : i + 1]) <= within))
+        bool(np.all(np.abs(commands[i] - commands[start : i + 1]) <= within))
         for i, start in enumerate(first)
     ]
     found = np.flatnonzero(

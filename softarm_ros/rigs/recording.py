@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 # SI values of the units of commands, by the unit of the actuators they are for; motor angles
@@ -71,10 +71,20 @@ class RecordingConfig(ConfigBlock):
     )
     commands: dict[str, str] = Field(min_length=1, description='actuator: column')
     command_unit: Literal['m', 'mm', 'deg', 'rad', 'N', 'Pa', 'kPa', 'bar', 'psi'] = Field(
-        default='m', description='of the commands; deg, rad: of the motor on its pulley'
+        default='m',
+        description='of commands and measured; deg, rad: of the motor on its pulley',
     )
     command_zero: Literal['as_recorded', 'first_row'] = Field(
         default='as_recorded', description='first_row: its commands are taken off all others'
+    )
+    measured: dict[str, str] = Field(
+        default={},
+        description='actuator: column of where it was measured to be, as by encoders; taken in '
+        'place of its command where a file has all of them',
+    )
+    reached: dict[str, Positive] = Field(
+        default={},
+        description='actuator: share of its command that it reaches, where it is not measured',
     )
     section_tips: dict[str, Columns3] = Field(
         default={}, description='section: columns of x, y, z of its tip'
@@ -102,7 +112,19 @@ class RecordingConfig(ConfigBlock):
         default=0.0, description='by how much a command that stands may change, in its unit'
     )
     mount: MountConfig
-    delay_s: NonNegative = Field(default=0.0, description='from a command to the motion')
+    delay_s: NonNegative = Field(
+        default=0.0, description='from a command to the motion; measured actuators have none'
+    )
+
+    @model_validator(mode='before')
+    @classmethod
+    def _reaches_what_is_asked(cls, fields: Any) -> Any:
+        # A number for each actuator, so that identification has where to write what it finds.
+        measured = fields.get('measured') if isinstance(fields, dict) else None
+        given = fields.get('reached', {}) if isinstance(fields, dict) else None
+        if not isinstance(measured, dict) or not isinstance(given, dict):
+            return fields
+        return {**fields, 'reached': {**dict.fromkeys(measured, 1.0), **given}}
 
     @model_validator(mode='after')
     def _measures_something(self) -> RecordingConfig:
@@ -120,6 +142,8 @@ def recording_problems(
     tips, turns, markers = recording.section_tips, recording.section_turns, recording.markers
     named = [
         *((('commands', name), name, actuators, 'actuator') for name in recording.commands),
+        *((('measured', name), name, actuators, 'actuator') for name in recording.measured),
+        *((('reached', name), name, actuators, 'actuator') for name in recording.reached),
         *((('section_tips', name), name, sections, 'section') for name in tips),
         *((('section_turns', name), name, sections, 'section') for name in turns),
         *((('markers', n, 'section'), m.section, sections, 'section') for n, m in markers.items()),
@@ -128,9 +152,10 @@ def recording_problems(
         if name not in known:
             hint = did_you_mean(name, known)
             yield Problem(('recording', *path), f'no such {what}{hint}; known: {listed(known)}')
-    missing = [name for name in actuators if name not in recording.commands]
-    if missing:
-        yield Problem(('recording', 'commands'), f'missing: {", ".join(missing)}')
+    for field, columns in (('commands', recording.commands), ('measured', recording.measured)):
+        missing = [name for name in actuators if name not in columns]
+        if missing and (columns or field == 'commands'):
+            yield Problem(('recording', field), f'missing: {", ".join(missing)}')
 
 
 def names_of_sections(rig: Any) -> list[str] | None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
+from softarm_ros.cli.identification.drives import describe as describe_drives
+from softarm_ros.cli.identification.drives import drives_of, told_by_poses
 from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
@@ -27,7 +29,7 @@ from softarm_ros.cli.score import (
     score,
 )
 from softarm_ros.models.identifiable import Parameter
-from softarm_ros.rigs.field_values import values_of
+from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.schema import Rig
 
 MOST_ROWS = 600
@@ -74,12 +76,14 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     for one in recorded:
         yield from (f'{one.whole.source}: {note}' for note in one.whole.notes)
     groups = asked.groups or usual_groups(rig)
-    found = None
-    identified = rig
+    values = drives_of(rig, recorded)
+    if values:
+        yield describe_drives(values)
+    identified = with_values(rig, values)
     if groups != ('none',):
-        parameters = asked.wider(chosen(all_parameters(rig), groups))
-        found = fit(rig, recorded, parameters, asked.most_rows)
-        identified = found.rig(rig)
+        parameters = told_by_poses(asked.wider(chosen(all_parameters(rig), groups)), values)
+        found = fit(identified, recorded, parameters, asked.most_rows)
+        identified, values = found.rig(identified), {**values, **found.values}
         yield ''
         yield from describe(found)
     learned = None
@@ -97,10 +101,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     yield from table(rig, identified, learned, recorded)
     if asked.output is not None:
         note = f'[I] softarm identify, {asked.hold_out} held out: {files}'
-        written = write(
-            rig, asked.output, {} if found is None else found.values,
-            None if learned is None else learned.file, note,
-        )  # fmt: skip
+        written = write(rig, asked.output, values, None if learned is None else learned.file, note)
         if rig.residual is not None and learned is None:
             yield 'warning: the residual of the rig was learned with the values before'
         yield f'written: {", ".join(str(path) for path in written)}'
@@ -181,8 +182,7 @@ def _scores(
     ]
     if learned is not None:
         residual = learned.file.residual()
-        delay = 0.0 if identified.recording is None else identified.recording.delay_s
-        whole = in_effect(one.whole, delay)
+        whole = in_effect(identified, one.whole)
         features = residual.remembered(whole.commands, whole.time_s)[rows]
         prediction = corrected_by(identified, residual, features, predictions[-1][1], now)
         predictions.append(('identified + learned', prediction, now))

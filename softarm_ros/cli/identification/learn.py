@@ -91,14 +91,13 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     middle = 0.5 * (limits.position_min + limits.position_max)
     half = 0.5 * (limits.position_max - limits.position_min)
     groups = groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
-    delay = 0.0 if rig.recording is None else rig.recording.delay_s
     inputs, outputs, folds, share = [], [], [], 1.0
     several = sum(len(r.train) > 0 for r in recorded) > 1
     for i, one in enumerate(recorded):
         rows = one.train
         if not len(rows):
             continue
-        run = in_effect(one.whole, delay)
+        run = in_effect(rig, one.whole)
         rest = np.clip(-middle / half, -1.0, 1.0)
         u = (run.commands - middle) / half
         inputs.append(command_features(features, u, run.time_s, rest, groups)[rows])

@@ -31,11 +31,11 @@ class Recorded:
     test: Rows
 
     def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
-        """Return rows as a rig's `recording` sees them: its delay, mount and markers."""
+        """Return rows as a rig's `recording` sees them: its actuators, mount and markers."""
         config = rig.recording
         if config is None or self.whole.in_base:
             return self.whole.rows(rows)
-        run = in_effect(self.whole, config.delay_s).rows(rows)
+        run = in_effect(rig, self.whole).rows(rows)
         places = {
             name: config.markers.get(name, place) for name, place in self.whole.places.items()
         }
@@ -75,7 +75,8 @@ def read_recordings(
     if hold_out == 'file' and len(paths) < 2:
         raise UsageError('--hold-out file: the last file is predicted; expected two files or more')
     if rig.recording is not None:
-        rig = with_values(rig, {'recording.delay_s': 0.0})
+        reached = {f'recording.reached.{name}': 1.0 for name in rig.recording.reached}
+        rig = with_values(rig, {'recording.delay_s': 0.0, **reached})
     found = []
     for i, path in enumerate(paths):
         run = read_run(rig, path)

@@ -115,6 +115,8 @@ def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
     value: Any = rig
     for step in path:
         value = value[step] if isinstance(step, int) else getattr(value, step)
+    if isinstance(value, Mapping):
+        return CommentedMap(value)
     entries = CommentedSeq(_plain(entry) for entry in value)
     if not any(isinstance(entry, CommentedMap) for entry in entries):
         entries.fa.set_flow_style()

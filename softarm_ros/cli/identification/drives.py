@@ -1,0 +1,101 @@
+"""
+What actuators make of their commands, from recordings that have both.
+
+    measured(t) = share * command(t - delay),
+
+one share an actuator, one delay for all: by these the model, identified by where actuators were,
+predicts recordings that have commands alone. With a delay, shares are a linear least squares fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.identifiable import Parameter
+from softarm_ros.rigs.schema import Rig
+
+LONGEST_S = 1.0
+_TRIED = 51  # delays from 0 to the longest; the best is refined between its neighbours
+_LEAST_SHARE = 0.05  # of a command: less is a column that does not belong to the actuator
+
+
+def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
+    """
+    Return the fields of `recording` that say what actuators reach and when; none if unmeasured.
+
+    From the rows `train`. The delay is left as it is where no file has times.
+
+    Raises
+    ------
+    UsageError
+        If an actuator does not follow its command: a wrong column, or none of its motion.
+
+    """
+    used = [one for one in recorded if one.whole.commanded is not None and len(one.train)]
+    if not used:
+        return {}
+    limits = rig.actuator_limits()
+    span = limits.position_max - limits.position_min
+
+    def fitted(delay_s: float) -> tuple[float, Array]:
+        """Return the squared error in spans, and the shares (m,), with a delay."""
+        asked, there = [], []
+        for one in used:
+            time, commanded = one.whole.time_s, one.whole.commanded
+            assert commanded is not None  # of those used
+            if time is not None:
+                late = time - delay_s
+                commanded = np.stack([np.interp(late, time, c) for c in commanded.T], axis=1)
+            rows = _after_the_longest(one)
+            asked.append(commanded[rows])
+            there.append(one.whole.commands[rows])
+        u, x = np.concatenate(asked), np.concatenate(there)
+        shares = np.sum(u * x, axis=0) / np.maximum(np.sum(u * u, axis=0), 1e-12 * span**2)
+        return float(np.sum(((x - shares * u) / span) ** 2)), shares
+
+    found, delay_s = {}, 0.0
+    if any(one.whole.time_s is not None for one in used):
+        tried = np.linspace(0.0, LONGEST_S, _TRIED)
+        best = tried[np.argmin([fitted(d)[0] for d in tried])]
+        ends = (max(0.0, best - tried[1]), best + tried[1])
+        delay_s = float(minimize_scalar(lambda d: fitted(d)[0], bounds=ends, method='bounded').x)
+        found['recording.delay_s'] = delay_s
+    shares = fitted(delay_s)[1]
+    for name, share in zip(rig.actuator_names, shares):
+        if share < _LEAST_SHARE:
+            raise UsageError(
+                f'{name} was measured to reach {share:.3g} of its command; expected at least '
+                f'{_LEAST_SHARE}: does recording.measured name its column?'
+            )
+        found[f'recording.reached.{name}'] = float(share)
+    return found
+
+
+def _after_the_longest(one: Recorded) -> NDArray[np.int64]:
+    """Return the rows `train` of which the commands before are known, all if there are none."""
+    time = one.whole.time_s
+    if time is None:
+        return one.train
+    known = one.train[time[one.train] >= time[0] + LONGEST_S]
+    return known if len(known) else one.train
+
+
+def told_by_poses(parameters: Sequence[Parameter], drives: dict[str, float]) -> list[Parameter]:
+    """Return the parameters that are left to poses: not what measured actuators told."""
+    return [p for p in parameters if not set(p.fields) & set(drives)]
+
+
+def describe(drives: dict[str, float]) -> str:
+    """Return a line for the report."""
+    prefix = 'recording.reached.'
+    shares = [f'{f.removeprefix(prefix)} {v:.3f}' for f, v in drives.items() if prefix in f]
+    delay = drives.get('recording.delay_s')
+    after = '' if delay is None else f', after {delay:.3f} s'
+    return f'of its command each actuator reaches: {", ".join(shares)}{after}'

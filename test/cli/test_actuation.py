@@ -1,0 +1,143 @@
+"""Recordings in which actuators were measured: read, identified from, and done without."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from softarm_ros.cli.actuation import joined
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.command import Asked, run
+from softarm_ros.cli.identification.drives import drives_of
+from softarm_ros.cli.identification.recordings import read_recordings
+from softarm_ros.cli.measured_run import mount_of
+from softarm_ros.cli.read_run import read_run
+from softarm_ros.cli.score import predict, score
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.recording import RecordingConfig
+
+ROWS, PERIOD_S, READ_EVERY = 1500, 0.02, 3
+SHARES = np.array([0.76, 0.91, 0.95, 0.94, 0.98, 0.97])
+DELAY_S = 0.22
+
+
+def with_encoders(trunk):
+    """Return the rig with a map of measured actuators; checked as a file would be."""
+    fields = trunk.recording.model_dump()
+    fields['measured'] = {name: f'at_{name}' for name in trunk.actuator_names}
+    return trunk.model_copy(update={'recording': RecordingConfig(**fields)})
+
+
+@pytest.fixture(scope='module')
+def trunk():
+    return with_encoders(load_rig('trunk'))
+
+
+def write(rig, path, left_out=(), noise_m=0.0):
+    """Write commands, angles that follow them, read every third row, and the model's tips."""
+    time = PERIOD_S * np.arange(ROWS)
+    rng = np.random.default_rng(4)
+    speed, phase = rng.uniform(0.5, 2.0, 6), rng.uniform(0.0, 6.0, 6)
+
+    def asked(t):
+        return 0.003 * (np.sin(speed * t + phase) + np.sin(2.3 * speed * t + 2.0 * phase))
+
+    there = SHARES * asked(time[:, None] - DELAY_S)
+    read = there[READ_EVERY * (np.arange(ROWS) // READ_EVERY)]
+    mount = mount_of(rig.recording)
+    tips = rig.physics().section_tips_of(there)[:, :, :3, 3]
+    seen = mount.position + (tips + rng.normal(0.0, noise_m, tips.shape)) @ mount.rotation.T
+    columns = {rig.recording.time: time}
+    for k, name in enumerate(rig.actuator_names):
+        columns[rig.recording.commands[name]] = np.degrees(asked(time[:, None])[:, k] / 0.010)
+        columns[rig.recording.measured[name]] = np.degrees(read[:, k] / 0.010)
+    for k, name in enumerate(rig.section_names):
+        columns.update(zip(rig.recording.section_tips[name], seen[:, k].T))
+    kept = {name: c for name, c in columns.items() if name not in left_out}
+    with path.open('w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(kept)
+        writer.writerows(np.column_stack(list(kept.values())).tolist())
+    return path
+
+
+def test_readings_that_are_repeated_are_joined_and_an_actuator_that_rests_stays():
+    time = 0.01 * np.arange(60)
+    moving = np.where(time < 0.4, time, 0.4)[:, None]
+    moving[time > 0.52] = 0.9
+    held = moving[5 * (np.arange(60) // 5)]
+    found = joined(time, held)
+    inside = time < 0.35
+    assert np.abs(held - moving)[inside].max() > 0.035
+    np.testing.assert_allclose(found[inside], moving[inside], atol=1e-9)
+    # At rest from 0.4 s on: what is read at 0.55 s may have begun one reading before, no sooner.
+    np.testing.assert_allclose(found[(time > 0.4) & (time < 0.5)], 0.4, atol=1e-9)
+    np.testing.assert_allclose(found[time >= 0.55], 0.9)
+    np.testing.assert_array_equal(joined(None, held), held)
+    np.testing.assert_array_equal(
+        joined(time, np.repeat(moving[:1], 60, axis=0)), np.repeat(moving[:1], 60, axis=0)
+    )
+
+
+def test_measured_actuators_are_taken_where_a_file_has_them_all(trunk, tmp_path):
+    measured = read_run(trunk, write(trunk, tmp_path / 'a.csv'))
+    assert measured.notes[0].startswith('actuators as measured: at_')
+    errors = score(predict(trunk, trunk.physics(), measured), measured).errors
+    assert all(e.rms < 0.5 for e in errors), errors
+    assert measured.commanded is not None and len(measured.rows([3, 4]).commanded) == 2
+    one_short = read_run(trunk, write(trunk, tmp_path / 'b.csv', ['at_tip_2']))
+    assert one_short.notes[0].startswith('no at_')
+    assert one_short.commanded is None
+    off = score(predict(trunk, trunk.physics(), one_short), one_short).errors
+    assert off[-1].rms > 3.0
+
+
+def test_what_actuators_reach_is_found_written_and_predicts_from_commands_alone(trunk, tmp_path):
+    path = write(trunk, tmp_path / 'a.csv', noise_m=0.001)
+    drives = drives_of(trunk, read_recordings(trunk, [path], 'later'))
+    shares = [drives[f'recording.reached.{name}'] for name in trunk.actuator_names]
+    np.testing.assert_allclose(shares, SHARES, atol=0.006)
+    assert drives['recording.delay_s'] == pytest.approx(DELAY_S, abs=0.004)
+
+    source = tmp_path / 'encoders.yaml'
+    text = load_rig('trunk').source.read_text(encoding='utf-8')
+    columns = ', '.join(f'{name}: at_{name}' for name in trunk.actuator_names)
+    before = '  command_unit: deg\n'
+    assert text.count(before) == 1
+    source.write_text(text.replace(before, f'  measured: {{{columns}}}\n{before}'))
+    output = tmp_path / 'new.yaml'
+    asked = Asked((path,), ('lengths', 'delay'), 'later', most_rows=200, output=output)
+    lines = list(run(load_rig(source), asked))
+    assert any('each actuator reaches: base_1 0.7' in line for line in lines)
+    assert not any(line.startswith('delay ') for line in lines)  # poses were not asked for it
+    new = load_rig(output)
+    assert new.recording.reached['base_1'] == pytest.approx(0.76, abs=0.006)
+    bare = read_run(new, write(new, tmp_path / 'b.csv', list(new.recording.measured.values())))
+    errors = score(predict(new, new.physics(), bare), bare).errors
+    # Not of the first rows: what was commanded before them is not known.
+    assert all(e.median < 0.2 for e in errors), errors
+
+
+def test_files_without_measured_actuators_are_identified_as_before(trunk, tmp_path):
+    columns = list(trunk.recording.measured.values())
+    recorded = read_recordings(trunk, [write(trunk, tmp_path / 'a.csv', columns)], 'later')
+    assert drives_of(trunk, recorded) == {}
+
+
+def test_a_column_that_does_not_follow_its_command_is_named(trunk, tmp_path):
+    columns = dict(trunk.recording.measured)
+    columns['tip_1'], columns['tip_2'] = columns['tip_2'], columns['tip_1']
+    wrong = trunk.recording.model_copy(update={'measured': columns})
+    path = write(trunk, tmp_path / 'a.csv')
+    recorded = read_recordings(trunk.model_copy(update={'recording': wrong}), [path], 'later')
+    with pytest.raises(UsageError, match=r'tip_. was measured to reach .* of its command'):
+        drives_of(trunk, recorded)
+
+
+def test_measured_actuators_that_are_unknown_or_missing_are_refused():
+    some = 'recording.measured={base_1: a}'
+    with pytest.raises(RigError, match='missing: base_2, middle_1, middle_2, tip_1, tip_2'):
+        load_rig('trunk', [some])
+    with pytest.raises(RigError, match='no such actuator'):
+        load_rig('trunk', ['recording.reached={base: 0.9}'])
