@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
+from forked_python import NODES, ForkedPython
 from node_bench import HALF_RATES, client_until, waiting
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
@@ -27,6 +29,13 @@ def rig():
 def bench(rig):
     with waiting(rig) as running:
         yield running
+
+
+@pytest.fixture(scope='module')
+def softarm():
+    """Return a function that runs a command in a process of its own, forked from one."""
+    with ForkedPython([*NODES, 'softarm_ros.cli.main', 'softarm_ros.nodes.goal_client']) as python:
+        yield lambda *words: python.run('-m', 'softarm_ros.cli', *words, timeout=120.0)
 
 
 @pytest.fixture
@@ -110,7 +119,7 @@ def test_out_of_reach_is_said_and_cancel_ends_it(client):
 def test_a_stream_that_is_cut_is_held(client):
     client.reports.clear()
     at = client.reference.copy()
-    for k in range(90):
+    for k in range(45):
         client.send.stream(at + 2e-4 * k * np.array([0.0, 1.0, 0.0]))
         client.spin(1.0 / 30.0)
     client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 10.0, 'held')
@@ -143,14 +152,8 @@ def test_an_emergency_stop_cancels_the_goal_and_none_is_taken(bench, client):
     assert bench.moved_at < stood + 0.3  # a start alone leads nowhere
 
 
-def test_the_command_waits_for_the_end(bench, client, rig):
-    done = subprocess.run(
-        [sys.executable, '-m', 'softarm_ros.cli', 'goto', rig.name, '-0.02', '0.02', '0.24'],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def test_the_command_waits_for_the_end(bench, client, rig, softarm):
+    done = softarm('goto', rig.name, '-0.02', '0.02', '0.24')
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'reached' in done.stdout
 
@@ -194,7 +197,7 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
     assert bench.state in ('running', '')
 
 
-def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path):
+def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path, softarm):
     """`softarm excite --live`, of any backend: the supervisor watches, and it can be cut short."""
     from softarm_ros.cli.identification.common import all_parameters
     from softarm_ros.cli.identification.fit import chosen, fit
@@ -203,10 +206,9 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     from softarm_ros.rigs.loader import load_rig
 
     path, length = tmp_path / 'live.csv', 'arm.sections[0].length_m'
-    command = [sys.executable, '-m', 'softarm_ros.cli', 'excite', 'cable_arm', '--live']
-    command += ['--kind', 'random', '--count', '2', '--dwell-s', '0.5', '--amplitude', '0.12']
-    command += ['--csv', str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = ['excite', 'cable_arm', '--live', '--kind', 'random', '--count', '2']
+    command += ['--dwell-s', '0.5', '--amplitude', '0.12', '--csv']
+    done = softarm(*command, path)
     assert done.returncode == 0, done.stderr
     assert '2 places, 2 poses at rest' in done.stdout
     wrong = load_rig('cable_arm', [f'{length}=0.08'])
@@ -216,9 +218,10 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     truth = values_of(load_rig('cable_arm'), [length])[length]
     assert abs(found.values[length] - truth) < 0.35 * abs(0.08 - truth)
 
-    ending = subprocess.Popen([*command[:-1], str(tmp_path / 'cut.csv')], stderr=subprocess.PIPE)
-    bench.until(lambda: bench.values('tracker').get('goal'), 60.0, 'a goal')
-    bench.call('supervisor/stop')
-    _, error = ending.communicate(timeout=60.0)
-    assert ending.returncode == 1
-    assert b'stopped' in error
+    with ThreadPoolExecutor(1) as beside:
+        ending = beside.submit(softarm, *command, tmp_path / 'cut.csv')
+        bench.until(lambda: bench.values('tracker').get('goal'), 60.0, 'a goal')
+        bench.call('supervisor/stop')
+        cut = ending.result(60.0)
+    assert cut.returncode == 1
+    assert 'stopped' in cut.stderr
