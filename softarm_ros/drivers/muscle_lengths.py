@@ -68,7 +68,7 @@ class MuscleLengths:
     Attributes
     ----------
     estimate : (m,)
-        Lengths [m].
+        Lengths [m] after all pulses so far; `under_way` has those meanwhile.
 
     """
 
@@ -81,6 +81,8 @@ class MuscleLengths:
         self.estimate = np.array(lengths, dtype=np.float64)
         self._before = self.estimate.copy()
         self._rates = np.ones((self.estimate.size, 2))
+        self._inflate = np.zeros(self.estimate.size, dtype=np.bool_)
+        self._opened_s = np.zeros(self.estimate.size)
         # Pulses are chosen far more often than target or estimate change.
         self._target = np.full(self.estimate.size, np.nan)
         self._load = np.zeros(self.estimate.size)
@@ -114,11 +116,24 @@ class MuscleLengths:
         after = self._after(self.estimate, opened_s, choice.inflate, choice.rates)
         self._before[choice.muscles] = self.estimate[choice.muscles]
         self._rates[choice.muscles] = choice.rates[choice.muscles]
+        self._inflate[choice.muscles] = choice.inflate[choice.muscles]
+        self._opened_s[choice.muscles] = opened_s[choice.muscles]
         self.estimate = after
+
+    def under_way(self, left_s: Array) -> Array:
+        """Return the lengths (m,) [m] while the latest pulses have still (m,) [s] to go."""
+        lengths, running = self.estimate.copy(), left_s > 0.0
+        if running.any():
+            done = np.maximum(self._opened_s - left_s, 0.0)[running]
+            lengths[running] = self._after(
+                self._before[running], done, self._inflate[running], self._rates[running]
+            )
+        return lengths
 
     def cut(self, muscle: int, inflate: bool, opened_s: float) -> None:
         """Let a muscle's estimate go back to where its last pulse led that was cut short."""
         i = slice(muscle, muscle + 1)
+        self._opened_s[muscle] = opened_s
         self.estimate[muscle] = self._after(
             self._before[i], np.array([opened_s]), np.array([inflate]), self._rates[i]
         )[0]

@@ -384,7 +384,7 @@ class MuscleValves:
         self._log.report(BOARD, f'{int(state.cause)}', text, now_s)
 
     def _measured(self, stamp_s: float) -> ActuatorReading:
-        position = self._lengths.estimate.copy()
+        position = self._lengths.under_way(self._book.left(stamp_s))
         past = self._past
         past.append((stamp_s, position))
         while past[0][0] < stamp_s - _VELOCITY_S:

@@ -175,3 +175,36 @@ def test_tables_that_are_no_tables():
         drive_config(shortest_pulse_s=0.3)
     with pytest.raises(ValueError, match='before its relay'):
         RelayConfig.model_validate(RELAYS | {'jitter_s': 2e-3})
+
+
+def test_a_reading_in_mid_pulse_is_where_the_pulse_has_come_to():
+    valves = board(2)
+    drive = MuscleDrive(drive_config(), valves, np.full(2, 0.1), no_load)
+    drive.command(0.0, np.array([0.092, 0.1]), 0.05)
+    curve = drive.lengths.valves.deflating
+    (pulse,) = valves.log
+    assert pulse.on_s == pytest.approx(0.02) and pulse.off_s == pytest.approx(0.22)
+    for now, opened in ((0.0, 0.0), (0.02, 0.0), (0.06, 0.04), (0.22, 0.2), (0.3, 0.2)):
+        there = float(curve(curve.inverse(0.1) + opened))
+        assert drive.reading(now) == pytest.approx([there, 0.1], abs=1e-9)
+    drive.hold(0.08)  # relays go off at 0.1 s
+    assert drive.reading(0.06)[0] == pytest.approx(float(curve(curve.inverse(0.1) + 0.04)))
+    assert drive.reading(0.2)[0] == drive.estimate[0]
+
+
+def test_readings_move_no_faster_than_gas_flows():
+    """They jumped by a whole pulse when it began."""
+    valves = board(1)
+    drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
+    now, read = 0.0, []
+    for k in range(2000):
+        now = 0.005 * k
+        if k % 10 == 0:
+            drive.command(now, np.array([0.1 + 0.004 * np.sin(0.5 * now)]), 0.05)
+        read.append(drive.reading(now)[0])
+    fastest = max(
+        abs(table.slope(table.inverse([drive.config.range_m[0], 0.108]))).max()
+        for table in (drive.lengths.valves.deflating, drive.lengths.valves.inflating)
+    )
+    assert np.ptp(read) > 0.005
+    assert np.max(np.abs(np.diff(read))) <= 0.005 * fastest * 1.01

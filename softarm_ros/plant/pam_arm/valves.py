@@ -111,6 +111,15 @@ class ValveBoard:
             cut.append(self.log[index])
         return cut
 
+    def left(self, now_s: float) -> Array:
+        """Return for how long (m,) [s] the relay of each muscle's latest pulse is still on."""
+        left = np.zeros(len(self._last))
+        for muscle, index in enumerate(self._last):
+            if index >= 0 and self.log[index].off_s > now_s:
+                pulse = self.log[index]
+                left[muscle] = pulse.off_s - max(now_s, pulse.on_s)
+        return left
+
     def _take(self, pulse: Pulse) -> None:
         self.relays.set_pulse(pulse.muscle, int(pulse.inflate), pulse.open_s, pulse.close_s)
         self._free_s[pulse.muscle] = pulse.off_s + self.drive.guard_s
@@ -146,8 +155,12 @@ class MuscleDrive:
 
     @property
     def estimate(self) -> Array:
-        """Where the driver believes the lengths (m,) [m] to be."""
+        """Where the driver believes the pulses so far to lead (m,) [m]."""
         return self.lengths.estimate
+
+    def reading(self, now_s: float) -> Array:
+        """Return where the driver believes the lengths (m,) [m] to be, in mid-pulse too."""
+        return self.lengths.under_way(self.board.left(now_s))
 
     def command(self, now_s: float, target: Array, period_s: float) -> None:
         """Send the pulses that lead towards lengths (m,) [m], those of busy muscles later."""
