@@ -92,7 +92,7 @@ class ValveBoard:
         pulse = Pulse(muscle, inflate, on, off, on + to_open + early, off + to_close + late)
         self._last[muscle] = len(self.log)
         self.log.append(pulse)
-        self._take(pulse)
+        self._take(pulse, now_s)
         return pulse
 
     def cut(self, now_s: float) -> list[Pulse]:
@@ -107,7 +107,7 @@ class ValveBoard:
             off = max(now, pulse.on_s)
             shut = pulse.close_s - pulse.off_s + off if off > pulse.on_s else pulse.open_s
             self.log[index] = replace(pulse, off_s=off, close_s=shut)
-            self._take(self.log[index])
+            self._take(self.log[index], now_s)
             cut.append(self.log[index])
         return cut
 
@@ -120,8 +120,8 @@ class ValveBoard:
                 left[muscle] = pulse.off_s - max(now_s, pulse.on_s)
         return left
 
-    def _take(self, pulse: Pulse) -> None:
-        self.relays.set_pulse(pulse.muscle, int(pulse.inflate), pulse.open_s, pulse.close_s)
+    def _take(self, pulse: Pulse, now_s: float) -> None:
+        self.relays.set_pulse(pulse.muscle, int(pulse.inflate), pulse.open_s, pulse.close_s, now_s)
         self._free_s[pulse.muscle] = pulse.off_s + self.drive.guard_s
 
     def _tick(self, now_s: float) -> float:
@@ -164,6 +164,7 @@ class MuscleDrive:
 
     def command(self, now_s: float, target: Array, period_s: float) -> None:
         """Send the pulses that lead towards lengths (m,) [m], those of busy muscles later."""
+        self.lengths.leak(now_s)
         before = self.estimate
         choice = self.lengths.choose(target, ~self.board.busy(now_s))
         opened = np.zeros(before.size)
