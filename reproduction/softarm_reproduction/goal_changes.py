@@ -16,6 +16,7 @@ from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.arguments import settings_of
+from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
 from softarm_ros.runtime.goal_loop import GoalLoop
@@ -41,6 +42,9 @@ _FIRST_ORDER = 0.01
 # What the plant did is differentiated by cubics over so long: a step of 0.01 N of a load cell
 # within 10 ms is already more than the acceleration that fishbone_arm may have.
 _WINDOW_S = 0.1
+# A valve is open or shut; while it is open lets through more than the limit of the commands,
+# which is what it moves where it is slowest. A speed it has over a cycle: the longest pulse, the
+# guard time, and until the next command.
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,11 @@ class Changes:
     command_speed, command_acceleration : float
         Largest share of any actuator's limit, of the commands from cycle to cycle.
     plant_speed, plant_acceleration : float
-        Likewise of the plant's actuators as their drivers report them, over 0.1 s.
+        Likewise of the plant's actuators as their drivers report them, over `window_s`.
+    window_s : float
+        0.1 s, of valves that open for pulses a cycle of theirs.
+    left_m : float
+        How far actuators on valves were from their commands; none of others.
     tip_m_s, tip_m_s2, tip_m_s3 : float
         Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s.
     tip_step_m : float
@@ -87,6 +95,8 @@ class Changes:
     command_acceleration: float
     plant_speed: float
     plant_acceleration: float
+    window_s: float
+    left_m: float | None
     tip_m_s: float
     tip_m_s2: float
     tip_m_s3: float
@@ -208,6 +218,8 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
         command_acceleration=command_acceleration,
         plant_speed=plant_speed,
         plant_acceleration=plant_acceleration,
+        window_s=_window_s(rig),
+        left_m=_left(run) if isinstance(rig.arm, MuscleArm) else None,
         tip_m_s=tip_m_s,
         tip_m_s2=tip_m_s2,
         tip_m_s3=tip_m_s3,
@@ -281,17 +293,32 @@ def _shares(run: _Run, rig: Rig) -> tuple[float, float]:
 
 def _plant_shares(run: _Run, rig: Rig) -> tuple[float, float]:
     limits = rig.actuator_limits()
-    rate, change = (_smooth(run, run.position, order) for order in (1, 2))
+    window = _window_s(rig)
+    rate, change = (_smooth(run, run.position, order, window) for order in (1, 2))
     return (
         float(np.max(np.abs(rate) / limits.max_speed)),
         float(np.max(np.abs(change) / limits.max_acceleration)),
     )
 
 
-def _smooth(run: _Run, rows: list[Array], order: int) -> Array:
-    """Return a derivative of what was noted at every look, of cubics over `_WINDOW_S`."""
+def _window_s(rig: Rig) -> float:
+    """Return over which time [s] the actuators have a speed."""
+    if not isinstance(rig.arm, MuscleArm):
+        return _WINDOW_S
+    valves = rig.arm.valves
+    return valves.longest_pulse_s + valves.guard_s + 1.0 / rig.tracker.rate_hz
+
+
+def _left(run: _Run) -> float:
+    """Return the largest distance [m] of an actuator from the command it has."""
+    at = np.array(run.position)[run.arm.looks - 1 :: run.arm.looks]
+    return float(np.max(np.abs(at - np.array(run.command)[: len(at)])))
+
+
+def _smooth(run: _Run, rows: list[Array], order: int, window_s: float = _WINDOW_S) -> Array:
+    """Return a derivative of what was noted at every look, of cubics over a window."""
     step = run.loop.period_s / run.arm.looks
-    points = max(round(_WINDOW_S / step) // 2 * 2 + 1, 5)
+    points = max(round(window_s / step) // 2 * 2 + 1, 5)
     return np.asarray(
         savgol_filter(np.array(rows), points, 3, deriv=order, delta=step, axis=0, mode='interp')
     )
@@ -309,13 +336,15 @@ def main(arguments: list[str] | None = None) -> int:
     failed = False
     for name in options.rigs:
         result = change_targets(load_rig(name, settings), options.changes, options.seed)
+        left = '' if result.left_m is None else f', {1e3 * result.left_m:.2f} mm from commands'
         print(
             f'{name}: {result.reported}/{result.asked} goals {result.states}; reference '
             f'{1e3 * result.speed[0]:.1f}/{1e3 * result.speed[1]:.1f} mm/s, '
             f'{result.acceleration[0]:.3f}/{result.acceleration[1]:.3f} m/s^2, '
             f'{result.jerk[0]:.3f}/{result.jerk[1]:.3f} m/s^3; of their limits: command speed '
             f'{result.command_speed:.2f}, acceleration {result.command_acceleration:.2f}, plant '
-            f'speed {result.plant_speed:.2f}, acceleration {result.plant_acceleration:.2f}; true '
+            f'speed {result.plant_speed:.2f}, acceleration {result.plant_acceleration:.2f} over '
+            f'{result.window_s:.2f} s{left}; true '
             f'tip {1e3 * result.tip_m_s:.1f} mm/s, {result.tip_m_s2:.3f} m/s^2, '
             f'{result.tip_m_s3:.2f} m/s^3, {1e3 * result.tip_step_m:.2f} mm in a look; error '
             f'{1e3 * result.error_m:.1f} mm; stream held {1e3 * result.held_s:.0f} ms after '

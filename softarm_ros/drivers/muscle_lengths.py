@@ -52,8 +52,8 @@ class MuscleLengths:
     """
     Keeps an estimate of every length, as nothing measures one.
 
-    It is where the table says the pulses have led since homing. What delays, loads, leaks and play
-    make of them does not show in it.
+    It is where the table says the pulses have led since homing, and leaks since. What delays,
+    play and the differences of the muscles make of them does not show in it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class MuscleLengths:
     Attributes
     ----------
     estimate : (m,)
-        Lengths [m].
+        Lengths [m] after all pulses so far; `under_way` has those meanwhile.
 
     """
 
@@ -81,6 +81,9 @@ class MuscleLengths:
         self.estimate = np.array(lengths, dtype=np.float64)
         self._before = self.estimate.copy()
         self._rates = np.ones((self.estimate.size, 2))
+        self._leaked_s: float | None = None  # until when leaks are counted
+        self._inflate = np.zeros(self.estimate.size, dtype=np.bool_)
+        self._opened_s = np.zeros(self.estimate.size)
         # Pulses are chosen far more often than target or estimate change.
         self._target = np.full(self.estimate.size, np.nan)
         self._load = np.zeros(self.estimate.size)
@@ -93,6 +96,21 @@ class MuscleLengths:
         chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
         ticks = np.rint(np.clip(wanted, shortest, longest) / TICK_S).astype(int)
         return PulseChoice(chosen, inflate, ticks, rates)
+
+    def home(self, lengths: Array, now_s: float) -> None:
+        """Take the lengths (m,) [m] as known now."""
+        self.estimate, self._leaked_s = np.array(lengths, dtype=np.float64), now_s
+
+    def leak(self, now_s: float) -> None:
+        """Let the estimate go where closed valves have let it since the last call."""
+        before, self._leaked_s = self._leaked_s, now_s
+        leak_s, skeleton = self.config.leak_time_s, self._skeleton
+        if leak_s is None or before is None:
+            return
+        full = self.config.deflating.lengths_m[0]
+        rate = (full - self.estimate + self._load / skeleton) / leak_s
+        after = self.estimate + (now_s - before) * rate
+        self.estimate = np.clip(after, *self.config.range_m)
 
     def _way_to(self, target: Array) -> _Way:
         """Return which valves lead from the estimate to a target, for how long, and how fast."""
@@ -107,6 +125,12 @@ class MuscleLengths:
         self._known = target.copy(), self.estimate.copy(), (inflate, wanted, rates)
         return inflate, wanted, rates
 
+    @property
+    def _skeleton(self) -> float:
+        """Stiffness [N/m] of a folded skeleton, which takes the whole pull of an empty muscle."""
+        lengths = self.config.deflating.lengths_m
+        return self.config.max_pull_N / (lengths[0] - lengths[-1])
+
     def carry_out(self, choice: PulseChoice, opened_s: Array) -> None:
         """Let the estimate go where pulses of (m,) [s], 0 of those not chosen, lead."""
         if choice.muscles.size == 0:
@@ -114,11 +138,24 @@ class MuscleLengths:
         after = self._after(self.estimate, opened_s, choice.inflate, choice.rates)
         self._before[choice.muscles] = self.estimate[choice.muscles]
         self._rates[choice.muscles] = choice.rates[choice.muscles]
+        self._inflate[choice.muscles] = choice.inflate[choice.muscles]
+        self._opened_s[choice.muscles] = opened_s[choice.muscles]
         self.estimate = after
+
+    def under_way(self, left_s: Array) -> Array:
+        """Return the lengths (m,) [m] while the latest pulses have still (m,) [s] to go."""
+        lengths, running = self.estimate.copy(), left_s > 0.0
+        if running.any():
+            done = np.maximum(self._opened_s - left_s, 0.0)[running]
+            lengths[running] = self._after(
+                self._before[running], done, self._inflate[running], self._rates[running]
+            )
+        return lengths
 
     def cut(self, muscle: int, inflate: bool, opened_s: float) -> None:
         """Let a muscle's estimate go back to where its last pulse led that was cut short."""
         i = slice(muscle, muscle + 1)
+        self._opened_s[muscle] = opened_s
         self.estimate[muscle] = self._after(
             self._before[i], np.array([opened_s]), np.array([inflate]), self._rates[i]
         )[0]
@@ -136,7 +173,7 @@ class MuscleLengths:
             self._target = target.copy()
         config, load = self.config, self._load
         low, high = config.deflating.lengths_m[-1], config.deflating.lengths_m[0]
-        skeleton = config.max_pull_N / (high - low)
+        skeleton = self._skeleton
         empty = np.maximum(self.estimate - low, 1e-3 * high)
         fill = high - self.estimate + config.supply_push_N / skeleton
         rates = np.stack([1.0 - load / skeleton / empty, 1.0 + load / skeleton / fill], axis=1)

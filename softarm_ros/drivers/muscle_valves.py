@@ -143,7 +143,7 @@ class MuscleValves:
                 raise DriverError('home: muscles follow commands, hold them first')
             if self._book.pending is not None or self._book.anything_open(self._clock.now_s()):
                 raise DriverError('home: valves are open')
-            self._lengths.estimate = self._rest.copy()
+            self._lengths.home(self._rest, self._clock.now_s())
             self._past.clear()
             self._homed = True
 
@@ -292,6 +292,7 @@ class MuscleValves:
                 self._stop_it = True
                 self._target = None
                 self._log.report(BOARD, '', 'both valves of a muscle are open', now)
+            self._lengths.leak(now)
             self._reading = self._measured(stamp_s)
 
     def refused(self, ack: Ack) -> None:
@@ -384,7 +385,7 @@ class MuscleValves:
         self._log.report(BOARD, f'{int(state.cause)}', text, now_s)
 
     def _measured(self, stamp_s: float) -> ActuatorReading:
-        position = self._lengths.estimate.copy()
+        position = self._lengths.under_way(self._book.left(stamp_s))
         past = self._past
         past.append((stamp_s, position))
         while past[0][0] < stamp_s - _VELOCITY_S:

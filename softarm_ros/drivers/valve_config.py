@@ -43,6 +43,10 @@ class ValveDriveConfig(ConfigBlock):
     guard_s: Positive = Field(
         description='all off between two pulses of a muscle: longer than relay and valve take'
     )
+    leak_time_s: Positive | None = Field(
+        default=None,
+        description='of a muscle with closed valves, which is counted; none: it keeps its gas',
+    )
 
     @model_validator(mode='after')
     def _usable(self) -> ValveDriveConfig:

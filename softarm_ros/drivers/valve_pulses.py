@@ -158,6 +158,10 @@ class PulseBook:
         over = self._latest.latest_s + self._latest.duration_s
         return self._open != 0 or bool(np.any(over + TICK_S > now_s))
 
+    def left(self, stamp_s: float) -> Array:
+        """Return how long (m,) [s] the latest pulses have to go at a state of the board."""
+        return np.maximum(self._latest.latest_s + self._latest.duration_s - stamp_s, 0.0)
+
     def sent(self, batch: ValveBatch, now_s: float) -> None:
         """Take note that a batch was sent, once or again."""
         if self.pending is not None and self.pending.number != batch.number:
@@ -204,6 +208,7 @@ class PulseBook:
             for i in np.flatnonzero(latest.sent_s + latest.duration_s > cut_s):
                 self._cut(int(i), max(cut_s - latest.sent_s[i], 0.0))
         self._free_s[:] = self._stamp_s = -np.inf  # all is closed; stamps begin anew
+        self._latest.latest_s[:] = -np.inf
         self._open = 0
 
     def refused(self) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from softarm_ros.control.goals.goal import configuration_goal, point_goal
 from softarm_ros.control.tracker import Tracker
+from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.runtime.assembly import build_goal_loop, build_planner
@@ -35,9 +36,10 @@ def test_tensions_change_with_lengths_as_their_derivative_says():
 def test_the_limits_are_those_of_vacuum_and_supply_on_an_unloaded_skeleton():
     """At full length the supply pushes with its own force; at the shortest nothing pulls."""
     _, down, up = FORCES.room(MODEL.posture_of(MODEL.rest_configuration))
-    k = 22.7 / 0.06
-    np.testing.assert_allclose(up, k * (0.1 - 0.05), rtol=1e-6)
-    np.testing.assert_allclose(down, 13.5 + k * (0.11 - 0.1), rtol=1e-6)
+    valves, rest = MuscleArm.of(RIG).valves, MODEL.rest_configuration
+    k = valves.max_pull_N / 0.06
+    np.testing.assert_allclose(up, k * (rest - 0.05), rtol=1e-6)
+    np.testing.assert_allclose(down, valves.supply_push_N + k * (0.11 - rest), rtol=1e-6)
 
 
 def led_beyond_reach(forces):

@@ -59,6 +59,14 @@ class Board:
             self.opened_ms[output] += 1
         self._closed_ms += 1
 
+    def lengths_now(self):
+        """Return the lengths with what the open valves have let through so far."""
+        lengths, table = self.lengths.copy(), DRIVE.table()
+        for output in np.flatnonzero(self.opened_ms):
+            i, curve = PAIRS.index(output // 2), table.deflating if output % 2 else table.inflating
+            lengths[i] = curve(curve.inverse(lengths[i]) + 1e-3 * self.opened_ms[output])
+        return lengths
+
     @property
     def mask(self) -> int:
         return sum(1 << int(output) for output in np.flatnonzero(self.left))
@@ -82,7 +90,7 @@ class Line:
             yield self.frames.pop(0)[1]
 
 
-def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4):
+def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4, readings=None):
     """Follow random targets with holds between; return book, board and the largest error seen."""
     rng = np.random.default_rng(seed)
     book, board = book_at_rest(), Board()
@@ -94,8 +102,14 @@ def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4):
             hold = rng.uniform() < hold_rate
             target = None if hold else REST + rng.uniform(-0.006, 0.006, MUSCLES)
             until = ms + int(rng.integers(300, 1500) if hold else rng.integers(20, 1500))
-        for number, mask, stamp in up.due(ms):
-            book.seen(number, mask, stamp + 1e-3 * shortest_ms)
+        for number, mask, stamp, true in up.due(ms):
+            stamp += 1e-3 * shortest_ms
+            book.seen(number, mask, stamp)
+            if readings is not None:
+                now_there = book.lengths.under_way(book.left(stamp))
+                readings.append(
+                    (np.abs(now_there - true).max(), np.abs(book.lengths.estimate - true).max())
+                )
         if ms % 10 == 0:
             batch = None
             if book.pending is None and target is not None:
@@ -112,7 +126,8 @@ def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4):
             board.take(batch)
         board.tick()
         if ms % 20 == 0:
-            up.put(ms, (board.number, board.mask, now))
+            true = board.lengths_now() if readings is not None else None
+            up.put(ms, (board.number, board.mask, now, true))
         if target is None and ms == until - 1:
             assert book.pending is None
             assert board.mask == 0
@@ -130,6 +145,15 @@ def test_on_a_steady_line_the_count_is_right_whatever_is_cut(seed, delay_ms):
     assert board.closest_ms >= 30
     # Closing batches take as long as those they close: what was cut is known to the millisecond.
     assert max(errors) < 1e-9
+
+
+def test_a_reading_is_where_the_pulses_under_way_have_come_to():
+    readings = []
+    run(5, 20, 20, 0.0, readings=readings)
+    off, led_off = np.max(readings, axis=0)
+    # A state every 20 ms says when a pulse began; at 6 mm/s that is 0.12 mm.
+    assert off < 1.3e-4
+    assert led_off > 5e-4  # where they lead to is no reading
 
 
 @pytest.mark.parametrize('seed', range(4))

@@ -45,7 +45,9 @@ def wait(what: Callable[[], bool], bench: Bench, seconds: float = 5.0) -> None:
 
 
 @contextmanager
-def driven(tmp_path: Path, kind: str, **changes: float) -> Iterator[tuple[MuscleValves, Bench]]:
+def driven(
+    tmp_path: Path, kind: str, drive: ValveDriveConfig = DRIVE, **changes: float
+) -> Iterator[tuple[MuscleValves, Bench]]:
     """A driver that is connected to a board, not homed."""
     with ExitStack() as stack:
         if kind == 'memory':
@@ -57,7 +59,7 @@ def driven(tmp_path: Path, kind: str, **changes: float) -> Iterator[tuple[Muscle
             port, bench = stack.enter_context(running(tmp_path, *command))
             open_port = SerialPort
         config = ValveBoardConfig(port=str(port), pairs=PAIRS, **changes)
-        driver = MuscleValves(config, DRIVE, NAMES, REST, no_load, bench.clock, open_port)
+        driver = MuscleValves(config, drive, NAMES, REST, no_load, bench.clock, open_port)
         stack.callback(driver.close)
         driver.start()
         wait(lambda: driver.values()['connected'] == 'true', bench)
@@ -305,6 +307,27 @@ def test_a_board_that_starts_anew_has_to_be_homed(board):
     assert not any(mask for _, mask in bench.valves[closed:])
     assert driver.follow(REST - 0.002) is None
     wait(lambda: any(mask for _, mask in bench.valves[closed:]), bench)
+
+
+def test_leaks_of_homed_muscles_are_counted_and_made_up_for(tmp_path):
+    leak_s = 100.0
+    drive = DRIVE.model_copy(update={'leak_time_s': leak_s})
+    with driven(tmp_path, 'memory', drive) as (driver, bench):
+        driver.home()
+        since = bench.clock.now_s()
+        bench.clock.sleep(2.0)
+        bench.read()
+        gone = driver.reading().stamp_s - since
+        full = DRIVE.deflating.lengths_m[0]
+        leaked = (full - REST) * (1.0 - np.exp(-gone / leak_s))
+        np.testing.assert_allclose(driver.reading().position - REST, leaked, rtol=0.05)
+        assert openings(bench) == []
+        follow(driver, bench, lambda _: REST, 4.0)
+        assert np.abs(driver.reading().position - REST).max() < 1.5e-4
+        quiet(driver, bench)
+        found = openings(bench)
+        assert {muscle for muscle, *_ in found} == set(range(MUSCLES))
+        assert not any(inflate for _, inflate, *_ in found)
 
 
 def test_closing_the_driver_closes_the_valves(board):

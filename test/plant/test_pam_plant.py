@@ -109,7 +109,7 @@ def test_a_payload_pulls_the_bent_arm_down():
     heavy = build_plant(RIG.model_copy(update={'tip_load_kg': 0.05}), 0)
     light = build_plant(RIG, 0)
     drop = driven(heavy, 6.0).true_section_tips() - driven(light, 6.0).true_section_tips()
-    assert drop[0, 2, 3] > 5e-4
+    assert drop[0, 2, 3] > 3e-4
 
 
 def test_it_runs_five_times_faster_than_real_time():

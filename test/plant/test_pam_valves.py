@@ -175,3 +175,79 @@ def test_tables_that_are_no_tables():
         drive_config(shortest_pulse_s=0.3)
     with pytest.raises(ValueError, match='before its relay'):
         RelayConfig.model_validate(RELAYS | {'jitter_s': 2e-3})
+
+
+def test_a_reading_in_mid_pulse_is_where_the_pulse_has_come_to():
+    valves = board(2)
+    drive = MuscleDrive(drive_config(), valves, np.full(2, 0.1), no_load)
+    drive.command(0.0, np.array([0.092, 0.1]), 0.05)
+    curve = drive.lengths.valves.deflating
+    (pulse,) = valves.log
+    assert pulse.on_s == pytest.approx(0.02) and pulse.off_s == pytest.approx(0.22)
+    for now, opened in ((0.0, 0.0), (0.02, 0.0), (0.06, 0.04), (0.22, 0.2), (0.3, 0.2)):
+        there = float(curve(curve.inverse(0.1) + opened))
+        assert drive.reading(now) == pytest.approx([there, 0.1], abs=1e-9)
+    drive.hold(0.08)  # relays go off at 0.1 s
+    assert drive.reading(0.06)[0] == pytest.approx(float(curve(curve.inverse(0.1) + 0.04)))
+    assert drive.reading(0.2)[0] == drive.estimate[0]
+
+
+def test_readings_move_no_faster_than_gas_flows():
+    """They jumped by a whole pulse when it began."""
+    valves = board(1)
+    drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
+    now, read = 0.0, []
+    for k in range(2000):
+        now = 0.005 * k
+        if k % 10 == 0:
+            drive.command(now, np.array([0.1 + 0.004 * np.sin(0.5 * now)]), 0.05)
+        read.append(drive.reading(now)[0])
+    fastest = max(
+        abs(table.slope(table.inverse([drive.config.range_m[0], 0.108]))).max()
+        for table in (drive.lengths.valves.deflating, drive.lengths.valves.inflating)
+    )
+    assert np.ptp(read) > 0.005
+    assert np.max(np.abs(np.diff(read))) <= 0.005 * fastest * 1.01
+
+
+def test_leaks_are_counted_and_made_up_for():
+    """A muscle that pulls leaks faster; the pump wins back what the valves let out."""
+    leak_s, pulls = 300.0, np.array([0.0, 5.0])
+    valves = ValveBoard(
+        drive_config(leak_time_s=leak_s),
+        Relays(2, RelayConfig.model_validate(RELAYS), np.random.default_rng(0)),
+    )
+    drive = MuscleDrive(valves.drive, valves, np.full(2, 0.09), lambda _: pulls)
+    drive.command(0.0, np.full(2, 0.09), 0.05)
+    assert valves.log == []
+    full, empty = DRIVE['deflating']['lengths_m'][0], DRIVE['deflating']['lengths_m'][-1]
+    stretch = pulls * (full - empty) / DRIVE['max_pull_N']
+    drive.lengths.leak(2.0)
+    leaked = 2.0 * (full - 0.09 + stretch) / leak_s
+    assert drive.estimate - 0.09 == pytest.approx(leaked)
+    for k in range(400):
+        drive.command(2.0 + 0.05 * k, np.full(2, 0.09), 0.05)
+    assert abs(drive.estimate - 0.09).max() < 1.2e-4
+    won = [sum(p.muscle == i and not p.inflate for p in valves.log) for i in range(2)]
+    assert 5 < won[0] < won[1] and not any(p.inflate for p in valves.log)
+
+
+def test_without_a_leak_time_muscles_keep_their_gas():
+    drive = MuscleDrive(drive_config(), board(1), np.array([0.09]), no_load)
+    drive.command(0.0, np.array([0.09]), 0.05)
+    drive.command(100.0, np.array([0.09]), 0.05)
+    assert drive.estimate[0] == 0.09
+
+
+def test_a_pulse_told_before_the_last_one_has_closed_shortens_none():
+    """The board takes the next pulse while the valve of the last one still follows its relay."""
+    valves = board(1, closing_spread_s=0.0, jitter_s=0.0, shortest_delay_s=0.014)
+    first = valves.fire(0.0, 0, True, 20)
+    second = valves.fire(0.05, 0, True, 20)
+    assert first.close_s > 0.05  # told, before
+    relays, step, total = valves.relays, 1e-3, 0.0
+    for now in np.arange(0.05, 0.2, step):
+        relays.catch_up(now)
+        total += max(min(relays.close_s[0, 1], now + step) - max(relays.open_s[0, 1], now), 0.0)
+    rest = first.close_s - 0.05
+    assert total == pytest.approx(rest + second.close_s - second.open_s, abs=1e-9)

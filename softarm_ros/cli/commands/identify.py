@@ -63,7 +63,8 @@ def identify(
     Without recordings, as the papers did on the simulated arm: stiffnesses of a cable-driven
     section by pulling a cable; pressure, length and give of chambers by filling them; strips,
     levers and weight of an arm of tendons by pulling each of them, with weights; the same of water
-    chambers by filling each of them; tables of valves and stiffness of muscles on a bench.
+    chambers by filling each of them; tables of valves, pull, leak and stiffness of muscles on a
+    bench.
     """
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import EXPERIMENTS
@@ -126,21 +127,20 @@ def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
     """Fill chambers, pull a cable of one section, or hang up muscles, of the simulated arm."""
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli import identify_chambers as chambers
-    from softarm_ros.cli import identify_muscles as muscles
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.rigs.arms.cable_driven import CableArm
 
+    if arm.kind == 'muscle':
+        from softarm_ros.cli.identified_muscles import identified_fields
+
+        for line in identified_fields(arm, seed, asked.output):
+            typer.echo(line)
+        return
     if asked.output is not None:
         raise UsageError('--output is written from recordings, which are missing')
     if arm.kind == 'pneumatic':
         looks = chambers.measure_chambers(arm, seed)
         for line in chambers.describe_chambers(arm, chambers.identify_chambers(arm, looks)):
-            typer.echo(line)
-        return
-    if arm.kind == 'muscle':
-        bench = muscles.measure_muscles(arm, seed)
-        found = muscles.identify_muscles(arm, bench)
-        for line in muscles.describe_muscles(arm, bench, found):
             typer.echo(line)
         return
     cables = CableArm.of(arm)

@@ -66,7 +66,7 @@ class MuscleBench:
             ticks = left if left <= longest else min(longest, left - shortest)
             for muscle in range(len(self._gas)):
                 self._board.fire(self._now_s, muscle, inflate, ticks)
-            self._wait(1e-3 * ticks + drive.guard_s + _AFTER_S)
+            self.wait(1e-3 * ticks + drive.guard_s + _AFTER_S)
             left -= ticks
 
     def read(self, readings: int) -> Array:
@@ -80,7 +80,8 @@ class MuscleBench:
         noise = self._noise * self._ruler.standard_normal((readings, len(acting)))
         return np.asarray(acting + self._tension / stiffness + noise.mean(axis=0))
 
-    def _wait(self, duration_s: float) -> None:
+    def wait(self, duration_s: float) -> None:
+        """Let time pass."""
         for _ in range(round(duration_s / self._step_s)):
             fill_muscles(
                 self._gas, self._free, self._tension, self._relays.open_s, self._relays.close_s,

@@ -66,6 +66,7 @@ class Muscles:
         self._acting, self._stiffness = np.empty_like(home), np.empty_like(home)
         self._body = body
         self._torn = np.zeros(home.size, dtype=bool)
+        self._now_s = 0.0  # up to when all has moved
         self._settle()
 
     def switch(self, outputs: NDArray[np.bool_], at_s: float, now_s: float) -> None:
@@ -115,6 +116,7 @@ class Muscles:
             body.links, self.config.muscle_damping_time_s, body.scratch, now_s, h, steps,
         )  # fmt: skip
         body.check(status, joint)
+        self._now_s = now_s + h * steps
 
     def state(self) -> ActuatorState:
         """
@@ -123,7 +125,7 @@ class Muscles:
         The estimate is the driver's, by valve times. No hardware measures the force.
         """
         return ActuatorState(
-            self._drive.estimate.copy(),
+            self._drive.reading(self._now_s),
             self._drive.velocity.copy(),
             self._body.state.tension.copy(),
         )

@@ -57,10 +57,20 @@ class Relays:
         first, second = np.clip(self.config.jitter_s * self._rng.standard_normal(2), -bound, bound)
         return first, second
 
-    def set_pulse(self, muscle: int, valve: int, open_s: float, close_s: float) -> None:
-        """Let a valve be open between two times; it takes the place of all before, of both."""
-        self.open_s[muscle] = self.close_s[muscle] = NEVER
-        self.open_s[muscle, valve], self.close_s[muscle, valve] = open_s, close_s
+    def set_pulse(
+        self, muscle: int, valve: int, open_s: float, close_s: float, now_s: float
+    ) -> None:
+        """
+        Let a valve be open between two times [s]; a pulse that began before ends by itself.
+
+        With the opening of a pulse that was set already, its times are these instead.
+        """
+        at = (muscle, valve)
+        if now_s < self.close_s[at] < open_s:
+            self._next[at] = [open_s, close_s]
+        else:
+            self._next.pop(at, None)
+            self.open_s[at], self.close_s[at] = open_s, close_s
 
     def switch(self, outputs: NDArray[np.bool_], at_s: float, now_s: float) -> None:
         """

@@ -92,7 +92,7 @@ class ValveBoard:
         pulse = Pulse(muscle, inflate, on, off, on + to_open + early, off + to_close + late)
         self._last[muscle] = len(self.log)
         self.log.append(pulse)
-        self._take(pulse)
+        self._take(pulse, now_s)
         return pulse
 
     def cut(self, now_s: float) -> list[Pulse]:
@@ -107,12 +107,21 @@ class ValveBoard:
             off = max(now, pulse.on_s)
             shut = pulse.close_s - pulse.off_s + off if off > pulse.on_s else pulse.open_s
             self.log[index] = replace(pulse, off_s=off, close_s=shut)
-            self._take(self.log[index])
+            self._take(self.log[index], now_s)
             cut.append(self.log[index])
         return cut
 
-    def _take(self, pulse: Pulse) -> None:
-        self.relays.set_pulse(pulse.muscle, int(pulse.inflate), pulse.open_s, pulse.close_s)
+    def left(self, now_s: float) -> Array:
+        """Return for how long (m,) [s] the relay of each muscle's latest pulse is still on."""
+        left = np.zeros(len(self._last))
+        for muscle, index in enumerate(self._last):
+            if index >= 0 and self.log[index].off_s > now_s:
+                pulse = self.log[index]
+                left[muscle] = pulse.off_s - max(now_s, pulse.on_s)
+        return left
+
+    def _take(self, pulse: Pulse, now_s: float) -> None:
+        self.relays.set_pulse(pulse.muscle, int(pulse.inflate), pulse.open_s, pulse.close_s, now_s)
         self._free_s[pulse.muscle] = pulse.off_s + self.drive.guard_s
 
     def _tick(self, now_s: float) -> float:
@@ -146,11 +155,16 @@ class MuscleDrive:
 
     @property
     def estimate(self) -> Array:
-        """Where the driver believes the lengths (m,) [m] to be."""
+        """Where the driver believes the pulses so far to lead (m,) [m]."""
         return self.lengths.estimate
+
+    def reading(self, now_s: float) -> Array:
+        """Return where the driver believes the lengths (m,) [m] to be, in mid-pulse too."""
+        return self.lengths.under_way(self.board.left(now_s))
 
     def command(self, now_s: float, target: Array, period_s: float) -> None:
         """Send the pulses that lead towards lengths (m,) [m], those of busy muscles later."""
+        self.lengths.leak(now_s)
         before = self.estimate
         choice = self.lengths.choose(target, ~self.board.busy(now_s))
         opened = np.zeros(before.size)
