@@ -153,11 +153,15 @@ class TipLoadObserver:
         self._absorb(y, H, seen.covariance + self._settling_s**2 * moving + self._misgiven())
 
     def _misgiven(self) -> Array:
-        """Return the covariance (6, 6) of what the model is wrong by about the give: any way.
-
-        Without it a moving arm is told its load by the directions in which it does not move, in
-        which the model's give is small and its error is not.
         """
+        Return the covariance (6, 6) of what the model is wrong by about the give: any way.
+
+        Without it a moving arm is told its weight by the directions in which it does not move, in
+        which the model's give is small and its error is not. A force in any direction has room
+        for that error itself.
+        """
+        if self._size > 1:
+            return np.zeros((6, 6))
         x, P = _mixed(self._x, self._P, self._weights)
         slope, load = self._at.slope, np.outer(x[12:], x[12:]) + P[12:, 12:]
         gives = np.diag(slope @ load @ slope.T)
