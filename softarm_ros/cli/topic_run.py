@@ -18,6 +18,7 @@ from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.cli.run_view import RunView
 from softarm_ros.cli.viewer.process import viewer_process
 from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.nodes.discovery import Discovery
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 from softarm_ros.runtime.arm_assembly import machine_facts
 from softarm_ros.runtime.assembly import build_goal_loop, build_task_loop, plan_trajectory
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from softarm_ros.nodes.run_monitor import RunMonitor
     from softarm_ros.rigs.schema import Rig
 
-# Discovery of nodes that are there already takes Fast DDS 0.1 s to 1.5 s.
-DISCOVERY_S = 2.0
 LOOK_S = 0.05
 # After the last cycle, or after a node has died: messages still under way arrive.
 AFTERMATH_S = 0.4
@@ -88,9 +87,9 @@ def run_topics(
             simulated_time=simulated,
         ) as monitor,
     ):
-        looking_since = time.monotonic()
+        discovery = Discovery()
         info, path, rate_hz = _describe(rig, options)
-        _refuse_second(monitor, rig.name, plan, looking_since)
+        _refuse_second(monitor, rig.name, plan, discovery)
         # Drivers must not find the addresses of an emulation that did not end in order.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
         nodes.release()
@@ -209,11 +208,13 @@ def _checked(rig: Rig, options: RunOptions) -> tuple[Tracker, NDArray[np.float64
     return loop.tracker, loop.path(PATH_POINTS)
 
 
-def _refuse_second(monitor: RunMonitor, rig: str, plan: list[NodeSpec], since_s: float) -> None:
+def _refuse_second(
+    monitor: RunMonitor, rig: str, plan: list[NodeSpec], discovery: Discovery
+) -> None:
     names = [spec.name for spec in plan]
     looking = True
     while looking:
-        looking = time.monotonic() < since_s + DISCOVERY_S
+        looking = not discovery.over()
         monitor.spin(LOOK_S)
         others = monitor.others(names)
         if others:

@@ -22,6 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
+from softarm_ros.nodes.discovery import QUIET_S, Discovery
 from softarm_ros.nodes.process import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -158,14 +159,15 @@ def refuse_twin(node: Node) -> None:
     wait_s = declare(
         node,
         'twin_check_s',
-        2.0,
-        'time given to discovery to find a node of the same name [s]; 0: not checked',
+        QUIET_S,
+        'time given to discovery to find a node of the same name [s], on a busy computer up to '
+        'three times as long; 0: not checked',
         low=0.0,
         high=30.0,
     )
     me = (node.get_name(), node.get_namespace())
-    end = time.monotonic() + wait_s
-    while time.monotonic() < end:
+    discovery = Discovery(wait_s)
+    while wait_s > 0.0 and not discovery.over():
         if node.get_node_names_and_namespaces().count(me) > 1:
             domain = os.environ.get('ROS_DOMAIN_ID', '0')
             raise RefusedError(
