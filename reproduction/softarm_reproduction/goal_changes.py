@@ -42,9 +42,6 @@ _FIRST_ORDER = 0.01
 # What the plant did is differentiated by cubics over so long: a step of 0.01 N of a load cell
 # within 10 ms is already more than the acceleration that fishbone_arm may have.
 _WINDOW_S = 0.1
-# A valve is open or shut; while it is open lets through more than the limit of the commands,
-# which is what it moves where it is slowest. A speed it has over a cycle: the longest pulse, the
-# guard time, and until the next command.
 
 
 @dataclass(frozen=True)
@@ -305,6 +302,8 @@ def _window_s(rig: Rig) -> float:
     """Return over which time [s] the actuators have a speed."""
     if not isinstance(rig.arm, MuscleArm):
         return _WINDOW_S
+    # An open valve lets through more than the limit of the commands, which is what it moves where
+    # it is slowest. It has a speed over a cycle: longest pulse, guard time, then the next command.
     valves = rig.arm.valves
     return valves.longest_pulse_s + valves.guard_s + 1.0 / rig.tracker.rate_hz
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from softarm_ros.cli.identification.command import errors_of
 from softarm_ros.cli.identification.common import all_parameters
-from softarm_ros.cli.identification.drives import drives_of, told_by_poses
-from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.fit import chosen
+from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.learn import learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.models.identifiable import Parameter
-from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 
@@ -136,8 +136,10 @@ def recordings(rig: Rig, data: Path, parts: Sequence[Part], use: bool) -> list[R
     return found
 
 
-def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...]:
-    """Return what is identified, as sure of it as the case says."""
+def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...] | None:
+    """Return what poses are to tell, if anything, as sure of it as the case says."""
+    if not case.groups:
+        return None
     found = chosen(all_parameters(rig), case.groups)
     return tuple(p.wider(case.prior_factor) for p in found)
 
@@ -149,21 +151,17 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
         *recordings(rig, data, case.train, True),
         *recordings(rig, data, case.test, False),
     ]
-    drives = drives_of(rig, recorded)
-    identified = with_values(rig, drives)
-    if case.groups:
-        parameters = told_by_poses(parameters_of(case, rig), drives)
-        identified = fit(identified, recorded, parameters, case.most_rows).rig(identified)
+    after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
     learned = None
     if case.features:
-        learned = learn_best(identified, recorded, case.features, case.name)
+        learned = learn_best(after.rig, recorded, case.features, case.name)
         if not learned.helps:
             yield f'| {case.name} | learned: no help, {100 * learned.left:.0f} % left | | | |'
             learned = None
     for one in recorded:
         if not len(one.test):
             continue
-        for name, errors, low, high in errors_of(rig, identified, learned, one, one.test):
+        for name, errors, low, high in errors_of(rig, after.rig, learned, one, one.test):
             if name == 'identified' and not case.groups:
                 continue
             yield (
@@ -179,16 +177,12 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     files_used = dict.fromkeys(part.file for part in (*case.train, *case.test))
     parts = [Part(file) for file in files_used]
     recorded = recordings(rig, data, parts, True)
-    values = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
-    drives = drives_of(rig, recorded)
-    identified, values = with_values(rig, drives), {**values, **drives}
-    if case.groups:
-        parameters = told_by_poses(parameters_of(case, rig), drives)
-        found = fit(identified, recorded, parameters, case.most_rows)
-        identified, values = found.rig(identified), {**values, **found.values}
+    after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
+    settings = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
+    values = {**settings, **after.values}
     learned = None
     if case.features:
-        learned = learn_best(identified, recorded, case.features, case.name)
+        learned = learn_best(after.rig, recorded, case.features, case.name)
     files = files_of([Path(part.file).name for part in parts])
     return write(
         source, folder / f'{case.written or case.rig}.yaml', values,

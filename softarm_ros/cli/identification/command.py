@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
 from softarm_ros.cli.identification.drives import describe as describe_drives
-from softarm_ros.cli.identification.drives import drives_of, told_by_poses
-from softarm_ros.cli.identification.fit import Fit, chosen, fit, intervals, untold
+from softarm_ros.cli.identification.fit import Fit, chosen, intervals, untold
+from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
@@ -29,7 +29,7 @@ from softarm_ros.cli.score import (
     score,
 )
 from softarm_ros.models.identifiable import Parameter
-from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
 
 MOST_ROWS = 600
@@ -76,19 +76,17 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     for one in recorded:
         yield from (f'{one.whole.source}: {note}' for note in one.whole.notes)
     groups = asked.groups or usual_groups(rig)
-    values = drives_of(rig, recorded)
-    if values:
-        yield describe_drives(values)
-    identified = with_values(rig, values)
-    if groups != ('none',):
-        parameters = told_by_poses(asked.wider(chosen(all_parameters(rig), groups)), values)
-        found = fit(identified, recorded, parameters, asked.most_rows)
-        identified, values = found.rig(identified), {**values, **found.values}
+    poses_tell = groups != ('none',)
+    parameters = asked.wider(chosen(all_parameters(rig), groups)) if poses_tell else None
+    after = identified(rig, recorded, parameters, asked.most_rows)
+    if after.drives:
+        yield describe_drives(after.drives)
+    if after.found is not None:
         yield ''
-        yield from describe(found)
+        yield from describe(after.found)
     learned = None
     if asked.residual:
-        learned = learn_best(identified, recorded, asked.residual, files)
+        learned = learn_best(after.rig, recorded, asked.residual, files)
         yield ''
         yield (
             f'learned from {", ".join(learned.file.features)}: on rows it did not see, '
@@ -98,10 +96,11 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
             yield 'warning: that is no help, so it is left out'
             learned = None
     yield ''
-    yield from table(rig, identified, learned, recorded)
+    yield from table(rig, after.rig, learned, recorded)
     if asked.output is not None:
         note = f'[I] softarm identify, {asked.hold_out} held out: {files}'
-        written = write(rig, asked.output, values, None if learned is None else learned.file, note)
+        residual = None if learned is None else learned.file
+        written = write(rig, asked.output, after.values, residual, note)
         if rig.residual is not None and learned is None:
             yield 'warning: the residual of the rig was learned with the values before'
         yield f'written: {", ".join(str(path) for path in written)}'

@@ -68,9 +68,6 @@ class AdaptiveRate(ResolvedRate):
 
     config: AdaptiveRateConfig
 
-    def __init__(self, config: AdaptiveRateConfig, model: ArmModel) -> None:
-        super().__init__(config, model)
-
     def reset(self) -> None:
         """Forget the integral and what was learned."""
         super().reset()
