@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.control.bound_kernels import (
+    brought_within,
+    configuration_holds,
+    configuration_rows,
+)
 from softarm_ros.geometry.arrays import Array
 
-_STRAIGHT_RAD = 1e-6  # below this a bending vector has no direction to bound
 _ROUNDING = 1e-8  # of a coordinate's range, of a largest bending
 
 
@@ -69,6 +73,9 @@ class ConfigurationLimits:
                 f'configuration has shape {configuration.shape}; expected {self.lower.shape} '
                 f'for {", ".join(names)}'
             )
+        limits = (self.lower, self.upper, self.bends, self.max_bending_rad)
+        if configuration_holds(configuration, *limits, _ROUNDING):
+            return
         for name, value in zip(names, configuration):
             if not np.isfinite(value):
                 raise ValueError(f'{name} = {value}: expected a finite number')
@@ -95,23 +102,9 @@ class ConfigurationLimits:
 
         The size of a bending vector is bounded along its present direction.
         """
-        dof = len(self.lower)
-        bounded = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
-        rows = np.zeros((len(self.bends) + len(bounded), dof))
-        low = np.full(len(rows), -1e30)
-        high = np.full(len(rows), 1e30)
-        for k, pair in enumerate(self.bends):
-            bend = configuration[pair]
-            size = float(np.hypot(bend[0], bend[1]))
-            if size > _STRAIGHT_RAD:
-                rows[k, pair] = bend / size
-            high[k] = max(float(self.max_bending_rad[k]) - size, 0.0) / period_s
-        n = len(self.bends)
-        rows[n + np.arange(len(bounded)), bounded] = 1.0
-        room_down = (self.lower - configuration)[bounded] / period_s
-        room_up = (self.upper - configuration)[bounded] / period_s
-        low[n:] = np.maximum(np.minimum(room_down, 0.0), -1e30)
-        high[n:] = np.minimum(np.maximum(room_up, 0.0), 1e30)
+        rows, low, high = configuration_rows(
+            configuration, period_s, self.lower, self.upper, self.bends, self.max_bending_rad
+        )
         return rows, low, high
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:
@@ -152,9 +145,7 @@ class ConfigurationLimits:
 
     def clipped(self, configuration: Array) -> Array:
         """Return the configuration (dof,) brought within the limits, along which it slides."""
-        inside = np.minimum(np.maximum(configuration, self.lower), self.upper)
-        for pair, limit in zip(self.bends, self.max_bending_rad):
-            size = float(np.hypot(*inside[pair]))
-            if size > limit:
-                inside[pair] *= limit / size
+        inside: Array = brought_within(
+            configuration, self.lower, self.upper, self.bends, self.max_bending_rad
+        )
         return inside

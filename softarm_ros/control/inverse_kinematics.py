@@ -41,6 +41,7 @@ class InverseKinematics:
     ) -> None:
         self.model = model
         self.configuration_limits = configuration_limits
+        self._names = model.configuration_names
         self.pretension = pretension
         self._period_s = period_s
         self._posture: Posture | None = None  # the last one: the next is near to it
@@ -63,7 +64,7 @@ class InverseKinematics:
 
         """
         values = np.asarray(configuration, dtype=float)
-        self.configuration_limits.check(values, self.model.configuration_names)
+        self.configuration_limits.check(values, self._names)
         self._posture = self.model.posture_of(values, self._posture)
         self._winding_s += self._period_s if moving else 0.0
         return self._posture.actuation + self.pretension.wound(self._winding_s)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from softarm_ros.control.bound_kernels import lies_within, rate_bounds
 from softarm_ros.geometry.arrays import Array
 
 _ROUNDING = 1e-8  # of an actuator's range
@@ -44,7 +46,7 @@ class ActuatorLimits:
     max_acceleration: Array
     effort_unit: str = 'N'
 
-    @property
+    @cached_property
     def rounding(self) -> Array:
         """Amount (m,) by which rounding of sums may take a command out of its range."""
         return _ROUNDING * (self.position_max - self.position_min)
@@ -67,6 +69,8 @@ class ActuatorLimits:
                 f'command has shape {command.shape}; expected ({len(self.names)},) '
                 f'for {", ".join(self.names)}'
             )
+        if self.hold(command):
+            return command
         for name, value, low, high, tolerance in zip(
             self.names, command, self.position_min, self.position_max, self.rounding
         ):
@@ -78,11 +82,7 @@ class ActuatorLimits:
 
     def hold(self, command: Array) -> bool:
         """Return whether a command (m,) lies within its range."""
-        slack = self.rounding
-        return bool(
-            np.all(command >= self.position_min - slack)
-            and np.all(command <= self.position_max + slack)
-        )
+        return lies_within(command, self.position_min, self.position_max, self.rounding)
 
     def rate_bounds(self, command: Array, rate: Array, period_s: float) -> tuple[Array, Array]:
         """
@@ -91,28 +91,13 @@ class ActuatorLimits:
         Speed, acceleration from the present `rate`, and braking before the end of the range
         (`fastest_towards`). Where acceleration and range contradict, the range wins.
         """
-        room_up = np.maximum(self.position_max - command, 0.0)
-        room_down = np.maximum(command - self.position_min, 0.0)
-        brake = self.max_acceleration
-        up = np.minimum(self.max_speed, fastest_towards(room_up, brake, period_s))
-        down = np.minimum(self.max_speed, fastest_towards(room_down, brake, period_s))
-        change = self.max_acceleration * period_s
-        high = np.minimum(up, rate + change)
-        low = np.maximum(-down, rate - change)
-        crossed = low > high
-        if np.any(crossed):
-            low = np.where(crossed, np.clip(rate, -down, up), low)
-            high = np.where(crossed, low, high)
+        low, high = rate_bounds(
+            command,
+            rate,
+            period_s,
+            self.position_min,
+            self.position_max,
+            self.max_speed,
+            self.max_acceleration,
+        )
         return low, high
-
-
-def fastest_towards(room: Array, brake: Array, period_s: float) -> Array:
-    """
-    Return the largest speeds (n,) from which braking in whole periods stays within room (n,).
-
-    Of n periods, each slower by `brake` times the period than the one before, the way is
-    n v T - brake T^2 n (n - 1) / 2; the last of them may be slower by less.
-    """
-    step = brake * period_s**2
-    periods = np.maximum(np.ceil(0.5 * (np.sqrt(1.0 + 8.0 * room / step) - 1.0)), 1.0)
-    return np.asarray((room / periods + 0.5 * step * (periods - 1.0)) / period_s)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import daqp
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.control.controller import VelocityBounds
 from softarm_ros.geometry.arrays import Array
@@ -19,8 +22,14 @@ def within_bounds(H: Array, f: Array, bounds: VelocityBounds) -> Array | None:
     `H` (dof, dof) is positive definite and of the order of 1, since the solver's tolerance is
     absolute. None where the programme is not solved or its solution is not finite.
     """
-    sense = np.full(len(bounds.high), _SOFT, dtype=np.int32)
-    x, _, flag, _ = daqp.solve(H, f, bounds.rows, bounds.high, bounds.low, sense)
-    if flag not in _SOLVED or not np.all(np.isfinite(x)):
+    x, _, flag, _ = daqp.solve(
+        H, f, bounds.rows, bounds.high, bounds.low, _all_soft(len(bounds.high))
+    )
+    if flag not in _SOLVED or not np.isfinite(x).all():
         return None
     return np.asarray(x)
+
+
+@lru_cache
+def _all_soft(count: int) -> NDArray[np.int32]:
+    return np.full(count, _SOFT, dtype=np.int32)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.control.bound_kernels import (
+    drawn_in,
+    furthest_outside,
+    joined_bounds,
+    of_order_one,
+)
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.controller import (
     Controller,
@@ -15,7 +22,7 @@ from softarm_ros.control.controller import (
     VelocityBounds,
 )
 from softarm_ros.control.force_limits import ForceLimits
-from softarm_ros.control.limits import ActuatorLimits, fastest_towards
+from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.arrays import Array
@@ -174,8 +181,8 @@ class Tracker:
         q_rate = self._checked(motion.velocity)
         posture = self._advance(q_rate, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
-        wanted = float(np.linalg.norm(motion.wanted))
-        shortfall = float(np.linalg.norm(motion.wanted - state.jacobian @ done))
+        wanted = _size(motion.wanted)
+        shortfall = _size(motion.wanted - state.jacobian @ done)
         # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
         limited = motion.bounded or self._differ(done, q_rate)
         limited = limited and shortfall > _HELD_BACK * wanted
@@ -206,29 +213,33 @@ class Tracker:
             rows = np.vstack([rows, more * unit[:, None]])
             row_low = np.append(row_low, -np.maximum(down * unit, 0.0) / period_s)
             row_high = np.append(row_high, np.maximum(up * unit, 0.0) / period_s)
-        brake = _braking_along(rows, posture.actuation_jacobian, room.max_acceleration)
-        row_high = np.minimum(row_high, fastest_towards(row_high * period_s, brake, period_s))
-        row_low = np.maximum(row_low, -fastest_towards(-row_low * period_s, brake, period_s))
-        # Rows in units of each actuator's speed: units as different as m and Pa become alike.
-        unit = 1.0 / room.max_speed
-        A = posture.actuation_jacobian * self._scale
+        # Bounds of a model come as views, too, which would be compiled once more.
         return VelocityBounds(
-            np.ascontiguousarray(np.vstack([A * unit[:, None], rows * self._scale])),
-            np.concatenate([low * unit, row_low]),
-            np.concatenate([high * unit, row_high]),
+            *joined_bounds(
+                np.ascontiguousarray(posture.actuation_jacobian),
+                low,
+                high,
+                rows,
+                row_low,
+                row_high,
+                self._scale,
+                room.max_speed,
+                room.max_acceleration,
+                period_s,
+            )
         )
 
     def _checked(self, velocity: Array) -> Array:
         name, dof = type(self.controller).__name__, len(self._scale)
-        if np.shape(velocity) != (dof,) or not np.all(np.isfinite(velocity)):
+        if np.shape(velocity) != (dof,) or not np.isfinite(velocity).all():
             answer = np.asarray(velocity).tolist()
             raise ValueError(f'controller {name} returned {answer}; expected {dof} finite numbers')
         return velocity
 
     def _differ(self, done: Array, asked: Array) -> bool:
         """Return whether velocities (dof,) differ by more than rounding."""
-        asked_for = float(np.linalg.norm(asked / self._scale))
-        away = float(np.linalg.norm((done - asked) / self._scale))
+        asked_for = _size(asked / self._scale)
+        away = _size((done - asked) / self._scale)
         return away > _ROUNDING * max(asked_for, 1e-3)
 
     def _advance(
@@ -242,7 +253,7 @@ class Tracker:
         actuators really do keeps them.
         """
         m = len(self._rate)
-        asked = _of_order_one(q_rate / self._scale, bounds.rows[:m])
+        asked = of_order_one(q_rate, self._scale, bounds.rows, m)
         velocity, bend = asked, np.zeros(m)
         for _ in range(_MAX_CORRECTIONS):
             moved = _moved(bounds, bend)
@@ -296,29 +307,15 @@ class Tracker:
         return self.model.posture_of(pulled, posture)
 
 
-def _braking_along(rows: Array, by_configuration: Array, acceleration: Array) -> Array:
-    """Return how hard (r,) actuators (m,) can brake a motion along each of the rows (r, dof)."""
-    along = np.abs(by_configuration @ rows.T) / acceleration[:, None]
-    return np.asarray(1.0 / np.maximum(np.max(along, axis=0), 1e-12))
-
-
-def _of_order_one(velocity: Array, rows: Array) -> Array:
-    """Return a velocity (dof,) shortened to twice the speed of the fastest actuator (m, dof)."""
-    return np.asarray(velocity / max(0.5 * float(np.max(np.abs(rows @ velocity))), 1.0))
+def _size(vector: Array) -> float:
+    return math.sqrt(vector @ vector)
 
 
 def _within(values: Array, bounds: VelocityBounds) -> bool:
     """Return whether values of the first rows (k,) are within their bounds."""
-    k = len(values)
-    above, below = values - bounds.high[:k], bounds.low[:k] - values
-    return bool(max(above.max(), below.max()) <= _ROUNDING)
+    return furthest_outside(values, bounds.low, bounds.high) <= _ROUNDING
 
 
 def _moved(bounds: VelocityBounds, bend: Array) -> VelocityBounds:
     """Return bounds less what actuators (m,) do besides, drawn in by what a solver rounds."""
-    low, high = bounds.low.copy(), bounds.high.copy()
-    m = len(bend)
-    inward = np.minimum(_DRAWN_IN, 0.5 * np.maximum(high[:m] - low[:m], 0.0))
-    low[:m] += inward - bend
-    high[:m] -= inward + bend
-    return VelocityBounds(bounds.rows, low, high)
+    return VelocityBounds(bounds.rows, *drawn_in(bounds.low, bounds.high, bend, _DRAWN_IN))

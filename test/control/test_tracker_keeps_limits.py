@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from softarm_ros.control.bound_kernels import fastest_towards
 from softarm_ros.control.controller import Controller, Motion
-from softarm_ros.control.limits import fastest_towards
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.runtime.assembly import build_pretension, build_tracker
@@ -84,9 +84,7 @@ def test_braking_in_whole_periods_ends_within_the_room_and_uses_it(speed):
     room = n * speed * period - 0.5 * brake * period**2 * n * (n - 1)
     for _ in range(n + 2):
         before = here
-        here = min(
-            here, float(fastest_towards(np.array([room - place]), np.array([brake]), period)[0])
-        )
+        here = min(here, fastest_towards(room - place, brake, period))
         assert before - here <= brake * period * (1.0 + 1e-9)
         place += here * period
     assert place == pytest.approx(room, abs=1e-9)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from pydantic import Field
 
+from softarm_ros.control.bound_kernels import damped_programme, on_a_bound
 from softarm_ros.control.controller import (
     Controller,
     ControlState,
@@ -64,14 +67,18 @@ class ResolvedRate(Controller):
     ) -> Motion:
         """Solve for qdot in units of the coordinates' scales, so that eps weighs them alike."""
         wanted = self._wanted(reference, period_s)
-        J, eps = state.jacobian * state.scale, self._regulariser
-        H = J.T @ J + eps * np.eye(len(state.scale))
-        f = -(J.T @ wanted + eps * self._null_space_velocity(state) / state.scale)
-        weight = 1.0 / np.trace(H)
-        x = within_bounds(H * weight, f * weight, bounds)
+        H, f = damped_programme(
+            np.ascontiguousarray(state.jacobian),
+            state.scale,
+            wanted,
+            self._null_space_velocity(state),
+            self._regulariser,
+        )
+        x = within_bounds(H, f, bounds)
         if x is None:
             return Motion(np.zeros(len(state.scale)), wanted, True)
-        return Motion(x * state.scale, wanted, _reached(x, bounds))
+        reached = on_a_bound(x, bounds.rows, bounds.low, bounds.high)
+        return Motion(x * state.scale, wanted, reached)
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Add to the integral the part of the correction that no limit opposed."""
@@ -88,7 +95,7 @@ class ResolvedRate(Controller):
         correction = (
             self.config.feedback_gain_1_s * error + self.config.integral_gain_1_s2 * self._integral
         )
-        speed = float(np.linalg.norm(correction))
+        speed = math.sqrt(correction @ correction)
         bound = self.config.max_correction_speed_m_s
         return (correction, False) if speed <= bound else (correction * (bound / speed), True)
 
@@ -98,16 +105,6 @@ class ResolvedRate(Controller):
         if gain == 0.0:
             return np.zeros(len(state.scale))
         return np.asarray(gain * (state.command.preferred - state.command.configuration))
-
-
-def _reached(x: Array, bounds: VelocityBounds) -> bool:
-    """Return whether a velocity (dof,), in units of the scales, lies on a bound."""
-    rates = bounds.rows @ x
-    margin_up = 1e-9 + 1e-6 * np.abs(bounds.high)
-    margin_down = 1e-9 + 1e-6 * np.abs(bounds.low)
-    # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
-    held = (rates >= bounds.high - margin_up) | (rates <= bounds.low + margin_down)
-    return bool(np.any(held & np.any(bounds.rows != 0.0, axis=1)))
 
 
 def build(config: ResolvedRateConfig, model: ArmModel) -> ResolvedRate:
