@@ -162,15 +162,6 @@ def drawn_in(low: Array, high: Array, bend: Array, inward: float) -> tuple[Array
 
 
 @kernel(allocates=False)
-def furthest_outside(values: Array, low: Array, high: Array) -> float:
-    """Return how far the furthest of values (k,) is beyond the first k bounds; below 0 inside."""
-    furthest = -math.inf
-    for i in range(len(values)):
-        furthest = max(furthest, values[i] - high[i], low[i] - values[i])
-    return furthest
-
-
-@kernel(allocates=False)
 def on_a_bound(x: Array, rows: Array, low: Array, high: Array) -> bool:
     """Return whether a velocity (dof,) lies on one of the bounds (r,) of rows (r, dof)."""
     for k in range(len(rows)):
@@ -252,7 +243,7 @@ def brought_within(
 
 @kernel(allocates=False)
 def lies_within(values: Array, low: Array, high: Array, slack: Array) -> bool:
-    """Return whether values (m,) lie within bounds (m,) or beyond them by slack (m,) at most."""
+    """Return whether values (k,) lie within the first k bounds, or slack (k,) beyond them."""
     within = True
     for i in range(len(values)):
         # What is no number is not within, either.
@@ -283,19 +274,19 @@ def configuration_holds(
     configuration: Array,
     lower: Array,
     upper: Array,
+    slack: Array,
     bends: NDArray[np.int64],
-    max_bending_rad: Array,
-    rounding: float,
+    longest_rad: Array,
 ) -> bool:
-    """Return whether a configuration (dof,) is finite and keeps all limits."""
-    holds = True
-    for j in range(len(configuration)):
-        reach = upper[j] - lower[j]
-        slack = rounding * reach if math.isfinite(reach) else 0.0
-        value = configuration[j]
-        holds = holds and math.isfinite(value)
-        holds = holds and lower[j] - slack <= value <= upper[j] + slack
+    """
+    Return whether a configuration (dof,) is finite, in its ranges and no bend longer than allowed.
+
+    `lower`, `upper`, `slack` (dof,); `bends` (k, 2) of int, `longest_rad` (k,).
+    """
+    holds = lies_within(configuration, lower, upper, slack)
+    for value in configuration:
+        holds = holds and math.isfinite(value)  # a range may be infinite
     for k in range(len(bends)):
         size = math.hypot(configuration[bends[k, 0]], configuration[bends[k, 1]])
-        holds = holds and size <= max_bending_rad[k] * (1.0 + rounding)
+        holds = holds and size <= longest_rad[k]
     return holds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,17 @@ class ConfigurationLimits:
             np.zeros(0),
         )
 
+    @cached_property
+    def _rounding(self) -> Array:
+        """Amount (dof,) by which rounding may take a coordinate out of its range."""
+        reach = self.upper - self.lower
+        return np.asarray(_ROUNDING * np.where(np.isfinite(reach), reach, 0.0))
+
+    @cached_property
+    def _longest_rad(self) -> Array:
+        """Size (k,) [rad] that rounding may take a bending vector to."""
+        return self.max_bending_rad * (1.0 + _ROUNDING)
+
     def check(self, configuration: Array, names: Sequence[str]) -> None:
         """
         Raise for a configuration of the wrong shape, not finite, or outside the limits.
@@ -68,28 +80,28 @@ class ConfigurationLimits:
             Naming the coordinate (of `names`), its value and its limit.
 
         """
+        # Kernels are compiled for no view of an array.
+        configuration = np.array(configuration, dtype=float)
         if configuration.shape != self.lower.shape:
             raise ValueError(
                 f'configuration has shape {configuration.shape}; expected {self.lower.shape} '
                 f'for {", ".join(names)}'
             )
-        limits = (self.lower, self.upper, self.bends, self.max_bending_rad)
-        if configuration_holds(configuration, *limits, _ROUNDING):
+        slack, longest = self._rounding, self._longest_rad
+        if configuration_holds(configuration, self.lower, self.upper, slack, self.bends, longest):
             return
         for name, value in zip(names, configuration):
             if not np.isfinite(value):
                 raise ValueError(f'{name} = {value}: expected a finite number')
-        reach = self.upper - self.lower
-        slack = _ROUNDING * np.where(np.isfinite(reach), reach, 0.0)
         outside = (configuration < self.lower - slack) | (configuration > self.upper + slack)
         for i in map(int, np.flatnonzero(outside)):
             low, high = self.lower[i], self.upper[i]
             raise ValueError(
                 f'{names[i]} = {configuration[i]:.6g} outside [{low:.6g}, {high:.6g}]'
             )
-        for pair, limit in zip(self.bends, self.max_bending_rad):
+        for pair, limit, most in zip(self.bends, self.max_bending_rad, longest):
             size = float(np.hypot(*configuration[pair]))
-            if size > limit * (1.0 + _ROUNDING):
+            if size > most:
                 x, y = (names[i] for i in pair)
                 raise ValueError(
                     f'({x}, {y}) bends by {np.degrees(size):.6g} deg; '

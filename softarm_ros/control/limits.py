@@ -63,7 +63,7 @@ class ActuatorLimits:
             If a value lies outside its range.
 
         """
-        command = np.asarray(values, dtype=float)
+        command = np.array(values, dtype=float)  # kernels are compiled for no view of an array
         if command.shape != (len(self.names),):
             raise ValueError(
                 f'command has shape {command.shape}; expected ({len(self.names)},) '

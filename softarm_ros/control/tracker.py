@@ -9,8 +9,8 @@ import numpy as np
 
 from softarm_ros.control.bound_kernels import (
     drawn_in,
-    furthest_outside,
     joined_bounds,
+    lies_within,
     of_order_one,
 )
 from softarm_ros.control.configuration_limits import ConfigurationLimits
@@ -213,7 +213,7 @@ class Tracker:
             rows = np.vstack([rows, more * unit[:, None]])
             row_low = np.append(row_low, -np.maximum(down * unit, 0.0) / period_s)
             row_high = np.append(row_high, np.maximum(up * unit, 0.0) / period_s)
-        # Bounds of a model come as views, too, which would be compiled once more.
+        # For a view of an array the kernel would be compiled once more, in mid-motion.
         return VelocityBounds(
             *joined_bounds(
                 np.ascontiguousarray(posture.actuation_jacobian),
@@ -313,7 +313,7 @@ def _size(vector: Array) -> float:
 
 def _within(values: Array, bounds: VelocityBounds) -> bool:
     """Return whether values of the first rows (k,) are within their bounds."""
-    return furthest_outside(values, bounds.low, bounds.high) <= _ROUNDING
+    return lies_within(values, bounds.low, bounds.high, np.full(len(values), _ROUNDING))
 
 
 def _moved(bounds: VelocityBounds, bend: Array) -> VelocityBounds:

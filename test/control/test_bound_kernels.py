@@ -143,3 +143,15 @@ def test_a_velocity_on_one_bound_is_seen_and_rows_of_zeros_are_not():
     assert not bound_kernels.on_a_bound(np.array([0.5, -0.5]), rows, low, high)
     assert bound_kernels.on_a_bound(np.array([1.0, 0.0]), rows, low, high)
     assert bound_kernels.on_a_bound(np.array([0.0, -1.0]), rows, low, high)
+
+
+def test_views_compile_nothing_anew():
+    """Compiling takes a second, in which an arm in motion would have no command."""
+    arm, apart = limits(np.random.default_rng(0)), np.zeros((2 * M, 2))[::2, 0]
+    BENDS.check(np.zeros(DOF), ('a', 'b', 'c', 'd'))
+    arm.check(np.zeros(M))
+    kernels = (bound_kernels.configuration_holds, bound_kernels.lies_within)
+    before = [len(kernel.overloads) for kernel in kernels]
+    BENDS.check(apart[:DOF], ('a', 'b', 'c', 'd'))
+    arm.check(apart)
+    assert [len(kernel.overloads) for kernel in kernels] == before

@@ -101,9 +101,7 @@ class BendingArm(PlainPostures, ABC):
     def preferred_configuration(self, configuration: Array) -> Array:
         """Return all sections bent alike (dof,) [rad]: the mean of the bending vectors."""
         bends = np.asarray(configuration, dtype=float).reshape(-1, 2)
-        alike = np.empty_like(bends)
-        alike[:] = bends.sum(axis=0) / len(bends)
-        return alike.ravel()
+        return np.full_like(bends, bends.sum(axis=0) / len(bends)).ravel()
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """Return the bending vectors (dof,) [rad] between measured section tips."""
