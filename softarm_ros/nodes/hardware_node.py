@@ -19,12 +19,13 @@ from softarm_ros.nodes.node_base import (
     declare_time_scale,
     refuse_twin,
 )
+from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.addresses import NoDevicesYetError
 
 RETRY_S = 0.25
 
 
-class HardwareNode(LifecycleNode):
+class HardwareNode(SelfPaced, LifecycleNode):
     """
     Reaches devices when configured, lets them work while active, and leaves none behind.
 
@@ -174,11 +175,6 @@ class HardwareNode(LifecycleNode):
 
     # -- work
 
-    @property
-    def due(self) -> float:
-        """When there is work to do, on the monotonic clock [s]."""
-        return self._rhythm.due_s
-
     def work(self) -> None:
         """Start if that is still to be done, then take a turn."""
         now = time.monotonic()
@@ -186,6 +182,7 @@ class HardwareNode(LifecycleNode):
             self._start(now)  # takes its time, which is no lateness of the devices'
             now = time.monotonic()
         late_s = self._rhythm.turn(now)
+        self.due = self._rhythm.due_s
         if self._connected:
             self.heartbeat.late(late_s)
             self.turn(now)

@@ -9,14 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -33,6 +32,7 @@ from softarm_ros.nodes.process import (
 )
 from softarm_ros.nodes.qos import DIAGNOSTICS, HEARTBEAT, make_executor, set_up_dds
 from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_priority
+from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.arguments import settings_of
@@ -43,22 +43,10 @@ from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 
 PRIORITY_PARAMETER = 'real_time_priority'
-_SPIN_S = 0.2
-_EVENTS_S = 0.001
 
 
 class NodeFailedError(RuntimeError):
     """The node cannot go on; the message says why, no traceback is needed."""
-
-
-@runtime_checkable
-class SelfPaced(Protocol):
-    """A node with work to do at times it sets itself: `due`, on the monotonic clock [s]."""
-
-    due: float
-
-    def work(self) -> None:
-        """Do what is due; a few milliseconds at most."""
 
 
 class RefusedError(ValueError):
@@ -353,14 +341,14 @@ def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:
     for node in nodes:
         executor.add_node(node)
     _prioritise(nodes)
-    paced = [node for node in nodes if isinstance(node, SelfPaced)]
+    turns = Turns(executor, nodes)
+    for node in nodes:
+        for timer in node.timers:
+            timer.reset()  # they beat together: to wake costs more than what most of them do
     try:
         # spin() of the events executor does not return on a signal.
         while rclpy.ok() and not stop.seen:
-            if paced:
-                _spin_until_due(executor, paced)
-            else:
-                executor.spin_once(timeout_sec=_SPIN_S)
+            turns.take()
     finally:
         for node in nodes:
             executor.remove_node(node)
@@ -379,21 +367,3 @@ def _prioritise(nodes: Sequence[Node]) -> None:
     for refusal in (raise_priority(priority), keep_in_memory()):
         if refusal is not None:
             asking[0].get_logger().info(refusal)
-
-
-def _spin_until_due(executor: Executor, nodes: Sequence[SelfPaced]) -> None:
-    """
-    Handle events until some nodes' own work is due, then let these work.
-
-    Timers would do, but the events executor starves subscriptions when a timer is overdue each
-    time it returns; here events get their turn of at least `_EVENTS_S` after each piece of work.
-    """
-    end = time.monotonic() + _EVENTS_S
-    while (left := max(min(n.due for n in nodes), end) - time.monotonic()) > 0.0:
-        executor.spin_once(timeout_sec=min(left, _SPIN_S))
-        if left > _SPIN_S:
-            return  # look at the signals
-    now = time.monotonic()
-    for node in nodes:
-        if node.due <= now:
-            node.work()

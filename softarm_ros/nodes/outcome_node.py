@@ -18,12 +18,13 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.qos import HEARTBEAT, newest
+from softarm_ros.nodes.self_paced import SelfPaced
 
 COMPLETE = 'complete'
 LOOK_S = 0.05
 
 
-class OutcomeNode(Node):
+class OutcomeNode(SelfPaced, Node):
     """Listens to tracker and supervisor; for `exit_on_done:=true` of the launch file."""
 
     def __init__(self, **options: Any) -> None:
@@ -32,7 +33,6 @@ class OutcomeNode(Node):
         declare_rig(self)
         declare_time_scale(self)
         self._ended = ''  # how, once it has
-        self.due = 0.0
         self.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )

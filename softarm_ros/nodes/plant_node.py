@@ -31,6 +31,7 @@ from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
+from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
     JointValues,
     joint_bytes,
@@ -53,7 +54,7 @@ TICK_BUDGET_S = 0.01  # wall clock; then events have their turn
 SLOW_SHARE = 0.9  # slower than this share of the rate asked for is worth a warning
 
 
-class PlantNode(LifecycleNode):
+class PlantNode(SelfPaced, LifecycleNode):
     """
     Steps a simulated arm in pace with the wall clock, times `time_scale`.
 
@@ -88,7 +89,6 @@ class PlantNode(LifecycleNode):
         self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
         self._tick = -1
         self._injected = 'none'
-        self.due = 0.0
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._heartbeat.ok('unconfigured')

@@ -24,6 +24,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.qos import VISUAL
+from softarm_ros.nodes.self_paced import SelfPaced
 
 # What each node says: not played where the node itself runs beside the bag.
 SAID_BY = {
@@ -45,7 +46,7 @@ _DEPTH = 10
 _BATCH_S = 0.02  # of wall clock; then events have their turn
 
 
-class PlayerNode(Node):
+class PlayerNode(SelfPaced, Node):
     """
     Publishes the messages of a bag at the pace they were received in, times `rate`.
 
@@ -82,7 +83,6 @@ class PlayerNode(Node):
             raise RefusedError(f'{bag} has no messages')
         self._first_ns = self._clock_ns = self._next.received_ns
         self._began: float | None = None
-        self.due = 0.0
         self.played = 0
 
     def work(self) -> None:

@@ -70,15 +70,16 @@ class RunMonitor(GraphListener):
         self._subscribe(pose_topic)
 
     def _subscribe(self, pose_topic: str) -> None:
-        reliable, sensor = listening(depth=QUEUE, reliable=True), listening(depth=QUEUE)
+        # Nothing is asked for again: to confirm each message costs both sides as much as to send it.
+        queue = listening(depth=QUEUE)
         poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
         tapped: list[tuple[_Form, str, QoSProfile, Callable[[Any, int], None]]] = [
-            (poses, 'reference/pose', reliable, self._on_reference),
-            (joints, 'configuration/command', reliable, self._on_configuration),
-            (joints, 'actuators/state', sensor, self._on_state),
-            (poses, pose_topic, sensor, self._on_tip),
-            (poses, TRUE_TIP_TOPIC, sensor, self._on_true_tip),
-            (joints, 'actuators/command', reliable, self._on_command),
+            (poses, 'reference/pose', queue, self._on_reference),
+            (joints, 'configuration/command', queue, self._on_configuration),
+            (joints, 'actuators/state', queue, self._on_state),
+            (poses, pose_topic, queue, self._on_tip),
+            (poses, TRUE_TIP_TOPIC, queue, self._on_true_tip),
+            (joints, 'actuators/command', queue, self._on_command),
         ]
         for (kind, read), topic, qos, callback in tapped:
             self.tap(kind, read, topic, qos, callback)

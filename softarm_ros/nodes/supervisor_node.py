@@ -29,6 +29,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
     JointValues,
     StampedPoses,
@@ -49,6 +50,8 @@ from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
+# In updates: a pose so soon after a verdict is judged with the next; the longest wait for a pose.
+EARLY, LATE = 0.75, 1.3
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,
@@ -59,7 +62,7 @@ LEVELS = {
 }
 
 
-class SupervisorNode(Node):
+class SupervisorNode(SelfPaced, Node):
     """
     Feeds a Supervisor with what happens on the topics and publishes its verdict.
 
@@ -106,7 +109,7 @@ class SupervisorNode(Node):
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._phase = Phase.IDLE  # of the tracker
         self._permitted: bool | None = None
-        self._next_permit = self.due = 0.0
+        self._next_permit = self._judged = 0.0
         self._healths: dict[str, Health] = {}
         self._load = MachineLoad()
         self._events = EventLog()
@@ -173,7 +176,11 @@ class SupervisorNode(Node):
             if self._watch.admit(self._ros_time_s(), stamp_s, frame, position) is not None:
                 self._judge_feedback()
                 return
-        self._supervisor.on_feedback(self._now_s(time.monotonic()), position)
+        wall = time.monotonic()
+        self._supervisor.on_feedback(self._now_s(wall), position)
+        # The process wakes for poses anyway; to wake for verdicts as well costs more than both.
+        if wall - self._judged >= EARLY * UPDATE_S:
+            self._judge(wall, LATE * UPDATE_S)
 
     def _on_configuration(self, message: JointValues) -> None:
         if self._watch is not None:
@@ -217,11 +224,15 @@ class SupervisorNode(Node):
     # -- verdict
 
     def work(self) -> None:
-        """Judge, and say so."""
+        """Judge when no pose has set that off."""
         wall = time.monotonic()
         if self.due > 0.0:
             self._heartbeat.late(wall - self.due)
-        self.due = wall + UPDATE_S
+        self._judge(wall, UPDATE_S)
+
+    def _judge(self, wall: float, wait_s: float) -> None:
+        """Judge and say so, and see that it is done again after so long [s] at the latest."""
+        self._judged, self.due = wall, wall + wait_s
         self._judge_feedback()
         status = self._supervisor.update(self._now_s(wall), wall)
         if self._autostart and status.state is SafetyState.READY:

@@ -33,6 +33,7 @@ from softarm_ros.nodes.pacing import control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.point_topic import listen_to_points
 from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
+from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -70,7 +71,7 @@ EARLY, LATE = 0.75, 1.3
 PACING_RATE, FASTER = 0.8, 1.25
 
 
-class TrackerNode(Node):
+class TrackerNode(SelfPaced, Node):
     """Runs a control loop: a cycle per measured pose, or by a timer when none comes."""
 
     def __init__(self, **options: Any) -> None:
@@ -181,7 +182,7 @@ class TrackerNode(Node):
 
     def _now_ns(self) -> int:
         """Return ROS time."""
-        return self._clock_ns if self._simulated else int(self.get_clock().now().nanoseconds)
+        return self._clock_ns if self._simulated else time.time_ns()
 
     def _pacing_ns(self) -> int:
         """Return the time cycles are paced by: simulated, or one that nobody sets."""
