@@ -70,7 +70,7 @@ class RunMonitor(GraphListener):
         self._subscribe(pose_topic)
 
     def _subscribe(self, pose_topic: str) -> None:
-        # Nothing is asked for again: to confirm each message costs both sides as much as to send it.
+        # Nothing is asked for again: to confirm messages costs both sides as much as to send them.
         queue = listening(depth=QUEUE)
         poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
         tapped: list[tuple[_Form, str, QoSProfile, Callable[[Any, int], None]]] = [

@@ -206,7 +206,7 @@ class SupervisorNode(SelfPaced, Node):
 
     def _ros_time_s(self) -> float:
         """Return the time [s] that stamps are of."""
-        return self._clock_s if self._simulated else 1e-9 * self.get_clock().now().nanoseconds
+        return self._clock_s if self._simulated else 1e-9 * time.time_ns()
 
     def _on_command(self, message: JointValues) -> None:
         if self._pressures is not None:
