@@ -131,7 +131,7 @@ class FeedbackWatch:
         """Take a measured tip position (3,) [m]; return why it is not to be used, or None."""
         tip = np.asarray(position, dtype=float)
         # A frame and a value that are wrong do not become right by waiting.
-        at_once = frame_id not in self.frame_ids or not np.all(np.isfinite(tip))
+        at_once = frame_id not in self.frame_ids or not np.isfinite(tip).all()
         refusal = self._refused(now_s, stamp_s, frame_id, tip)
         if refusal is not None:
             if self._refused_since_s is None:
@@ -172,7 +172,7 @@ class FeedbackWatch:
         c = self.config
         if (foreign := self.foreign(frame_id)) is not None:
             return foreign
-        if tip.shape != (3,) or not np.all(np.isfinite(tip)):
+        if tip.shape != (3,) or not np.isfinite(tip).all():
             return f'pose is not finite: tip position {tip.tolist()}'
         age = now_s - stamp_s
         oldest, ahead = c.max_age_s * self._stretch, c.max_ahead_s * self._stretch
@@ -186,7 +186,7 @@ class FeedbackWatch:
 
     def _note_still(self, stamp_s: float, tip: Array) -> None:
         anchor = self._still_at
-        if anchor is None or np.max(np.abs(tip - anchor)) > self.config.frozen_resolution_m:
+        if anchor is None or np.abs(tip - anchor).max() > self.config.frozen_resolution_m:
             self._still_at, self._still_since_s = tip, stamp_s
             self._still_model = None
 
@@ -195,7 +195,7 @@ class FeedbackWatch:
     def on_configuration(self, configuration: ArrayLike) -> None:
         """Take the newest configuration command (dof,); one that is not finite is left out."""
         values = np.array(configuration, dtype=float)
-        if np.all(np.isfinite(values)):
+        if np.isfinite(values).all():
             self._configuration = values
 
     def on_tracking_error(self, error_m: float | None) -> None:

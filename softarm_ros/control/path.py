@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -71,7 +72,7 @@ class Circle:
     def at(self, s: float) -> tuple[Array, Array]:
         """Return position (3,) [m] and unit tangent (3,) at arc length `s`."""
         angle = s / self.radius
-        c, sn = np.cos(angle), np.sin(angle)
+        c, sn = math.cos(angle), math.sin(angle)
         return (
             self.center + self.radius * (c * self.axes[0] + sn * self.axes[1]),
             -sn * self.axes[0] + c * self.axes[1],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -31,17 +32,12 @@ class SafetyState(str, Enum):
 
 @dataclass(frozen=True)
 class SupervisorStatus:
-    """
-    State, the reason for it, and the ages of what is watched (as text, for diagnostics).
-
-    `late`: lateness is the only cause of the hold or fault.
-    """
+    """State and the reason for it. `late`: lateness is the only cause of the hold or fault."""
 
     state: SafetyState
     reason: str
     motion_allowed: bool
     late: bool = False
-    details: dict[str, str] = field(default_factory=dict)
 
 
 def named(node: str, text: str) -> str:
@@ -136,13 +132,13 @@ class Supervisor:
     def on_feedback(self, now_s: float, position: Sequence[float] | Array) -> None:
         """A measured tip position (3,) [m] has arrived."""
         tip = np.asarray(position, dtype=float)
-        if tip.shape != (3,) or not np.all(np.isfinite(tip)):
+        if tip.shape != (3,) or not np.isfinite(tip).all():
             self._bad['feedback'] = f'feedback is not finite: tip position {tip.tolist()}'
             self._fault_if_moving(self._bad['feedback'])
             return
         if self._last_position is not None:
             fresh = now_s - self._seen.get('feedback', -np.inf) <= self._consecutive_s
-            jump = float(np.linalg.norm(tip - self._last_position))
+            jump = math.dist(tip, self._last_position)
             if fresh and jump > self.max_pose_jump_m:
                 self._fault_if_moving(
                     f'feedback jumped by {1e3 * jump:.1f} mm between two poses '
@@ -170,7 +166,7 @@ class Supervisor:
         self._seen['actuator state'] = now_s
         for kind, values in (('position', position), ('effort', effort)):
             array = np.asarray(values, dtype=float)
-            if not np.all(np.isfinite(array)):
+            if not np.isfinite(array).all():
                 self._bad['actuator state'] = f'actuator {kind} is not finite: {array.tolist()}'
                 self._fault_if_moving(self._bad['actuator state'])
                 return
@@ -238,19 +234,19 @@ class Supervisor:
 
     def status(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
         """Return the present state without checking ages again."""
+        return SupervisorStatus(
+            self._state, self._reason, self._state is SafetyState.RUNNING, self._is_late
+        )
+
+    def details(self, now_s: float, wall_s: float | None = None) -> dict[str, str]:
+        """Return the number of holds and the ages of what is watched, as text for diagnostics."""
         wall = now_s if wall_s is None else wall_s
         ages = {f'heartbeat {n}': wall - t for n, t in self._alive.items()}
         ages |= {kind: now_s - t for kind, t in self._seen.items()}
-        return SupervisorStatus(
-            self._state,
-            self._reason,
-            self._state is SafetyState.RUNNING,
-            self._is_late,
-            {
-                'holds': str(self.holds),
-                **{f'{kind} age ms': f'{1e3 * age:.0f}' for kind, age in sorted(ages.items())},
-            },
-        )
+        return {
+            'holds': str(self.holds),
+            **{f'{kind} age ms': f'{1e3 * age:.0f}' for kind, age in sorted(ages.items())},
+        }
 
     def _judge_own_pause(self, pause_s: float, wall_s: float) -> None:
         """Fault or hold: the supervisor paused for longer than drivers wait for permission."""

@@ -148,7 +148,7 @@ class Tracker:
         """Return measured actuators (m,) as the model has them: no pretension, within limits."""
         actuation = position - self.pretension.wound(self._winding_s)
         low, high = self.room.position_min, self.room.position_max
-        return np.asarray(np.clip(actuation, low, high))
+        return np.minimum(np.maximum(actuation, low), high)
 
     def step(
         self, velocity: Array, error: Array, period_s: float, measured: Array | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +92,7 @@ class Trajectory:
             self._legs.append(leg)
             clock += leg.duration
         self.duration_s = clock
-        self._starts = np.array([leg.start_time for leg in self._legs])
+        self._starts = [leg.start_time for leg in self._legs]
 
     def _plan(self) -> list[tuple[Curve, int, int, bool]]:
         if self.path.periodic:
@@ -106,7 +107,7 @@ class Trajectory:
     def sample(self, time_s: float) -> ReferenceSample:
         """Return the reference at `time_s` since the start; at rest before 0 and after the end."""
         t = min(max(time_s, 0.0), self.duration_s)
-        index = max(int(np.searchsorted(self._starts, t, side='right')) - 1, 0)
+        index = max(bisect_right(self._starts, t) - 1, 0)
         leg = self._legs[index]
         position, velocity, _ = leg.profile.at_time(min(t - leg.start_time, leg.duration))
         travelled, speed = float(np.ravel(position)[0]), float(np.ravel(velocity)[0])

@@ -12,6 +12,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -31,6 +32,8 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
 from softarm_ros.rigs.urdf import DEFAULT_LINKS_PER_SECTION, joint_map
+
+LOOK_S = 0.25  # between two looks whether anybody looks on
 
 
 class MarkersNode(Node):
@@ -77,7 +80,9 @@ class MarkersNode(Node):
         )
         self._handle = self._goal_handle(model) if goals else None
         self._inputs: list[Subscription[Any]] = []
-        self.create_timer(1.0 / rate, self._draw, clock=steady_clock())
+        self._period_s = 1.0 / rate
+        self._drawing_timer: Timer | None = None  # while somebody looks
+        self.create_timer(LOOK_S, self._look, clock=steady_clock())
         self._heartbeat.ok('nobody looks')
 
     def _goal_handle(self, model: ArmModel) -> GoalHandle | None:
@@ -138,16 +143,21 @@ class MarkersNode(Node):
         points = conversions.path_points(message)
         self._path = conversions.path_marker(points, message.header.stamp, self.rig.base_frame)
 
-    def _draw(self) -> None:
-        watched = self._watched()
-        if watched and not self._inputs:
+    def _look(self) -> None:
+        watched, timer = self._watched(), self._drawing_timer
+        if watched and timer is None:
             self._listen()
+            self._drawing_timer = self.create_timer(
+                self._period_s, self._draw, clock=steady_clock()
+            )
             self._heartbeat.ok('drawing')
-        elif not watched and self._inputs:
+        elif not watched and timer is not None:
+            self.destroy_timer(timer)
+            self._drawing_timer = None
             self._rest()
             self._heartbeat.ok('nobody looks')
-        if not watched:
-            return
+
+    def _draw(self) -> None:
         stamp = self.get_clock().now().to_msg()
         if self._tip is not None:
             self._trail.append(self._tip)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.graph_listener import GraphListener, TakeAll
 from softarm_ros.nodes.pose_publisher import TRUE_TIP_TOPIC
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
@@ -31,6 +31,10 @@ RECORDED = (
     'actuators/command',
     'actuators/state',
 )
+
+# Messages are read so many at a time: one by one, on a processor that does other things between,
+# reading takes several times as long. Queues hold what comes until then.
+TAKE_S = 0.5
 
 _Form = tuple[type, Callable[[bytes], Any]]  # of a message: its type, and what reads it
 
@@ -67,24 +71,45 @@ class RunMonitor(GraphListener):
         self._pose_sent: dict[int, int] = {}
         self._command_sent: dict[int, int] = {}
         self._recorded = (*RECORDED, pose_topic)
+        self._queues: list[tuple[TakeAll, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
+        self._take_at_s = 0.0
         self._subscribe(pose_topic)
 
     def _subscribe(self, pose_topic: str) -> None:
         # Nothing is asked for again: to confirm messages costs both sides as much as to send them.
         queue = listening(depth=QUEUE)
         poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
-        tapped: list[tuple[_Form, str, QoSProfile, Callable[[Any, int], None]]] = [
-            (poses, 'reference/pose', queue, self._on_reference),
-            (joints, 'configuration/command', queue, self._on_configuration),
-            (joints, 'actuators/state', queue, self._on_state),
-            (poses, pose_topic, queue, self._on_tip),
-            (poses, TRUE_TIP_TOPIC, queue, self._on_true_tip),
-            (joints, 'actuators/command', queue, self._on_command),
+        heard: list[tuple[_Form, str, Callable[[Any, int], None]]] = [
+            (poses, 'reference/pose', self._on_reference),
+            (joints, 'configuration/command', self._on_configuration),
+            (joints, 'actuators/state', self._on_state),
+            (poses, pose_topic, self._on_tip),
+            (poses, TRUE_TIP_TOPIC, self._on_true_tip),
+            (joints, 'actuators/command', self._on_command),
         ]
-        for (kind, read), topic, qos, callback in tapped:
-            self.tap(kind, read, topic, qos, callback)
+        for (kind, read), topic, callback in heard:
+            self._queues.append((self.queue(kind, topic, queue), read, callback))
 
     # -- while the run goes on
+
+    def spin(self, duration_s: float) -> None:
+        """See `GraphListener`; what is recorded is taken in twice a second."""
+        super().spin(duration_s)
+        if time.monotonic() >= self._take_at_s:
+            self._take_in()
+
+    def close(self) -> None:
+        """See `GraphListener`; what has come so far is taken in before."""
+        self._take_in()
+        super().close()
+
+    def _take_in(self) -> None:
+        if self._closed:
+            return
+        self._take_at_s = time.monotonic() + TAKE_S
+        for take_all, read, callback in self._queues:
+            for data, sent in take_all():
+                callback(read(data), sent)
 
     def hears_all(self, names: Sequence[str]) -> bool:
         """
@@ -93,6 +118,8 @@ class RunMonitor(GraphListener):
         If there is a recorder, it must have heard them, too.
         """
         topics = (self._references, self._configurations, self._states, self._tips, self._commands)
+        if not all(topics):
+            self._take_in()
         if not all(topics) or not all(name in self.health for name in names):
             return False
         if RECORDER not in names:
@@ -155,6 +182,7 @@ class RunMonitor(GraphListener):
 
     def samples(self) -> Samples:
         """Return all cycles from the start of the motion on."""
+        self._take_in()
         origin = self.origin_s()
         first = round(origin * 1e9)
         rows = [(s, r) for s, r in sorted(self._references, key=lambda x: x[0]) if s >= first]

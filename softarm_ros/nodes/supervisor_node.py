@@ -292,13 +292,13 @@ class SupervisorNode(SelfPaced, Node):
         )
 
     def _values(self) -> dict[str, str]:
-        status, load = self._status, self._load.percent()
+        status, load, wall = self._status, self._load.percent(), time.monotonic()
         return {
             'state': status.state.value,
             'motion_allowed': str(status.motion_allowed).lower(),
             'reason': status.reason,
             **({} if load is None else {'processors_percent': f'{load:.0f}'}),
-            **status.details,
+            **self._supervisor.details(self._now_s(wall), wall),
             **self._events.values(),
         }
 

@@ -283,7 +283,9 @@ def as_actuation(values: ArrayLike, count: int, what: str) -> Array:
     array: NDArray[np.float64] = np.array(values, dtype=np.float64, order='C')
     if array.shape != (count,):
         raise ValueError(f'{what} has shape {array.shape}, expected ({count},)')
-    for index in np.flatnonzero(~np.isfinite(array)):
+    finite = np.isfinite(array)
+    if not finite.all():
+        index = int(finite.argmin())
         raise ValueError(f'{what}[{index}] = {array[index]} is not finite')
     return array
 

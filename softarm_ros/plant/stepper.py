@@ -82,4 +82,4 @@ class Steppers:
         step_motors(self.parameters, self.state, duration_s)
 
     def _whole_steps(self, contraction: Array) -> Array:
-        return np.asarray(np.round(contraction / self.config.step_m) * self.config.step_m)
+        return np.rint(contraction / self.config.step_m) * self.config.step_m

@@ -171,7 +171,7 @@ class ControlLoop(Loop):
             )
 
     def _watch_reach(self, position: Array) -> None:
-        i = int(np.argmin(np.sum((self.reach.points - position) ** 2, axis=1)))
+        i = int(((self.reach.points - position) ** 2).sum(axis=1).argmin())
         outside = bool(self.reach.miss_m[i] > REACH_TOLERANCE_M)
         if outside and not self._out_of_reach:
             self._tell('warning', f'target {_mm(position)} mm is out of reach; approaching')

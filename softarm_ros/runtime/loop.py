@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
@@ -195,7 +196,7 @@ class Loop(ABC):
         """Return how far the newest measurement is from a reference (3,) [m], NaN without one."""
         if self._pose is None:
             return float('nan')
-        return float(np.linalg.norm(reference - self._pose.position))
+        return math.dist(reference, self._pose.position)
 
     def _tell(self, level: str, message: str) -> None:
         origin = self._first_time if self._first_time is not None else 0.0

@@ -30,7 +30,7 @@ class PermittedLoop:
 
     def on_actuators(self, position: Array) -> None:
         """Take the reported position of the actuators (m,); one that is not finite is left out."""
-        if not np.all(np.isfinite(position)):
+        if not np.isfinite(position).all():
             return
         # No actuator moves that far between two messages: its driver was restarted.
         self._jumped = self._jumped or self._far_from(position)
@@ -54,7 +54,7 @@ class PermittedLoop:
         limits = self.loop.limits
         tolerance = share * (limits.position_max - limits.position_min)
         return self.actuators is not None and bool(
-            np.any(np.abs(self.actuators - position) > tolerance)
+            (np.abs(self.actuators - position) > tolerance).any()
         )
 
     def _take_over(self) -> None:

@@ -94,7 +94,7 @@ class PoseIntake:
 
     def on_actuators(self, now_s: float, actuation: Array) -> None:
         """Take the measured actuation (m,), without pretension."""
-        if np.all(np.isfinite(actuation)):
+        if np.isfinite(actuation).all():
             self.estimator.actuated(now_s, actuation)
 
     def take(self, now_s: float, *, wait: bool = True) -> tuple[PoseSample, int] | None:

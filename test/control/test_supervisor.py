@@ -174,7 +174,7 @@ def test_a_simulation_is_held_for_lateness_counts_it_and_goes_on():
     assert not rig.run(0.1).motion_allowed  # calm for a while first
     status = rig.run(0.2)
     assert status.state is SafetyState.RUNNING
-    assert status.details['holds'] == '1'
+    assert rig.supervisor.details(rig.now)['holds'] == '1'
 
 
 def test_a_hold_that_lasts_is_a_fault_and_so_is_anything_wrong_during_one():

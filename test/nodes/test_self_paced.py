@@ -92,7 +92,8 @@ def test_what_an_event_puts_off_is_not_woken_for():
     clock._events = [(at, lambda: setattr(node, 'due', clock.now + 0.013)) for at in poses]
     clock.calls = 0
     run(turns, clock, 100.999)
-    assert len(node.worked) == 1  # before the first pose
+    assert len(node.worked) == 2  # before the first pose, and after the last
+    assert node.worked[1] == pytest.approx(poses[-1] + 0.013, abs=1e-4)
     assert clock.calls <= len(poses) + 1
 
 
