@@ -185,7 +185,13 @@ def reference_tip(
     if guess is None:
         guess = np.concatenate([wrench[:3], wrench[3:]])
     scale = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-    found = root(lambda x: integrate(x * scale)[1] / scale, guess / scale, tol=1e-12)
+    found = root(
+        lambda x: integrate(x * scale)[1] / scale,
+        guess / scale,
+        tol=1e-12,
+        # Steps of its differences: what is integrated is no more exact.
+        options={'eps': tolerance},
+    )
     y, miss = integrate(found.x * scale)
     if np.abs(miss / scale).max() > 1e-7:
         raise RuntimeError(f'reference: no convergence, misses by {np.abs(miss / scale).max()}')
