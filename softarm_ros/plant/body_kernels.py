@@ -248,106 +248,167 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
     motion (row m). `scratch.gradient` must be zero at the joints a cable does not pass.
     """
     articulated = scratch.articulated
-    articulated[:] = 0.0
-    scratch.carried[:] = 0.0
+    _clear(articulated)
+    _clear(scratch.carried)
+    immersed = scratch.medium.shape[0] > 0
     for g in range(body.mass.shape[0] - 1, -1, -1):
         _add_inertia(articulated, scratch.inertia[g])
-        if scratch.medium.shape[0] > 0:
-            articulated += scratch.medium[g]
-        S, U = scratch.motion[g], scratch.gain[g]
-        factor = h * (body.damping_time[g, 0] + h)
-        for i in range(6):
-            for j in range(4):
-                total = 0.0
-                for k in range(6):
-                    total += articulated[i, k] * S[k, j]
-                U[i, j] = total
-        D = scratch.inverse[g]
-        for i in range(4):
-            for j in range(i + 1):
-                total = 0.0
-                for k in range(6):
-                    total += S[k, i] * U[k, j]
-                D[i, j] = total
-        for i in range(3):
-            for j in range(i + 1):
-                D[i, j] += factor * scratch.tangent[g, i, j]
-        D[3, 3] += h * (body.damping_time[g, 1] + h) * body.stiffness[g, 2]
+        if immersed:
+            _add_upper(articulated, scratch.medium[g])
+        S, U, D = scratch.motion[g], scratch.gain[g], scratch.inverse[g]
+        _project(articulated, S, U, D)
+        _stiffen(
+            D,
+            scratch.tangent[g],
+            h * (body.damping_time[g, 0] + h),
+            h * (body.damping_time[g, 1] + h) * body.stiffness[g, 2],
+        )
         invert_symmetric_4(D)  # NaN where it fails, which the step notices
-        for i in range(6):
-            u0, u1, u2, u3 = U[i, 0], U[i, 1], U[i, 2], U[i, 3]
-            x0 = u0 * D[0, 0] + u1 * D[1, 0] + u2 * D[2, 0] + u3 * D[3, 0]
-            x1 = u0 * D[0, 1] + u1 * D[1, 1] + u2 * D[2, 1] + u3 * D[3, 1]
-            x2 = u0 * D[0, 2] + u1 * D[1, 2] + u2 * D[2, 2] + u3 * D[3, 2]
-            x3 = u0 * D[0, 3] + u1 * D[1, 3] + u2 * D[2, 3] + u3 * D[3, 3]
-            # Row i of U is still needed by the rows below it only through `articulated`.
-            for j in range(i, 6):
-                articulated[i, j] -= x0 * U[j, 0] + x1 * U[j, 1] + x2 * U[j, 2] + x3 * U[j, 3]
-            U[i, 0], U[i, 1], U[i, 2], U[i, 3] = x0, x1, x2, x3
-        for i in range(6):
-            for j in range(i):
-                articulated[i, j] = articulated[j, i]
-        _reduce_loads(scratch, g, cables)
+        _release(articulated, U, D)
+        _reduce_loads(
+            S,
+            U,
+            scratch.bias[g],
+            scratch.load[g],
+            scratch.gradient,
+            scratch.carried,
+            scratch.response[g],
+            g,
+            cables,
+        )
 
 
 @kernel(allocates=False)
-def _acts_nowhere(gradient: Array, carried: Array) -> bool:
-    """Return whether a cable neither passes a joint nor loads what is beyond it."""
-    size = 0.0
-    for j in range(4):
-        size += abs(gradient[j])
-    for k in range(6):
-        size += abs(carried[k])
-    return size == 0.0
+def _clear(matrix: Array) -> None:
+    """Set every element to zero."""
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = 0.0
 
 
 @kernel(allocates=False)
-def _reduce_loads(scratch: Scratch, g: int, cables: int) -> None:
+def _project(A: Array, S: Array, U: Array, D: Array) -> None:
+    """Write U = A S (6, 4) and the lower triangle of D = S^T U (4, 4), A by its upper triangle."""
+    a00, a01, a02, a03, a04, a05 = A[0, 0], A[0, 1], A[0, 2], A[0, 3], A[0, 4], A[0, 5]
+    a11, a12, a13, a14, a15 = A[1, 1], A[1, 2], A[1, 3], A[1, 4], A[1, 5]
+    a22, a23, a24, a25 = A[2, 2], A[2, 3], A[2, 4], A[2, 5]
+    a33, a34, a35, a44, a45, a55 = A[3, 3], A[3, 4], A[3, 5], A[4, 4], A[4, 5], A[5, 5]
+    for j in range(3):
+        x0, x1, x2, x3, x4, x5 = S[0, j], S[1, j], S[2, j], S[3, j], S[4, j], S[5, j]
+        u0 = a00 * x0 + a01 * x1 + a02 * x2 + a03 * x3 + a04 * x4 + a05 * x5
+        u1 = a01 * x0 + a11 * x1 + a12 * x2 + a13 * x3 + a14 * x4 + a15 * x5
+        u2 = a02 * x0 + a12 * x1 + a22 * x2 + a23 * x3 + a24 * x4 + a25 * x5
+        u3 = a03 * x0 + a13 * x1 + a23 * x2 + a33 * x3 + a34 * x4 + a35 * x5
+        u4 = a04 * x0 + a14 * x1 + a24 * x2 + a34 * x3 + a44 * x4 + a45 * x5
+        u5 = a05 * x0 + a15 * x1 + a25 * x2 + a35 * x3 + a45 * x4 + a55 * x5
+        U[0, j], U[1, j], U[2, j], U[3, j], U[4, j], U[5, j] = u0, u1, u2, u3, u4, u5
+        for i in range(j, 3):
+            D[i, j] = (
+                S[0, i] * u0 + S[1, i] * u1 + S[2, i] * u2
+                + S[3, i] * u3 + S[4, i] * u4 + S[5, i] * u5
+            )  # fmt: skip
+        D[3, j] = S[3, 3] * u3 + S[4, 3] * u4 + S[5, 3] * u5
+    # The joint stretches without turning: the upper half of the last column is zero.
+    x3, x4, x5 = S[3, 3], S[4, 3], S[5, 3]
+    U[0, 3] = a03 * x3 + a04 * x4 + a05 * x5
+    U[1, 3] = a13 * x3 + a14 * x4 + a15 * x5
+    U[2, 3] = a23 * x3 + a24 * x4 + a25 * x5
+    u3 = a33 * x3 + a34 * x4 + a35 * x5
+    u4 = a34 * x3 + a44 * x4 + a45 * x5
+    u5 = a35 * x3 + a45 * x4 + a55 * x5
+    U[3, 3], U[4, 3], U[5, 3] = u3, u4, u5
+    D[3, 3] = x3 * u3 + x4 * u4 + x5 * u5
+
+
+@kernel(allocates=False)
+def _stiffen(D: Array, tangent: Array, turning: float, stretching: float) -> None:
+    """Add the joint's implicit stiffness to the lower triangle of D (4, 4)."""
+    for i in range(3):
+        for j in range(i + 1):
+            D[i, j] += turning * tangent[i, j]
+    D[3, 3] += stretching
+
+
+@kernel(allocates=False)
+def _release(A: Array, U: Array, D: Array) -> None:
+    """Replace U (6, 4) by U D, D an inverse; take U D U^T from the upper triangle of A."""
+    d00, d10, d20, d30 = D[0, 0], D[1, 0], D[2, 0], D[3, 0]
+    d11, d21, d31, d22, d32, d33 = D[1, 1], D[2, 1], D[3, 1], D[2, 2], D[3, 2], D[3, 3]
+    for i in range(6):
+        u0, u1, u2, u3 = U[i, 0], U[i, 1], U[i, 2], U[i, 3]
+        x0 = u0 * d00 + u1 * d10 + u2 * d20 + u3 * d30
+        x1 = u0 * d10 + u1 * d11 + u2 * d21 + u3 * d31
+        x2 = u0 * d20 + u1 * d21 + u2 * d22 + u3 * d32
+        x3 = u0 * d30 + u1 * d31 + u2 * d32 + u3 * d33
+        # Rows below i are still those of U.
+        for j in range(i, 6):
+            A[i, j] -= x0 * U[j, 0] + x1 * U[j, 1] + x2 * U[j, 2] + x3 * U[j, 3]
+        U[i, 0], U[i, 1], U[i, 2], U[i, 3] = x0, x1, x2, x3
+
+
+@kernel(allocates=False)
+def _reduce_loads(
+    S: Array,
+    gain: Array,
+    bias: Array,
+    load: Array,
+    gradient: Array,
+    carried: Array,
+    response: Array,
+    g: int,
+    cables: int,
+) -> None:
     """Reduce every right-hand side at joint g and pass the wrenches on to the parent."""
-    S, gain = scratch.motion[g], scratch.gain[g]
-    carried, response = scratch.carried, scratch.response[g]
     for k in range(6):
-        carried[cables, k] += scratch.bias[g, k]
+        carried[cables, k] += bias[k]
     for i in range(cables + 1):
-        p = carried[i]
-        if i < cables and _acts_nowhere(scratch.gradient[i, g], p):
-            for j in range(4):
-                response[i, j] = 0.0
+        if i < cables:
+            l0, l1 = -gradient[i, g, 0], -gradient[i, g, 1]
+            l2, l3 = -gradient[i, g, 2], -gradient[i, g, 3]
+        else:
+            l0, l1, l2, l3 = load[0], load[1], load[2], load[3]
+        p0, p1, p2 = carried[i, 0], carried[i, 1], carried[i, 2]
+        p3, p4, p5 = carried[i, 3], carried[i, 4], carried[i, 5]
+        through = l0 != 0.0 or l1 != 0.0 or l2 != 0.0 or l3 != 0.0
+        beyond = p0 != 0.0 or p1 != 0.0 or p2 != 0.0 or p3 != 0.0 or p4 != 0.0 or p5 != 0.0
+        if i < cables and not through and not beyond:
+            response[i, 0], response[i, 1], response[i, 2], response[i, 3] = 0.0, 0.0, 0.0, 0.0
             continue
-        for j in range(4):
-            total = scratch.load[g, j] if i == cables else -scratch.gradient[i, g, j]
-            for k in range(6):
-                total -= S[k, j] * p[k]
-            response[i, j] = total
-        u0, u1, u2, u3 = response[i, 0], response[i, 1], response[i, 2], response[i, 3]
+        u0 = l0 - S[0, 0] * p0 - S[1, 0] * p1 - S[2, 0] * p2
+        u1 = l1 - S[0, 1] * p0 - S[1, 1] * p1 - S[2, 1] * p2
+        u2 = l2 - S[0, 2] * p0 - S[1, 2] * p1 - S[2, 2] * p2
+        u0 = u0 - S[3, 0] * p3 - S[4, 0] * p4 - S[5, 0] * p5
+        u1 = u1 - S[3, 1] * p3 - S[4, 1] * p4 - S[5, 1] * p5
+        u2 = u2 - S[3, 2] * p3 - S[4, 2] * p4 - S[5, 2] * p5
+        u3 = l3 - S[3, 3] * p3 - S[4, 3] * p4 - S[5, 3] * p5
+        response[i, 0], response[i, 1], response[i, 2], response[i, 3] = u0, u1, u2, u3
         for k in range(6):
-            p[k] += gain[k, 0] * u0 + gain[k, 1] * u1 + gain[k, 2] * u2 + gain[k, 3] * u3
+            carried[i, k] += gain[k, 0] * u0 + gain[k, 1] * u1 + gain[k, 2] * u2 + gain[k, 3] * u3
+
+
+@kernel(allocates=False)
+def _add_upper(matrix: Array, other: Array) -> None:
+    """Add the upper triangle of a (6, 6)."""
+    for i in range(6):
+        for j in range(i, 6):
+            matrix[i, j] += other[i, j]
 
 
 @kernel(allocates=False)
 def _add_inertia(matrix: Array, J: Array) -> None:
-    """Add a body's inertia (10,) to a spatial matrix (6, 6)."""
+    """Add a body's inertia (10,) to the upper triangle of a spatial matrix (6, 6)."""
     matrix[0, 0] += J[0]
     matrix[1, 1] += J[1]
     matrix[2, 2] += J[2]
     matrix[0, 1] += J[3]
-    matrix[1, 0] += J[3]
     matrix[0, 2] += J[4]
-    matrix[2, 0] += J[4]
     matrix[1, 2] += J[5]
-    matrix[2, 1] += J[5]
     matrix[0, 4] -= J[8]
-    matrix[4, 0] -= J[8]
     matrix[0, 5] += J[7]
-    matrix[5, 0] += J[7]
     matrix[1, 3] += J[8]
-    matrix[3, 1] += J[8]
     matrix[1, 5] -= J[6]
-    matrix[5, 1] -= J[6]
     matrix[2, 3] -= J[7]
-    matrix[3, 2] -= J[7]
     matrix[2, 4] += J[6]
-    matrix[4, 2] += J[6]
     matrix[3, 3] += J[9]
     matrix[4, 4] += J[9]
     matrix[5, 5] += J[9]

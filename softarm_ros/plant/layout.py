@@ -227,7 +227,7 @@ class Scratch(NamedTuple):
     medium : (n, 6, 6) or (0, 6, 6)
         What the medium adds to the inertia of the bodies for one step; empty without a medium.
     articulated : (6, 6)
-        Articulated inertia of the current body.
+        Articulated inertia of the current body, upper triangle.
     gain, inverse : (n, 6, 4), (n, 4, 4)
         U D^-1 and D^-1 of the articulated-body factorisation.
     carried : (m + 1, 6)
