@@ -149,31 +149,33 @@ def relax_foundation(
     """
     segments = state.cut_in.shape[1] - 1
     pushed = push.shape[0] > 0
+    inverse = scratch.pivots  # of the pivots
     for i in range(cables.first.shape[0]):
         stiffness = cables.foundation[i]
         base = (cables.relaxation[i] + h) * stiffness
-        pull = h * state.tension[i]
-        edge, pivots = scratch.edge[i], scratch.pivots
-        slope, relaxed, unit = scratch.slope[i], scratch.relaxed[i], scratch.unit[i]
+        pull, back = h * state.tension[i], h * stiffness
+        edge, slope, cut_in = scratch.edge[i], scratch.slope[i], state.cut_in[i]
+        relaxed, unit = scratch.relaxed[i], scratch.unit[i]
+        # What the point before passes on, each across the section.
+        factor, x0, x1, y0, y1 = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(1, segments):
             pivot = base + pull * (edge[k - 1] + edge[k])
-            factor = 0.0
             if k > 1:
-                factor = pull * edge[k - 1] / pivots[k - 1]
+                factor = pull * edge[k - 1] * inverse[k - 1]
                 pivot -= factor * pull * edge[k - 1]
-            pivots[k] = pivot
-            for c in range(2):
-                relaxed[k, c] = factor * relaxed[k - 1, c] - h * stiffness * state.cut_in[i, k, c]
-                if pushed:
-                    relaxed[k, c] += h * push[i, k, c]
-                unit[k, c] = factor * unit[k - 1, c] - h * slope[k, c]
+            inverse[k] = 1.0 / pivot
+            x0, x1 = factor * x0 - back * cut_in[k, 0], factor * x1 - back * cut_in[k, 1]
+            if pushed:
+                x0, x1 = x0 + h * push[i, k, 0], x1 + h * push[i, k, 1]
+            y0, y1 = factor * y0 - h * slope[k, 0], factor * y1 - h * slope[k, 1]
+            relaxed[k, 0], relaxed[k, 1], unit[k, 0], unit[k, 1] = x0, x1, y0, y1
+        x0, x1, y0, y1 = 0.0, 0.0, 0.0, 0.0
         for k in range(segments - 1, 0, -1):
-            for c in range(2):
-                if k < segments - 1:
-                    relaxed[k, c] += pull * edge[k] * relaxed[k + 1, c]
-                    unit[k, c] += pull * edge[k] * unit[k + 1, c]
-                relaxed[k, c] /= pivots[k]
-                unit[k, c] /= pivots[k]
+            held = pull * edge[k] if k < segments - 1 else 0.0
+            x0, x1 = relaxed[k, 0] + held * x0, relaxed[k, 1] + held * x1
+            y0, y1 = unit[k, 0] + held * y0, unit[k, 1] + held * y1
+            x0, x1, y0, y1 = x0 * inverse[k], x1 * inverse[k], y0 * inverse[k], y1 * inverse[k]
+            relaxed[k, 0], relaxed[k, 1], unit[k, 0], unit[k, 1] = x0, x1, y0, y1
 
 
 @kernel(allocates=False)
@@ -218,10 +220,11 @@ def couple_cables(
         rest = thread_lengths(body, cables, segments, i)
         stretch = scratch.length[i] - rest + state.contraction[i]
         lag = cables.damping_time[i] / (h + cables.damping_time[i])
-        gap[i] = scratch.length[i] - rest + target[i] - lag * max(stretch, 0.0)
-        compliance[i, i] = h / (cables.stiffness[i] * (h + cables.damping_time[i]))
+        missing = scratch.length[i] - rest + target[i] - lag * max(stretch, 0.0)
+        yielding = h / (cables.stiffness[i] * (h + cables.damping_time[i]))
         for k in range(1, segments):
             for c in range(2):
-                gap[i] += scratch.slope[i, k, c] * scratch.relaxed[i, k, c]
-                compliance[i, i] -= scratch.slope[i, k, c] * scratch.unit[i, k, c]
+                missing += scratch.slope[i, k, c] * scratch.relaxed[i, k, c]
+                yielding -= scratch.slope[i, k, c] * scratch.unit[i, k, c]
+        gap[i], compliance[i, i] = missing, yielding
     couple_chain(state.velocity, cables.reach, scratch, h)

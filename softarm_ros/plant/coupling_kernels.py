@@ -27,28 +27,29 @@ def couple_chain(velocity: Array, reach: IntArray, scratch: Scratch, h: float) -
 
     """
     m, n = reach.shape[0], velocity.shape[0]
-    compliance, gap = scratch.compliance, scratch.gap
+    compliance, gap, gradient = scratch.compliance, scratch.gap, scratch.gradient
+    square = h * h
     for g in range(n):
         inverse, response = scratch.inverse[g], scratch.response[g]
+        v0, v1, v2, v3 = velocity[g, 0], velocity[g, 1], velocity[g, 2], velocity[g, 3]
+        f0, f1, f2, f3 = response[m, 0], response[m, 1], response[m, 2], response[m, 3]
+        d00, d10, d20, d30 = inverse[0, 0], inverse[1, 0], inverse[2, 0], inverse[3, 0]
+        d11, d21, d31 = inverse[1, 1], inverse[2, 1], inverse[3, 1]
+        d22, d32, d33 = inverse[2, 2], inverse[3, 2], inverse[3, 3]
         for i in range(m):
             if g >= reach[i]:
                 continue
-            u = response[i]
-            for j in range(4):
-                gap[i] += h * scratch.gradient[i, g, j] * velocity[g, j]
-            x0 = inverse[0, 0] * u[0] + inverse[0, 1] * u[1]
-            x0 += inverse[0, 2] * u[2] + inverse[0, 3] * u[3]
-            x1 = inverse[1, 0] * u[0] + inverse[1, 1] * u[1]
-            x1 += inverse[1, 2] * u[2] + inverse[1, 3] * u[3]
-            x2 = inverse[2, 0] * u[0] + inverse[2, 1] * u[1]
-            x2 += inverse[2, 2] * u[2] + inverse[2, 3] * u[3]
-            x3 = inverse[3, 0] * u[0] + inverse[3, 1] * u[1]
-            x3 += inverse[3, 2] * u[2] + inverse[3, 3] * u[3]
-            free = response[m]
-            gap[i] -= h * h * (x0 * free[0] + x1 * free[1] + x2 * free[2] + x3 * free[3])
+            u0, u1, u2, u3 = response[i, 0], response[i, 1], response[i, 2], response[i, 3]
+            x0 = square * (d00 * u0 + d10 * u1 + d20 * u2 + d30 * u3)
+            x1 = square * (d10 * u0 + d11 * u1 + d21 * u2 + d31 * u3)
+            x2 = square * (d20 * u0 + d21 * u1 + d22 * u2 + d32 * u3)
+            x3 = square * (d30 * u0 + d31 * u1 + d32 * u2 + d33 * u3)
+            slide = gradient[i, g, 0] * v0 + gradient[i, g, 1] * v1
+            slide += gradient[i, g, 2] * v2 + gradient[i, g, 3] * v3
+            gap[i] += h * slide - (x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3)
             for j in range(i + 1):
                 v = response[j]
-                compliance[i, j] += h * h * (x0 * v[0] + x1 * v[1] + x2 * v[2] + x3 * v[3])
+                compliance[i, j] += x0 * v[0] + x1 * v[1] + x2 * v[2] + x3 * v[3]
     for i in range(m):
         for j in range(i):
             compliance[j, i] = compliance[i, j]

@@ -245,7 +245,7 @@ class Scratch(NamedTuple):
     relaxed, unit : (m, N + 1, 2)
         Change of cut_in within the step without tension, and per newton of it.
     pivots : (N + 1,)
-        Of the foundation's equations.
+        Inverse, of the foundation's equations.
     compliance : (m, m)
         Shortening of cable i per newton in cable j within one step [m/N].
     gap : (m,)
