@@ -110,11 +110,17 @@ class Mocap:
         if not (self.enabled and seen):
             return
         measured = disturb_poses(
-            self._frame @ section_tips @ self._marker,
-            self.config.position_noise_m * shift + drift,
-            self.config.orientation_noise_rad * tilt,
+            self._frame,
+            section_tips,
+            self._marker,
+            shift,
+            self.config.position_noise_m,
+            drift,
+            tilt,
+            self.config.orientation_noise_rad,
         )
-        measured[flipped] = measured[flipped] @ FLIP
+        if flipped.any():
+            measured[flipped] = measured[flipped] @ FLIP
         self._under_way.append(
             (now_s + self.config.delay_s + late_s, PoseMeasurement(now_s, measured))
         )

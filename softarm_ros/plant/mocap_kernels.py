@@ -10,22 +10,46 @@ from softarm_ros.geometry.rotation_kernels import exp_so3_into
 
 
 @kernel
-def disturb_poses(poses: Array, shift: Array, tilt: Array) -> Array:
+def disturb_poses(
+    frame: Array,
+    poses: Array,
+    marker: Array,
+    shift: Array,
+    shift_m: float,
+    drift: Array,
+    tilt: Array,
+    tilt_rad: float,
+) -> Array:
     """
-    Return poses (k, 4, 4) moved by `shift` (k, 3) [m] and turned by `tilt` (k, 3) [rad].
+    Return frame pose marker (k, 4, 4) of poses (k, 4, 4), moved and turned.
 
-    The shift is in the frame the poses are given in, the rotation vector in the pose's own.
+    Moved by shift_m `shift` (k, 3) + `drift` (3,) [m], turned by tilt_rad `tilt` (k, 3). The shift
+    is in the frame the poses are given in, the rotation vector in the pose's own.
     """
-    disturbed = poses.copy()
-    noise = np.empty((3, 3))
+    disturbed = np.empty(poses.shape)
+    noise, marked, seen = np.empty((3, 3)), np.empty((4, 4)), np.empty((4, 4))
     for k in range(poses.shape[0]):
-        exp_so3_into(tilt[k, 0], tilt[k, 1], tilt[k, 2], noise)
+        _multiply(poses[k], marker, marked)
+        _multiply(frame, marked, seen)
+        x, y, z = tilt_rad * tilt[k, 0], tilt_rad * tilt[k, 1], tilt_rad * tilt[k, 2]
+        exp_so3_into(x, y, z, noise)
         for i in range(3):
-            disturbed[k, i, 3] += shift[k, i]
             for j in range(3):
                 disturbed[k, i, j] = (
-                    poses[k, i, 0] * noise[0, j]
-                    + poses[k, i, 1] * noise[1, j]
-                    + poses[k, i, 2] * noise[2, j]
+                    seen[i, 0] * noise[0, j] + seen[i, 1] * noise[1, j] + seen[i, 2] * noise[2, j]
                 )
+            disturbed[k, i, 3] = seen[i, 3] + (shift_m * shift[k, i] + drift[i])
+            disturbed[k, 3, i] = 0.0
+        disturbed[k, 3, 3] = 1.0
     return disturbed
+
+
+@kernel(allocates=False)
+def _multiply(first: Array, second: Array, product: Array) -> None:
+    """Write the product of two transforms (4, 4)."""
+    for i in range(4):
+        for j in range(4):
+            product[i, j] = (
+                first[i, 0] * second[0, j] + first[i, 1] * second[1, j]
+                + first[i, 2] * second[2, j] + first[i, 3] * second[3, j]
+            )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.plant.body_kernels import place_bodies
+from softarm_ros.plant.body_kernels import place_chain
 from softarm_ros.plant.layout import ArmState, BodyParameters, Scratch
 from softarm_ros.plant.shape_kernels import centerline_into, section_tips_into
 
@@ -33,7 +33,7 @@ def centerline(
     """
     if n < 2:
         raise ValueError(f'centreline of {n} points; expected at least 2')
-    place_bodies(body, state, scratch)
+    _place(body, state, scratch)
     dense = np.empty((len(body.mass) * (_POINTS_PER_SEGMENT + 1) + 2, 3))
     arc = np.empty(len(dense))
     centerline_into(body, state, scratch, _POINTS_PER_SEGMENT, dense, arc)
@@ -52,7 +52,7 @@ def section_tips(body: BodyParameters, state: ArmState, scratch: Scratch, endcap
 
     `endcaps` (sections,) [m]: from the last segment of each section to its tip.
     """
-    place_bodies(body, state, scratch)
+    _place(body, state, scratch)
     tips = np.empty((len(endcaps), 4, 4))
     section_tips_into(scratch.rotation, scratch.origin, endcaps, tips)
     return tips
@@ -60,8 +60,23 @@ def section_tips(body: BodyParameters, state: ArmState, scratch: Scratch, endcap
 
 def body_poses(body: BodyParameters, state: ArmState, scratch: Scratch) -> Array:
     """Return the poses (n + 1, 4, 4) of the bodies in the base frame, the mount first."""
-    place_bodies(body, state, scratch)
+    _place(body, state, scratch)
     poses = np.zeros((len(body.mass) + 1, 4, 4))
     poses[:, :3, :3], poses[:, :3, 3] = scratch.rotation, scratch.origin
     poses[:, 3, 3] = 1.0
     return poses
+
+
+def _place(body: BodyParameters, state: ArmState, scratch: Scratch) -> None:
+    place_chain(
+        body.base_rotation,
+        body.segment_length,
+        body.offset,
+        state.quaternion,
+        state.extension,
+        scratch.rotation,
+        scratch.origin,
+        scratch.joint_rotation,
+        scratch.sliding,
+        scratch.arc,
+    )
