@@ -233,8 +233,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         if plant is None or pacer is None:
             self.due = began + LONGEST_STEP_S
             return
-        target = pacer.target(began, plant.time_s)
-        self._advance(plant, began, target)
+        target = self._advance(plant, pacer, began)
         self.due = began + max(self._next_event_s(plant) - target, 0.0) / self._rate
         if self._rate != 1.0 and self._lockstep.waiting:
             self.due = began + WAIT_S
@@ -244,33 +243,34 @@ class PlantNode(SelfPaced, LifecycleNode):
     def _catch_up(self) -> None:
         """In real time: what comes now acts from now on, not from the last event on."""
         if self._rate == 1.0 and self._plant is not None and self._pacer is not None:
-            now = time.monotonic()
-            target = self._pacer.target(now, self._plant.time_s)
-            self._advance(self._plant, now, target)
-            if (rest_s := target - self._plant.time_s) > SHORTEST_STEP_S:
-                self._step(self._plant, rest_s, self._origin_s(target))
+            self._advance(self._plant, self._pacer, time.monotonic(), wholly=True)
 
     def _next_event_s(self, plant: Plant) -> float:
         """Return the simulated time [s] at which there is something to publish next."""
         next_period_s = 1e-9 * (self._tick + 1) * self._period_ns
         return min(plant.next_poses_s, next_period_s, plant.time_s + LONGEST_STEP_S)
 
-    def _advance(self, plant: Plant, began: float, target: float) -> None:
-        """Simulate from event to event, to the last one before a simulated time [s]."""
+    def _advance(self, plant: Plant, pacer: Pacer, began: float, *, wholly: bool = False) -> float:
+        """
+        Simulate from event to event up to the wall clock; return the simulated time due [s].
+
+        `wholly`: from the last event on to that time, too.
+        """
+        target = pacer.target(began, plant.time_s)
+        # The instant of ROS time that belongs to the simulated time `target`.
+        origin = 1e-9 * time.time_ns() - target if self._rate == 1.0 else 0.0
         while (until := self._next_event_s(plant)) <= target:
             if self._rate != 1.0 and self._lockstep.must_wait(time.monotonic()):
-                break
+                return target
             tick = self._tick
-            duration_s = max(until - plant.time_s, SHORTEST_STEP_S)
-            self._step(plant, duration_s, self._origin_s(target))
+            self._step(plant, max(until - plant.time_s, SHORTEST_STEP_S), origin)
             # Off real time a loop that has not answered yet has its turn in every period.
             turn = self._rate != 1.0 and self._tick != tick
             if turn or time.monotonic() - began > TICK_BUDGET_S:
-                break
-
-    def _origin_s(self, target: float) -> float:
-        """Return the ROS time [s] of the simulated time 0; off real time they are the same."""
-        return 1e-9 * time.time_ns() - target if self._rate == 1.0 else 0.0
+                return target
+        if wholly and (rest_s := target - plant.time_s) > SHORTEST_STEP_S:
+            self._step(plant, rest_s, origin)
+        return target
 
     def _step(self, plant: Plant, duration_s: float, origin: float) -> None:
         command, held = self._gate.target(self._loop_now_s(), time.monotonic())
