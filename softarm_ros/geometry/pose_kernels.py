@@ -1,4 +1,4 @@
-"""Compiled conversions of many poses at a time, as messages carry them: position, quaternion."""
+"""Compiled products of poses, and conversions of many into rows of position and quaternion."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ def matrix_of_quaternion(q: Array, rotation: Array) -> None:
     rotation[2, 0] = 2.0 * (x * z - y * w)
     rotation[2, 1] = 2.0 * (y * z + x * w)
     rotation[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+
+
+@kernel(allocates=False)
+def compose_into(first: Array, second: Array, out: Array) -> None:
+    """Write the product of two transforms (4, 4) into `out`, which is neither of them."""
+    for i in range(3):
+        for j in range(4):
+            value = first[i, 3] if j == 3 else 0.0
+            for m in range(3):
+                value += first[i, m] * second[m, j]
+            out[i, j] = value
+    out[3, 0] = out[3, 1] = out[3, 2] = 0.0
+    out[3, 3] = 1.0
 
 
 @kernel

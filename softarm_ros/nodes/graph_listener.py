@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,7 +22,6 @@ from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, set_up_dds
 from softarm_ros.nodes.wire import listen, read_status
 
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
-TakeAll = Callable[[], list[tuple[bytes, int]]]  # messages, and when each was sent [ns]
 
 
 class GraphListener:
@@ -50,7 +48,7 @@ class GraphListener:
         self._executor = make_executor(self._context)
         self._executor.add_node(self.node)
         self._taps = Node(f'{name}_taps', namespace=namespace, context=self._context)
-        self._tapped: list[tuple[TakeAll, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
+        self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
         self._heard: dict[str, float] = {}
         listen(self.node, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
@@ -86,19 +84,19 @@ class GraphListener:
         callback: Callable[[Any, int], None],
     ) -> None:
         """Have every message of a topic read, and given to a function with its time of sending."""
-        self._tapped.append((self.queue(kind, topic, qos), read, callback))
-
-    def queue(self, kind: type, topic: str, qos: QoSProfile) -> TakeAll:
-        """Return what empties a topic's queue: serialised messages, each with when it was sent."""
         subscription = self._taps.create_subscription(kind, topic, lambda data: None, qos)
-        return partial(_take_all, subscription)
+        self._tapped.append((subscription, read, callback))
 
     def spin(self, duration_s: float) -> None:
         """Handle what arrives during a time [s]."""
         # One call for all events: to enter and leave the executor costs as much as most of them.
         self._executor.spin_until_future_complete(Future(), duration_s)
-        for take_all, read, callback in self._tapped:
-            for data, sent in take_all():
+        self.take_in()
+
+    def take_in(self) -> None:
+        """Empty the taps."""
+        for subscription, read, callback in self._tapped:
+            for data, sent in _take_all(subscription):
                 callback(read(data), sent)
 
     def now_s(self) -> float:

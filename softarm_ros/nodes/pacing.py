@@ -1,7 +1,10 @@
-"""Off real time: control periods that plant and controller count alike, and take in turns."""
+"""What poses set off, and when; off real time, periods that plant and loop take in turns."""
 
 from __future__ import annotations
 
+# In periods of what poses set off, a cycle or a verdict: a pose this soon after one waits for the
+# next; after the second it is done without a pose.
+EARLY, LATE = 0.75, 1.3
 _REMEMBERED = 100  # poses without an answer; a loop uses none that is so old
 _LONGEST_LOOK_S = 0.02  # wall clock, between two looks of a process that is not kept from them
 

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.graph_listener import GraphListener, TakeAll
+from softarm_ros.nodes.graph_listener import GraphListener
 from softarm_ros.nodes.pose_publisher import TRUE_TIP_TOPIC
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose
@@ -71,7 +71,6 @@ class RunMonitor(GraphListener):
         self._pose_sent: dict[int, int] = {}
         self._command_sent: dict[int, int] = {}
         self._recorded = (*RECORDED, pose_topic)
-        self._queues: list[tuple[TakeAll, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self._take_at_s = 0.0
         self._subscribe(pose_topic)
 
@@ -88,28 +87,24 @@ class RunMonitor(GraphListener):
             (joints, 'actuators/command', self._on_command),
         ]
         for (kind, read), topic, callback in heard:
-            self._queues.append((self.queue(kind, topic, queue), read, callback))
+            self.tap(kind, read, topic, queue, callback)
 
     # -- while the run goes on
 
-    def spin(self, duration_s: float) -> None:
-        """See `GraphListener`; what is recorded is taken in twice a second."""
-        super().spin(duration_s)
+    def take_in(self) -> None:
+        """See `GraphListener`; twice a second."""
         if time.monotonic() >= self._take_at_s:
-            self._take_in()
+            self._take_at_s = time.monotonic() + TAKE_S
+            super().take_in()
 
     def close(self) -> None:
         """See `GraphListener`; what has come so far is taken in before."""
-        self._take_in()
+        self._take_in_now()
         super().close()
 
-    def _take_in(self) -> None:
-        if self._closed:
-            return
-        self._take_at_s = time.monotonic() + TAKE_S
-        for take_all, read, callback in self._queues:
-            for data, sent in take_all():
-                callback(read(data), sent)
+    def _take_in_now(self) -> None:
+        if not self._closed:
+            super().take_in()
 
     def hears_all(self, names: Sequence[str]) -> bool:
         """
@@ -119,7 +114,7 @@ class RunMonitor(GraphListener):
         """
         topics = (self._references, self._configurations, self._states, self._tips, self._commands)
         if not all(topics):
-            self._take_in()
+            self._take_in_now()
         if not all(topics) or not all(name in self.health for name in names):
             return False
         if RECORDER not in names:
@@ -182,7 +177,7 @@ class RunMonitor(GraphListener):
 
     def samples(self) -> Samples:
         """Return all cycles from the start of the motion on."""
-        self._take_in()
+        self._take_in_now()
         origin = self.origin_s()
         first = round(origin * 1e9)
         rows = [(s, r) for s, r in sorted(self._references, key=lambda x: x[0]) if s >= first]

@@ -28,6 +28,7 @@ from softarm_ros.nodes.node_base import (
     refuse_twin,
     run_node,
 )
+from softarm_ros.nodes.pacing import EARLY, LATE
 from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
@@ -50,8 +51,6 @@ from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
-# In updates: a pose so soon after a verdict is judged with the next; the longest wait for a pose.
-EARLY, LATE = 0.75, 1.3
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,

@@ -29,7 +29,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
     steady_clock,
 )
-from softarm_ros.nodes.pacing import control_tick
+from softarm_ros.nodes.pacing import EARLY, LATE, control_tick
 from softarm_ros.nodes.permit import listen_to_permit
 from softarm_ros.nodes.point_topic import listen_to_points
 from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     from softarm_ros.nodes.goal_topics import GoalTopics
 
 PATH_POINTS = 400
-# In periods: a pose this soon after a cycle waits for the next one; a cycle runs without a pose
-# after the second.
-EARLY, LATE = 0.75, 1.3
 # Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
 # second, it is thinned out.
 PACING_RATE, FASTER = 0.8, 1.25

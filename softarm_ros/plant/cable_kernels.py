@@ -149,7 +149,7 @@ def relax_foundation(
     """
     segments = state.cut_in.shape[1] - 1
     pushed = push.shape[0] > 0
-    inverse = scratch.pivots  # of the pivots
+    inverse = scratch.inverse_pivots
     for i in range(cables.first.shape[0]):
         stiffness = cables.foundation[i]
         base = (cables.relaxation[i] + h) * stiffness

@@ -244,8 +244,8 @@ class Scratch(NamedTuple):
         Second derivative of the arc between two path points by their distance across it [1/m].
     relaxed, unit : (m, N + 1, 2)
         Change of cut_in within the step without tension, and per newton of it.
-    pivots : (N + 1,)
-        Inverse, of the foundation's equations.
+    inverse_pivots : (N + 1,)
+        Of the foundation's equations.
     compliance : (m, m)
         Shortening of cable i per newton in cable j within one step [m/N].
     gap : (m,)
@@ -282,7 +282,7 @@ class Scratch(NamedTuple):
     edge: Array
     relaxed: Array
     unit: Array
-    pivots: Array
+    inverse_pivots: Array
     compliance: Array
     gap: Array
     taut: NDArray[np.bool_]
@@ -333,7 +333,7 @@ def new_scratch(joints: int, cables: int, segments: int, immersed: bool = False)
         edge=np.zeros((m, segments)),
         relaxed=np.zeros((m, points, 2)),
         unit=np.zeros((m, points, 2)),
-        pivots=np.zeros(points),
+        inverse_pivots=np.zeros(points),
         compliance=np.zeros((m, m)),
         gap=np.zeros(m),
         taut=np.zeros(m, dtype=np.bool_),

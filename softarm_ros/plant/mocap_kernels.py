@@ -6,6 +6,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.pose_kernels import compose_into
 from softarm_ros.geometry.rotation_kernels import exp_so3_into
 
 
@@ -29,8 +30,8 @@ def disturb_poses(
     disturbed = np.empty(poses.shape)
     noise, marked, seen = np.empty((3, 3)), np.empty((4, 4)), np.empty((4, 4))
     for k in range(poses.shape[0]):
-        _multiply(poses[k], marker, marked)
-        _multiply(frame, marked, seen)
+        compose_into(poses[k], marker, marked)
+        compose_into(frame, marked, seen)
         x, y, z = tilt_rad * tilt[k, 0], tilt_rad * tilt[k, 1], tilt_rad * tilt[k, 2]
         exp_so3_into(x, y, z, noise)
         for i in range(3):
@@ -42,14 +43,3 @@ def disturb_poses(
             disturbed[k, 3, i] = 0.0
         disturbed[k, 3, 3] = 1.0
     return disturbed
-
-
-@kernel(allocates=False)
-def _multiply(first: Array, second: Array, product: Array) -> None:
-    """Write the product of two transforms (4, 4)."""
-    for i in range(4):
-        for j in range(4):
-            product[i, j] = (
-                first[i, 0] * second[0, j] + first[i, 1] * second[1, j]
-                + first[i, 2] * second[2, j] + first[i, 3] * second[3, j]
-            )  # fmt: skip

@@ -15,6 +15,18 @@ def compiled():
 
 
 @pytest.fixture
+def context():
+    """Return a ROS context that ends with the test."""
+    import rclpy
+    from rclpy.context import Context
+
+    context = Context()
+    rclpy.init(context=context)
+    yield context
+    context.try_shutdown()
+
+
+@pytest.fixture
 def circle(tmp_path):
     """Return a function that writes a circle, a short one for few laps; it returns the path."""
 

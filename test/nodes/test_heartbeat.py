@@ -6,7 +6,6 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.context import Context
 from rclpy.node import Node
 
 from softarm_ros.nodes.conversions import health_of
@@ -14,14 +13,6 @@ from softarm_ros.nodes.node_base import Heartbeat
 from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def context():
-    context = Context()
-    rclpy.init(context=context)
-    yield context
-    context.try_shutdown()
 
 
 class Turning:

@@ -4,7 +4,6 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
-from rclpy.context import Context
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
@@ -120,14 +119,6 @@ def test_without_work_signals_are_looked_at_five_times_a_second():
     for _ in range(5):
         turns.take()
     assert clock.now == pytest.approx(101.0)
-
-
-@pytest.fixture
-def context():
-    context = Context()
-    rclpy.init(context=context)
-    yield context
-    context.try_shutdown()
 
 
 def test_the_executor_of_nodes_hands_over_to_work_that_a_message_makes_due(context):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.pose_kernels import compose_into
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, log_so3_of, stumpff
 
 # 1/(5!), 1/(7!), ... with alternating signs, as the series of `rotation_kernels`.
@@ -193,7 +194,7 @@ def places_into(
         frames[0, i, i] = 1.0
     for k in range(count):
         exp_se3_into(strains[k], 1.0, step)
-        _compose(frames[k], step, frames[k + 1])
+        compose_into(frames[k], step, frames[k + 1])
         tangent_into(strains[k], 1.0, turns[k], mixeds[k])
     for n in range(places):
         jacobians[n] = 0.0
@@ -205,8 +206,8 @@ def places_into(
             part[:, :] = frames[section + 1]
         else:
             exp_se3_into(strains[section], share, step)
-            _compose(frames[section], step, part)
-        _compose(part, offsets[n], poses[n])
+            compose_into(frames[section], step, part)
+        compose_into(part, offsets[n], poses[n])
         point = poses[n, :3, 3]
         for k in range(section):
             _twist_into(frames[k + 1], 1.0, turns[k], mixeds[k], point, jacobians[n], 6 * k)
@@ -216,15 +217,3 @@ def places_into(
         else:
             tangent_into(strains[section], share, part_turn, part_mixed)
             _twist_into(part, share, part_turn, part_mixed, point, jacobians[n], own)
-
-
-@kernel(allocates=False)
-def _compose(first: Array, second: Array, out: Array) -> None:
-    for i in range(3):
-        for j in range(4):
-            value = first[i, 3] if j == 3 else 0.0
-            for m in range(3):
-                value += first[i, m] * second[m, j]
-            out[i, j] = value
-    out[3, 0] = out[3, 1] = out[3, 2] = 0.0
-    out[3, 3] = 1.0
