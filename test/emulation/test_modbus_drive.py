@@ -95,7 +95,8 @@ def test_words_on_the_wire(master, drives):
     assert status(master, 3, 0)[0] == 0x0250
     enable(master, 3, 0, 0.75)
     final = 0.75 / VISCOUS_N_M_S
-    wait_until(lambda: drives.speed[0] > 0.99 * final, PATIENCE_S, 'speed')
+    # Beyond what is asked for below: on the wire, speed is a whole number of thousandths.
+    wait_until(lambda: drives.speed[0] > 0.995 * final, PATIENCE_S, 'speed')
     words = status(master, 3, 0)
     assert words[0] == 0x0237
     assert words[1] == 75
