@@ -1,4 +1,4 @@
-# make demo | test | test-devices | test-long | test-reproduction | docs | browser | view-load | view-pictures |
+# make demo | test (test-main, test-packets) | test-devices | test-long | test-reproduction | docs | browser | view-load | view-pictures |
 # pictures | firmware | lint | kernels | bench-kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
 # clean : each sets up by itself.
 PYTHON ?= python3
@@ -21,7 +21,7 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-devices test-long \
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-main test-packets test-devices test-long \
   test-reproduction \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
@@ -67,13 +67,20 @@ demo: setup
 
 # What computes and simulated arms over topics fill the processors together: an arm mostly waits,
 # and a busy computer makes it slow and nothing else. Sensors that wait for packets (nine tenths of
-# their time) follow, some at a time. Files go in their order: by default those with few tests, among
-# them the longest, would go last, while the other processors have nothing left to do.
+# their time) go beside them and are printed when they are done; both end with Ctrl-C, and each goes
+# on if the other fails. Files go in their order: by default those with few tests, among them the
+# longest, would go last, while the other processors have nothing left to do.
 WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
+	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory --jobs 2 PYTHON=$(PYTHON) VENV=$(VENV) test-packets test-main
+
+test-main: $(VENV)/.reproduction
 	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  -m 'not wall_clock and not packets and not long'
-	$(PYTEST) --numprocesses 6 --dist load -m packets
+
+test-packets: $(VENV)/.reproduction
+	@$(PYTEST) --numprocesses 3 --dist load -m packets > $(VENV)/test-packets.log 2>&1; \
+	  status=$$?; cat $(VENV)/test-packets.log; exit $$status
 
 # Boards and devices that run on the computer's clock have it to themselves, one after another.
 test-devices: $(VENV)/.reproduction

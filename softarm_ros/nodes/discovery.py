@@ -22,7 +22,7 @@ class Discovery:
     ----------
     quiet_s : float
         Time [s] that discovery takes on a quiet computer. On a busy one, whose nodes answer late,
-        it goes on until processors are free, for up to three times as long.
+        only the time counts in which processors were free, up to three times as long in all.
     clock : callable
         Seconds, steadily.
     busy_percent : callable, optional
@@ -38,12 +38,13 @@ class Discovery:
     ) -> None:
         self._quiet_s, self._clock = quiet_s, clock
         self._percent = MachineLoad().percent if busy_percent is None else busy_percent
-        self._since_s = clock()
+        self._since_s = self._asked_s = clock()
+        self._free_s = 0.0
 
     def over(self) -> bool:
         """Return whether it has been looked for long enough; ask it again and again."""
-        passed, percent = self._clock() - self._since_s, self._percent()
-        if passed < self._quiet_s:
-            return False
-        busy = percent is not None and percent >= _BUSY_PERCENT
-        return not busy or passed >= _LONGER * self._quiet_s
+        now, percent = self._clock(), self._percent()
+        if percent is None or percent < _BUSY_PERCENT:
+            self._free_s += now - self._asked_s
+        self._asked_s = now
+        return self._free_s >= self._quiet_s or now - self._since_s >= _LONGER * self._quiet_s
