@@ -1,6 +1,6 @@
-# make demo | test (test-main, test-packets) | test-devices | test-long | test-reproduction | docs | browser | view-load | view-pictures |
-# pictures | firmware | lint | kernels | bench-kernels | reproduce | bench | bench-short | bench-long | fuzz | soak |
-# clean : each sets up by itself.
+# make demo | test | test-main | test-packets | test-devices | test-long | test-reproduction | docs |
+# browser | view-load | view-pictures | pictures | firmware | lint | kernels | bench-kernels |
+# reproduce | bench | bench-short | bench-long | fuzz | soak | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -21,8 +21,8 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-main test-packets test-devices test-long \
-  test-reproduction \
+.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-main test-packets \
+  test-devices test-long test-reproduction \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -72,7 +72,7 @@ demo: setup
 # longest, would go last, while the other processors have nothing left to do.
 WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
-	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory --jobs 2 PYTHON=$(PYTHON) VENV=$(VENV) test-packets test-main
+	@$(MAKE) --no-print-directory --jobs 2 test-packets test-main
 
 test-main: $(VENV)/.reproduction
 	$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
