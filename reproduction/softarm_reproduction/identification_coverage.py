@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.cli.identification.common import usual_groups
-from softarm_ros.cli.identification.fit import chosen, fit, intervals
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, Mount
 from softarm_ros.geometry.arrays import Array

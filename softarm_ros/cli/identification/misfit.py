@@ -1,0 +1,167 @@
+"""The errors of a model's predictions as a function of its parameters, and their slope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.score import predict
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.identifiable import Parameter, moved_by
+from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.schema import Rig
+
+ERROR_SHARE = 0.01  # of the arm's length: what a good model may be wrong by
+ERROR_AXIS = 0.03  # of an axis
+CORRELATION_S = 0.25  # rows of a moving arm closer than this carry the same information
+REFUSED = 10.0  # of the above, where a model refuses a row
+STEP = 1e-3  # of differences, in spreads
+
+Rows = NDArray[np.int64]
+
+
+class Misfit:
+    """
+    Errors (n,) of the rows `train` at parameters x (k,), in units of what a good model may err by.
+
+    Attributes
+    ----------
+    known : dict
+        The fields that the parameters change, as the rig has them.
+    bounds : (k, 2)
+        Of x.
+    block : (n,)
+        Of each error; those of different files differ.
+    refused : (n,)
+        What stands for each error in a row that the model refuses.
+
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        recorded: Sequence[Recorded],
+        parameters: Sequence[Parameter],
+        most_rows: int,
+    ) -> None:
+        self._rig, self._parameters = rig, tuple(parameters)
+        self.known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+        self.bounds = np.array([p.bounds(self.known) for p in parameters]).reshape(-1, 2)
+        thin = zip(recorded, _thinned(recorded, most_rows))
+        self._recorded = [(one, rows) for one, rows in thin if len(rows)]
+        self._scale = ERROR_SHARE * rig.model().rest_length_m
+        self._weights = [_weight(one, rows) for one, rows in self._recorded]
+        self._widths = [
+            3 * (len(one.whole.points) + len(one.whole.axes)) for one, _ in self._recorded
+        ]
+        self._last: tuple[bytes, Array] | None = None
+        self.block = self._blocks()
+        self.refused = REFUSED * np.repeat(
+            self._weights, [w * len(rows) for w, (_, rows) in zip(self._widths, self._recorded)]
+        )
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def at(self, x: Array) -> Array:
+        """
+        Return the errors; NaN in rows that the model refuses.
+
+        Raises
+        ------
+        ValueError
+            If this is no arm: one that would buckle, or whose cables leave a bend free.
+
+        """
+        # The search asks for its slope where it has just asked for the errors, and it ends there.
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._errors(x, np.ones(len(self), bool))
+        return self._last[1]
+
+    def filled(self, x: Array) -> Array:
+        """Return the errors (n,) as they count in the search, which passes what is no arm."""
+        try:
+            found = self.at(x)
+        except ValueError:
+            return np.full(len(self), REFUSED)
+        return np.where(np.isnan(found), self.refused, found)
+
+    def near(self, x: Array, base: Array) -> Array:
+        """Return the same, without asking for the rows that `base` (n,) says were refused."""
+        return self._errors(x, np.isfinite(base))
+
+    def slope(self, x: Array) -> Array:
+        """
+        Return the derivatives (n, k) by differences.
+
+        Rows that the model refuses, here or a step away, have none: it does not say which way out.
+        """
+        base = self.at(x)
+        columns = np.empty((len(base), len(x)))
+        for k in range(len(x)):
+            step = STEP if x[k] + STEP <= self.bounds[k, 1] else -STEP
+            moved = x.copy()
+            moved[k] += step
+            try:
+                there = self.near(moved, base)
+            except ValueError:
+                step = -step
+                moved[k] = x[k] + step
+                there = self.near(moved, base)
+            columns[:, k] = np.nan_to_num((there - base) / step)
+        return columns
+
+    def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
+        changed = with_values(self._rig, moved_by(self._parameters, self.known, x))
+        models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
+        parts, first = [], 0
+        for (one, rows), weight, width in zip(self._recorded, self._weights, self._widths):
+            last = first + width * len(rows)
+            kept = asked[first:last].reshape(-1, width).any(axis=1)
+            first = last
+            errors = np.full((len(rows), width), np.nan)
+            parts.append(errors)
+            if not kept.any():
+                continue
+            run = one.seen_by(changed, rows[kept])
+            around = tuple(run.around.values())
+            if around not in models:
+                then = run.as_it_was(changed)
+                models[around] = (then, then.physics())
+            found = predict(*models[around], run, strict=False)
+            each = [(found.points[n] - v) / self._scale for n, v in run.points.items()]
+            each += [
+                np.where(np.isfinite(v), found.axes[n] - v, 0.0) / ERROR_AXIS
+                for n, v in run.axes.items()
+            ]
+            count = int(kept.sum())
+            errors[kept] = weight * np.concatenate([e.reshape(count, -1) for e in each], axis=1)
+        return np.concatenate([part.ravel() for part in parts])
+
+    def _blocks(self) -> NDArray[np.int64]:
+        parts, first = [], 0
+        for (one, rows), width in zip(self._recorded, self._widths):
+            block = one.blocks(rows)
+            parts.append(np.repeat(block + first, width))
+            first += int(block.max()) + 1
+        return np.concatenate(parts)
+
+
+def _thinned(recorded: Sequence[Recorded], most: int) -> list[Rows]:
+    total = sum(len(r.train) for r in recorded)
+    every = max(1, -(-total // most))
+    return [r.train[::every] for r in recorded]
+
+
+def _weight(recorded: Recorded, rows: Rows) -> float:
+    """Return the share of information that a row has of its own, as a root."""
+    time = recorded.whole.time_s
+    if time is None or len(rows) < 2:
+        return 1.0
+    spacing = float(np.median(np.diff(time[rows])))
+    return float(min(1.0, spacing / CORRELATION_S) ** 0.5)
