@@ -1,12 +1,12 @@
 """
 Do stated intervals hold the truth? Machines drawn from the priors, identified.
 
-`python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--groups A,B]`: each
-machine is the rig with other values, seen at rest in poses spread over what it may do, with an
-error of every pose that a tracker would have. The rig as it is does not know the machine. Prints,
-of each parameter, in how many machines the truth lay inside the 95 % interval, and how wide the
-intervals are, in units of the prior. The machine is the identified model's own: what a model
-cannot be is no part of this.
+`python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--first 0]
+[--groups A,B]`: machines, the first of which has that number. Each is the rig with other values,
+seen at rest in poses spread over what it may do, with an error of every pose that a tracker would
+have. The rig as it is does not know the machine. Prints, of each parameter, in how many machines
+the truth lay inside the 95 % interval, and how wide the intervals are, in units of the prior. The
+machine is the identified model's own: what a model cannot be is no part of this.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from softarm_ros.rigs.schema import Rig
 NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
 _DRAWN = 2.0  # spreads: priors are cut off there, and what is no arm then is drawn again
 _DRAWS = 20
+_REFUSED = 20  # commands of each pose: an arm that refuses more of them cannot be recorded
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,19 @@ def identified_machine(
 
 
 def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
-    """Return measured section tips of a machine at rest under commands within its limits."""
+    """
+    Return measured section tips of a machine at rest under commands within its limits.
+
+    Raises
+    ------
+    ModelError
+        If it refuses nearly all commands.
+
+    """
     model, limits = machine.physics(), machine.actuator_limits()
     commands: list[Array] = []
     tips: list[Array] = []
-    while len(commands) < poses:
+    for _ in range(_REFUSED * poses):
         share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
         if np.all(limits.position_min < 0.0):
             share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
@@ -87,6 +96,10 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
         except (ModelError, ValueError):
             continue
         commands.append(command)
+        if len(commands) == poses:
+            break
+    else:
+        raise ModelError(f'{machine.name} refuses {_REFUSED * poses - len(commands)} commands')
     measured = np.array(tips)
     measured += rng.normal(0.0, NOISE_SHARE * model.rest_length_m, measured.shape)
     names = machine.section_names
@@ -103,6 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('rig')
     parser.add_argument('--machines', type=int, default=100)
+    parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--poses', type=int, default=40)
     parser.add_argument('--groups', default='')
     arguments = parser.parse_args()
@@ -111,11 +125,15 @@ def main() -> None:
     parameters = chosen(parameters_of(rig.mechanics_name, rig.arm), groups)
     machines = [
         identified_machine(rig, parameters, seed, arguments.poses)
-        for seed in range(arguments.machines)
+        for seed in range(arguments.first, arguments.first + arguments.machines)
     ]
     inside = np.array([m.inside for m in machines])
     width = np.median([m.ends[:, 1] - m.ends[:, 0] for m in machines], axis=0)
-    print(f'{rig.name}: {len(machines)} machines of {arguments.poses} poses, {len(groups)} groups')
+    last = arguments.first + len(machines) - 1
+    print(
+        f'{rig.name}: machines {arguments.first} to {last}, {arguments.poses} poses each, groups '
+        f'{", ".join(groups)}'
+    )
     print(f'{"parameter":<38}{"inside":>8}   median width, spreads of the prior (3.9 before)')
     for k, parameter in enumerate(parameters):
         print(f'{parameter.name:<38}{inside[:, k].sum():5d}/{len(machines)}   {width[k]:8.3f}')

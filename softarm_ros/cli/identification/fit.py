@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, least_squares
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.identification.misfit import Misfit
+from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.identification.second_order import Bending, Cost, bending, loss_weights
 from softarm_ros.geometry.arrays import Array
@@ -112,36 +112,42 @@ def fit(
     """
     if not parameters:
         raise UsageError('nothing to identify: name --parameters')
-    misfit = Misfit(rig, recorded, parameters, most_rows)
-    size, count, bounds = len(misfit), len(parameters), misfit.bounds
-    if size < count:
+    errors = Misfit(rig, recorded, parameters, most_rows)
+    if len(errors) < len(parameters):
         raise UsageError(
-            f'{size} measured coordinates for {count} parameters; expected at least as many'
+            f'{len(errors)} measured coordinates for {len(parameters)} parameters; expected at '
+            'least as many'
         )
+    return fit_of(errors, parameters, errors.known)
+
+
+def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, float]) -> Fit:
+    """Return the parameters, of fields with known values, of which errors are least."""
+    size, count, bounds = len(errors), len(parameters), errors.bounds
     # A search that starts at a bound cannot leave it.
-    start = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
-    misfit.at(start)  # raises if the rig as it is is no arm
-    asked, place = 0, start
+    place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
+    errors.begin(place)
+    asked, bent = 0, None
     for restarts in range(_RESTARTS + 1):
-        solved = _searched(misfit, place)
+        solved = _searched(errors, place)
         asked += int(solved.nfev)
-        error, jacobian = solved.fun[:size], misfit.slope(solved.x)
-        bent = bending(misfit, solved.x, error, jacobian)
+        error, jacobian = solved.fun[:size], errors.slope(solved.x)
+        bent = bending(errors, solved.x, error, jacobian, bent)
         if bent is None or restarts == _RESTARTS:
             break
-        lower = _lower(misfit, solved, jacobian, bent)
+        lower = _lower(errors, solved, jacobian, bent)
         if lower is None:
             break
         place = lower
     return Fit(
-        tuple(parameters), misfit.known, solved.x, jacobian, error, misfit.block, bounds, bent,
+        tuple(parameters), known, solved.x, jacobian, error, errors.block, bounds, bent,
         float(solved.cost), asked * (count + 1),
     )  # fmt: skip
 
 
-def _searched(misfit: Misfit, start: Array) -> OptimizeResult:
+def _searched(errors: Errors, start: Array) -> OptimizeResult:
     """Return where a search from a place ends."""
-    size, count = len(misfit), len(start)
+    size, count = len(errors), len(start)
 
     def loss(squares: Array) -> Array:
         """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
@@ -151,20 +157,20 @@ def _searched(misfit: Misfit, start: Array) -> OptimizeResult:
         return rho
 
     return least_squares(
-        lambda x: np.concatenate([misfit.filled(x), x]),
+        lambda x: np.concatenate([errors.filled(x), x]),
         start,
-        jac=lambda x: np.vstack([misfit.slope(x), np.eye(count)]),
+        jac=lambda x: np.vstack([errors.slope(x), np.eye(count)]),
         loss=loss,
-        bounds=(misfit.bounds[:, 0], misfit.bounds[:, 1]),
+        bounds=(errors.bounds[:, 0], errors.bounds[:, 1]),
         max_nfev=_MAX_EVALUATIONS,
         ftol=1e-5,
         xtol=1e-5,
     )
 
 
-def _lower(misfit: Misfit, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
+def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
     """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
-    x, size = solved.x, len(misfit)
+    x, size = solved.x, len(errors)
     pull, stiff = loss_weights(solved.fun[:size])
     columns = np.concatenate([jacobian, bent.columns], axis=1)
     slope = columns.T @ pull
@@ -175,9 +181,9 @@ def _lower(misfit: Misfit, solved: OptimizeResult, jacobian: Array, bent: Bendin
     change, gain = cost.lowest(list(places @ bent.directions @ bent.directions.T))
     if gain > -_LOWER:
         return None
-    there = np.clip(x + change, *misfit.bounds.T)
-    errors = misfit.filled(there)
-    reached = float(np.sum(np.sqrt(1.0 + errors**2) - 1.0) + 0.5 * there @ there)
+    there = np.clip(x + change, errors.bounds[:, 0], errors.bounds[:, 1])
+    reached_by = errors.filled(there)
+    reached = float(np.sum(np.sqrt(1.0 + reached_by**2) - 1.0) + 0.5 * there @ there)
     return there if reached < solved.cost - _LOWER else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,50 +23,34 @@ REFUSED = 10.0  # of the above, where a model refuses a row
 STEP = 1e-3  # of differences, in spreads
 
 Rows = NDArray[np.int64]
+Blocks = NDArray[np.int64]
 
 
-class Misfit:
+class Errors(ABC):
     """
-    Errors (n,) of the rows `train` at parameters x (k,), in units of what a good model may err by.
+    Errors (n,) as a function of parameters x (k,), in units of what a good model may err by.
 
     Attributes
     ----------
-    known : dict
-        The fields that the parameters change, as the rig has them.
     bounds : (k, 2)
         Of x.
     block : (n,)
-        Of each error; those of different files differ.
+        Of each error; blocks err independently.
     refused : (n,)
         What stands for each error in a row that the model refuses.
 
     """
 
-    def __init__(
-        self,
-        rig: Rig,
-        recorded: Sequence[Recorded],
-        parameters: Sequence[Parameter],
-        most_rows: int,
-    ) -> None:
-        self._rig, self._parameters = rig, tuple(parameters)
-        self.known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
-        self.bounds = np.array([p.bounds(self.known) for p in parameters]).reshape(-1, 2)
-        thin = zip(recorded, _thinned(recorded, most_rows))
-        self._recorded = [(one, rows) for one, rows in thin if len(rows)]
-        self._scale = ERROR_SHARE * rig.model().rest_length_m
-        self._weights = [_weight(one, rows) for one, rows in self._recorded]
-        self._widths = [
-            3 * (len(one.whole.points) + len(one.whole.axes)) for one, _ in self._recorded
-        ]
+    def __init__(self, bounds: Array, block: Blocks, refused: Array) -> None:
+        self.bounds, self.block, self.refused = bounds, block, refused
         self._last: tuple[bytes, Array] | None = None
-        self.block = self._blocks()
-        self.refused = REFUSED * np.repeat(
-            self._weights, [w * len(rows) for w, (_, rows) in zip(self._widths, self._recorded)]
-        )
 
     def __len__(self) -> int:
         return len(self.block)
+
+    @abstractmethod
+    def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
+        """Return the errors (n,), as `at`; those not asked for may be NaN."""
 
     def at(self, x: Array) -> Array:
         """
@@ -83,12 +68,27 @@ class Misfit:
             self._last = key, self._errors(x, np.ones(len(self), bool))
         return self._last[1]
 
+    def begin(self, x: Array) -> None:
+        """
+        Begin a search at a place (k,): no row that is refused errs by less than the worst there.
+
+        Else a search that begins with large errors would end where the model refuses the rows.
+
+        Raises
+        ------
+        ValueError
+            If the place is no arm.
+
+        """
+        worst = np.nanmax(np.abs(self.at(x)), initial=0.0)
+        self.refused = np.maximum(self.refused, worst)
+
     def filled(self, x: Array) -> Array:
         """Return the errors (n,) as they count in the search, which passes what is no arm."""
         try:
             found = self.at(x)
         except ValueError:
-            return np.full(len(self), REFUSED)
+            return np.full(len(self), self.refused.max())
         return np.where(np.isnan(found), self.refused, found)
 
     def near(self, x: Array, base: Array) -> Array:
@@ -115,6 +115,41 @@ class Misfit:
                 there = self.near(moved, base)
             columns[:, k] = np.nan_to_num((there - base) / step)
         return columns
+
+
+class Misfit(Errors):
+    """
+    Errors of the points and axes that a rig predicts in the rows `train` of recordings.
+
+    Attributes
+    ----------
+    known : dict
+        The fields that the parameters change, as the rig has them.
+
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        recorded: Sequence[Recorded],
+        parameters: Sequence[Parameter],
+        most_rows: int,
+    ) -> None:
+        self._rig, self._parameters = rig, tuple(parameters)
+        self.known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+        thin = zip(recorded, _thinned(recorded, most_rows))
+        self._recorded = [(one, rows) for one, rows in thin if len(rows)]
+        self._scale = ERROR_SHARE * rig.model().rest_length_m
+        self._weights = [_weight(one, rows) for one, rows in self._recorded]
+        self._widths = [
+            3 * (len(one.whole.points) + len(one.whole.axes)) for one, _ in self._recorded
+        ]
+        sizes = [width * len(rows) for width, (_, rows) in zip(self._widths, self._recorded)]
+        super().__init__(
+            np.array([p.bounds(self.known) for p in parameters]).reshape(-1, 2),
+            self._blocks(),
+            REFUSED * np.repeat(self._weights, sizes),
+        )
 
     def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
         changed = with_values(self._rig, moved_by(self._parameters, self.known, x))
@@ -143,7 +178,7 @@ class Misfit:
             errors[kept] = weight * np.concatenate([e.reshape(count, -1) for e in each], axis=1)
         return np.concatenate([part.ravel() for part in parts])
 
-    def _blocks(self) -> NDArray[np.int64]:
+    def _blocks(self) -> Blocks:
         parts, first = [], 0
         for (one, rows), width in zip(self._recorded, self._widths):
             block = one.blocks(rows)

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.cli.identification.misfit import Misfit
+from softarm_ros.cli.identification.misfit import Errors
 from softarm_ros.geometry.arrays import Array
 
 LEFT = 0.3  # of the prior's spread: where more is left, the range is long enough to bend
 _NARROW = 0.1  # of the range: nearer to a bound nothing is to be seen
+_NEW = 0.5  # of a direction, beyond those that are there already
 _ITERATIONS = 15
 _STILL = 1e-3  # spreads
 
@@ -63,20 +64,29 @@ def loss_weights(error: Array) -> tuple[Array, Array]:
     return error / np.sqrt(1.0 + error**2), (1.0 + error**2) ** -1.5
 
 
-def bending(misfit: Misfit, x: Array, error: Array, jacobian: Array) -> Bending | None:
+def bending(
+    errors: Errors, x: Array, error: Array, jacobian: Array, also: Bending | None = None
+) -> Bending | None:
     """
     Return how errors bend about x (k,), None where the data tell all directions well.
 
     `error` (n,) and `jacobian` (n, k) are those at x. Second differences over the range that is
-    left of each direction; one more evaluation for each pair.
+    left of each direction; one more evaluation for each pair. The directions of `also` are among
+    them: untold where the search was before, though told here, as an angle is off its zero. By
+    them its mirror image is found.
     """
     _, stiff = loss_weights(error)
     sizes, vectors = np.linalg.eigh((jacobian.T * stiff) @ jacobian + np.eye(len(x)))
+    untold = sizes**-0.5 >= LEFT
+    ranges = list(zip(vectors.T[untold], sizes[untold] ** -0.5))
+    for direction in () if also is None else also.directions.T:
+        known = np.reshape([v for v, _ in ranges], (-1, len(x)))
+        rest = direction - known.T @ (known @ direction)
+        if np.linalg.norm(rest) > _NEW:
+            ranges.append((rest / np.linalg.norm(rest), 1.0))
     found: list[tuple[Array, float, Array, Array]] = []
-    for size, direction in zip(sizes, vectors.T):
-        if size**-0.5 < LEFT:
-            break
-        sides = _sides(misfit, x, error, direction, size**-0.5)
+    for direction, left in ranges:
+        sides = _sides(errors, x, error, direction, left)
         if sides is not None:
             found.append((direction, *sides))
     if not found:
@@ -88,7 +98,7 @@ def bending(misfit: Misfit, x: Array, error: Array, jacobian: Array) -> Bending 
                 column = (plus + minus - 2.0 * error) / (2.0 * h * h)
             else:
                 try:
-                    both = misfit.near(x + h * v + g * w, error)
+                    both = errors.near(x + h * v + g * w, error)
                 except ValueError:
                     both = np.full(len(error), np.nan)
                 column = (both - plus - beside + error) / (h * g)
@@ -104,15 +114,15 @@ def bending(misfit: Misfit, x: Array, error: Array, jacobian: Array) -> Bending 
 
 
 def _sides(
-    misfit: Misfit, x: Array, error: Array, direction: Array, left: float
+    errors: Errors, x: Array, error: Array, direction: Array, left: float
 ) -> tuple[float, Array, Array] | None:
-    """Return a step of at most what is left, and the errors at both ends; None if there is none."""
+    """Return a step, at most what is left, and the errors at both ends; None if none is free."""
     along = np.maximum(np.abs(direction), 1e-12)
-    room = float(np.min((misfit.bounds - x[:, None]) * [-1.0, 1.0] / along[:, None]))
+    room = float(np.min((errors.bounds - x[:, None]) * [-1.0, 1.0] / along[:, None]))
     step = min(left, room)
     while step > _NARROW * left:
         try:
-            ends = [misfit.near(x + side * step * direction, error) for side in (1.0, -1.0)]
+            ends = [errors.near(x + side * step * direction, error) for side in (1.0, -1.0)]
         except ValueError:
             step *= 0.5
             continue
@@ -142,7 +152,7 @@ class Cost:
         return float(bent + 0.5 * change @ change)
 
     def lowest(self, starts: list[Array]) -> tuple[Array, float]:
-        """Return the best change (k,) that Gauss and Newton find from some places, and its cost."""
+        """Return the best change (k,) that Gauss-Newton finds from some places, and its cost."""
         ends = [self._descended(start) for start in starts]
         return min(ends, key=lambda end: end[1])
 
