@@ -23,7 +23,7 @@ from scipy.optimize import OptimizeResult, least_squares
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
-from softarm_ros.cli.identification.second_order import Bending, Cost, bending, loss_weights
+from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import with_values
@@ -127,12 +127,13 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
     # A search that starts at a bound cannot leave it.
     place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
     errors.begin(place)
-    asked, bent = 0, None
+    began, _ = untold_directions(errors.slope(place), np.ones(size))
+    asked = 0
     for restarts in range(_RESTARTS + 1):
         solved = _searched(errors, place)
         asked += int(solved.nfev)
         error, jacobian = solved.fun[:size], errors.slope(solved.x)
-        bent = bending(errors, solved.x, error, jacobian, bent)
+        bent = bending(errors, solved.x, error, jacobian, began)
         if bent is None or restarts == _RESTARTS:
             break
         lower = _lower(errors, solved, jacobian, bent)
@@ -171,11 +172,12 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
     """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
     x, size = solved.x, len(errors)
-    pull, stiff = loss_weights(solved.fun[:size])
+    # By parabolas that touch the loss here and lie above it elsewhere.
+    above = (1.0 + solved.fun[:size] ** 2) ** -0.5
     columns = np.concatenate([jacobian, bent.columns], axis=1)
-    slope = columns.T @ pull
+    slope = columns.T @ (above * solved.fun[:size])
     slope[: len(x)] = 0.0  # where a search ends, with the prior
-    cost = Cost(bent, slope, (columns.T * stiff) @ columns)
+    cost = Cost(bent, slope, (columns.T * above) @ columns)
     rng = np.random.default_rng(0)
     places = rng.standard_normal((_PLACES, len(x))) - x
     change, gain = cost.lowest(list(places @ bent.directions @ bent.directions.T))

@@ -43,7 +43,10 @@ class Errors(ABC):
 
     def __init__(self, bounds: Array, block: Blocks, refused: Array) -> None:
         self.bounds, self.block, self.refused = bounds, block, refused
+        # The search asks for its slope where it has just asked for the errors, and both are asked
+        # for where it begins and ends.
         self._last: tuple[bytes, Array] | None = None
+        self._last_slope: tuple[bytes, Array] | None = None
 
     def __len__(self) -> int:
         return len(self.block)
@@ -62,7 +65,6 @@ class Errors(ABC):
             If this is no arm: one that would buckle, or whose cables leave a bend free.
 
         """
-        # The search asks for its slope where it has just asked for the errors, and it ends there.
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
             self._last = key, self._errors(x, np.ones(len(self), bool))
@@ -101,6 +103,9 @@ class Errors(ABC):
 
         Rows that the model refuses, here or a step away, have none: it does not say which way out.
         """
+        key = x.tobytes()
+        if self._last_slope is not None and self._last_slope[0] == key:
+            return self._last_slope[1].copy()  # which the search weighs in place
         base = self.at(x)
         columns = np.empty((len(base), len(x)))
         for k in range(len(x)):
@@ -114,7 +119,8 @@ class Errors(ABC):
                 moved[k] = x[k] + step
                 there = self.near(moved, base)
             columns[:, k] = np.nan_to_num((there - base) / step)
-        return columns
+        self._last_slope = key, columns
+        return columns.copy()
 
 
 class Misfit(Errors):

@@ -64,29 +64,39 @@ def loss_weights(error: Array) -> tuple[Array, Array]:
     return error / np.sqrt(1.0 + error**2), (1.0 + error**2) ** -1.5
 
 
+def untold_directions(jacobian: Array, weights: Array) -> tuple[Array, Array]:
+    """
+    Return the directions (k, u) of which much of the prior is left, and how much (u,).
+
+    By the slopes (n, k) of the errors and what the loss makes of each (n,).
+    """
+    information = (jacobian.T * weights) @ jacobian + np.eye(jacobian.shape[1])
+    sizes, vectors = np.linalg.eigh(information)
+    untold = sizes**-0.5 >= LEFT
+    return vectors[:, untold], sizes[untold] ** -0.5
+
+
 def bending(
-    errors: Errors, x: Array, error: Array, jacobian: Array, also: Bending | None = None
+    errors: Errors, x: Array, error: Array, jacobian: Array, also: Array
 ) -> Bending | None:
     """
     Return how errors bend about x (k,), None where the data tell all directions well.
 
     `error` (n,) and `jacobian` (n, k) are those at x. Second differences over the range that is
-    left of each direction; one more evaluation for each pair. The directions of `also` are among
-    them: untold where the search was before, though told here, as an angle is off its zero. By
+    left of each direction; one more evaluation for each pair. The directions `also` (k, v) are
+    among them: untold where the search began, though told here, as an angle is off its zero. By
     them its mirror image is found.
     """
-    _, stiff = loss_weights(error)
-    sizes, vectors = np.linalg.eigh((jacobian.T * stiff) @ jacobian + np.eye(len(x)))
-    untold = sizes**-0.5 >= LEFT
-    ranges = list(zip(vectors.T[untold], sizes[untold] ** -0.5))
-    for direction in () if also is None else also.directions.T:
+    directions, left = untold_directions(jacobian, loss_weights(error)[1])
+    ranges = list(zip(directions.T, left))
+    for direction in also.T:
         known = np.reshape([v for v, _ in ranges], (-1, len(x)))
         rest = direction - known.T @ (known @ direction)
         if np.linalg.norm(rest) > _NEW:
             ranges.append((rest / np.linalg.norm(rest), 1.0))
     found: list[tuple[Array, float, Array, Array]] = []
-    for direction, left in ranges:
-        sides = _sides(errors, x, error, direction, left)
+    for direction, range_ in ranges:
+        sides = _sides(errors, x, error, direction, range_)
         if sides is not None:
             found.append((direction, *sides))
     if not found:
