@@ -83,14 +83,11 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
         If it refuses nearly all commands.
 
     """
-    model, limits = machine.physics(), machine.actuator_limits()
+    model = machine.physics()
     commands: list[Array] = []
     tips: list[Array] = []
     for _ in range(_REFUSED * poses):
-        share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
-        if np.all(limits.position_min < 0.0):
-            share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
-        command = limits.position_min + share * (limits.position_max - limits.position_min)
+        command = _command(machine, rng)
         try:
             tips.append(model.forward(command).section_tips[:, :3, 3])
         except (ModelError, ValueError):
@@ -109,6 +106,18 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
         {name: MarkerConfig(columns=('x', 'y', 'z'), section=name) for name in names},
         {}, Mount(np.zeros(3), np.eye(3)),
     )  # fmt: skip
+
+
+def _command(machine: Rig, rng: np.random.Generator) -> Array:
+    """Return a command (m,) that an arm of this kind can be given."""
+    if machine.mechanics_name == 'muscles':
+        # Lengths drawn one by one set muscles against each other, with ten times their force.
+        return np.asarray(machine.sample_configurations(rng, 1)[0])
+    limits = machine.actuator_limits()
+    share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
+    if np.all(limits.position_min < 0.0):
+        share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
+    return np.asarray(limits.position_min + share * (limits.position_max - limits.position_min))
 
 
 def main() -> None:
