@@ -26,7 +26,10 @@ class ClosedForm(Errors):
         self.measured = function(np.asarray(truth, float)) + noise
         count = len(truth)
         super().__init__(
-            np.tile([-np.inf, np.inf], (count, 1)), np.arange(ROWS), np.full(ROWS, 10.0)
+            np.tile([-np.inf, np.inf], (count, 1)),
+            np.arange(ROWS),
+            np.arange(ROWS),
+            np.full(ROWS, 10.0),
         )
         self.evaluations = 0
 

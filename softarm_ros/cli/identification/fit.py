@@ -23,7 +23,13 @@ from scipy.optimize import OptimizeResult, least_squares
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
-from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
+from softarm_ros.cli.identification.second_order import (
+    Bending,
+    Cost,
+    bending,
+    loss_weights,
+    untold_directions,
+)
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import with_values
@@ -163,10 +169,26 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
         jac=lambda x: np.vstack([errors.slope(x), np.eye(count)]),
         loss=loss,
         bounds=(errors.bounds[:, 0], errors.bounds[:, 1]),
+        x_scale=_first_step(errors, start),
         max_nfev=_MAX_EVALUATIONS,
         ftol=1e-5,
         xtol=1e-5,
     )
+
+
+def _first_step(errors: Errors, start: Array) -> Array:
+    """
+    Return scales (k,) with which the first step is one spread of the priors; each may double.
+
+    The search measures a step by the root of the distance to the bound ahead, in scales. Bounds
+    that exclude what cannot be are a hundred spreads away, and its first step would be ten: to
+    where no arm is, or where its model jumps from rest to rest.
+    """
+    error = errors.filled(start)
+    downhill = -(errors.slope(start).T @ loss_weights(error)[0] + start)
+    low, high = errors.bounds.T
+    ahead = np.where(downhill > 0.0, high - start, start - low)
+    return np.where(np.isfinite(ahead), 1.0 / ahead, 1.0)
 
 
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:

@@ -21,6 +21,7 @@ ERROR_AXIS = 0.03  # of an axis
 CORRELATION_S = 0.25  # rows of a moving arm closer than this carry the same information
 REFUSED = 10.0  # of the above, where a model refuses a row
 STEP = 1e-3  # of differences, in spreads
+SNAP = 0.5  # of the above, over such a step: no slope, the row has snapped to another rest
 
 Rows = NDArray[np.int64]
 Blocks = NDArray[np.int64]
@@ -34,15 +35,15 @@ class Errors(ABC):
     ----------
     bounds : (k, 2)
         Of x.
-    block : (n,)
+    block, row : (n,)
         Of each error; blocks err independently.
     refused : (n,)
         What stands for each error in a row that the model refuses.
 
     """
 
-    def __init__(self, bounds: Array, block: Blocks, refused: Array) -> None:
-        self.bounds, self.block, self.refused = bounds, block, refused
+    def __init__(self, bounds: Array, block: Blocks, row: Rows, refused: Array) -> None:
+        self.bounds, self.block, self.row, self.refused = bounds, block, row, refused
         # The search asks for its slope where it has just asked for the errors, and both are asked
         # for where it begins and ends.
         self._last: tuple[bytes, Array] | None = None
@@ -102,6 +103,7 @@ class Errors(ABC):
         Return the derivatives (n, k) by differences.
 
         Rows that the model refuses, here or a step away, have none: it does not say which way out.
+        Nor do those that snap to another rest: an arm may have several under one command.
         """
         key = x.tobytes()
         if self._last_slope is not None and self._last_slope[0] == key:
@@ -118,7 +120,9 @@ class Errors(ABC):
                 step = -step
                 moved[k] = x[k] + step
                 there = self.near(moved, base)
-            columns[:, k] = np.nan_to_num((there - base) / step)
+            change = np.nan_to_num(there - base)
+            snapped = np.isin(self.row, self.row[np.abs(change) > SNAP])
+            columns[:, k] = np.where(snapped, 0.0, change) / step
         self._last_slope = key, columns
         return columns.copy()
 
@@ -154,6 +158,10 @@ class Misfit(Errors):
         super().__init__(
             np.array([p.bounds(self.known) for p in parameters]).reshape(-1, 2),
             self._blocks(),
+            np.repeat(
+                np.arange(sum(len(rows) for _, rows in self._recorded)),
+                np.repeat(self._widths, [len(rows) for _, rows in self._recorded]),
+            ),
             REFUSED * np.repeat(self._weights, sizes),
         )
 
