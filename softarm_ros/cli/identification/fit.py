@@ -23,13 +23,7 @@ from scipy.optimize import OptimizeResult, least_squares
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
-from softarm_ros.cli.identification.second_order import (
-    Bending,
-    Cost,
-    bending,
-    loss_weights,
-    untold_directions,
-)
+from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import with_values
@@ -37,6 +31,7 @@ from softarm_ros.rigs.schema import Rig
 
 _MAX_EVALUATIONS = 25
 _INSIDE = 0.3  # spreads, from a bound
+_FAR = 6.0  # spreads: a bound that no search comes to
 _RESTARTS = 3
 _PLACES = 16  # drawn from the prior, from which a lower place is looked for
 _LOWER = 0.05  # of the cost: by less a place is no better
@@ -155,6 +150,11 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
 def _searched(errors: Errors, start: Array) -> OptimizeResult:
     """Return where a search from a place ends."""
     size, count = len(errors), len(start)
+    # Steps are as long as the root of the distance to the bound ahead: those that only exclude
+    # what cannot be, a hundred spreads away, would lead to where no arm is. Without, the first
+    # step is one spread.
+    low = np.where(start - errors.bounds[:, 0] > _FAR, -np.inf, errors.bounds[:, 0])
+    high = np.where(errors.bounds[:, 1] - start > _FAR, np.inf, errors.bounds[:, 1])
 
     def loss(squares: Array) -> Array:
         """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
@@ -168,27 +168,11 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
         start,
         jac=lambda x: np.vstack([errors.slope(x), np.eye(count)]),
         loss=loss,
-        bounds=(errors.bounds[:, 0], errors.bounds[:, 1]),
-        x_scale=_first_step(errors, start),
+        bounds=(low, high),
         max_nfev=_MAX_EVALUATIONS,
         ftol=1e-5,
         xtol=1e-5,
     )
-
-
-def _first_step(errors: Errors, start: Array) -> Array:
-    """
-    Return scales (k,) with which the first step is one spread of the priors; each may double.
-
-    The search measures a step by the root of the distance to the bound ahead, in scales. Bounds
-    that exclude what cannot be are a hundred spreads away, and its first step would be ten: to
-    where no arm is, or where its model jumps from rest to rest.
-    """
-    error = errors.filled(start)
-    downhill = -(errors.slope(start).T @ loss_weights(error)[0] + start)
-    low, high = errors.bounds.T
-    ahead = np.where(downhill > 0.0, high - start, start - low)
-    return np.where(np.isfinite(ahead), 1.0 / ahead, 1.0)
 
 
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
