@@ -33,6 +33,7 @@ _MAX_EVALUATIONS = 25
 _INSIDE = 0.3  # spreads, from a bound
 _FAR = 6.0  # spreads: a bound that no search comes to
 _RESTARTS = 3
+_DRAWN, _SEARCHED = 8, 3  # other places, of which the best are searched from
 _PLACES = 16  # drawn from the prior, from which a lower place is looked for
 _LOWER = 0.05  # of the cost: by less a place is no better
 
@@ -129,10 +130,17 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
     place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
     errors.begin(place)
     began, _ = untold_directions(errors.slope(place), np.ones(size))
-    asked = 0
+    solved = _searched(errors, place)
+    asked = int(solved.nfev)
+    if errors.rough(solved.x):
+        for other in _others(errors, place):
+            there = _searched(errors, other)
+            asked += int(there.nfev)
+            if there.cost < solved.cost:
+                solved = there
+            if not errors.rough(solved.x):
+                break
     for restarts in range(_RESTARTS + 1):
-        solved = _searched(errors, place)
-        asked += int(solved.nfev)
         error, jacobian = solved.fun[:size], errors.slope(solved.x)
         bent = bending(errors, solved.x, error, jacobian, began)
         if bent is None or restarts == _RESTARTS:
@@ -140,7 +148,8 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
         lower = _lower(errors, solved, jacobian, bent)
         if lower is None:
             break
-        place = lower
+        solved = _searched(errors, lower)
+        asked += int(solved.nfev)
     return Fit(
         tuple(parameters), known, solved.x, jacobian, error, errors.block, bounds, bent,
         float(solved.cost), asked * (count + 1),
@@ -175,6 +184,24 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
     )
 
 
+def _others(errors: Errors, place: Array) -> list[Array]:
+    """
+    Return other places (k,) to search from, the best of some that the prior draws.
+
+    Where rows snap or are refused a search stops at the first edge; from elsewhere it may not
+    meet one.
+    """
+    low, high = errors.bounds[:, 0] + _INSIDE, errors.bounds[:, 1] - _INSIDE
+    drawn = np.random.default_rng(1).standard_normal((_DRAWN, len(place)))
+    places = [np.clip(place + one, low, high) for one in drawn]
+    return sorted(places, key=lambda one: _cost(errors, one))[:_SEARCHED]
+
+
+def _cost(errors: Errors, x: Array) -> float:
+    """Return the cost of a place, as searches count it."""
+    return float(np.sum(np.sqrt(1.0 + errors.filled(x) ** 2) - 1.0) + 0.5 * x @ x)
+
+
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
     """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
     x, size = solved.x, len(errors)
@@ -190,9 +217,7 @@ def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bendin
     if gain > -_LOWER:
         return None
     there = np.clip(x + change, errors.bounds[:, 0], errors.bounds[:, 1])
-    reached_by = errors.filled(there)
-    reached = float(np.sum(np.sqrt(1.0 + reached_by**2) - 1.0) + 0.5 * there @ there)
-    return there if reached < solved.cost - _LOWER else None
+    return there if _cost(errors, there) < solved.cost - _LOWER else None
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ class Errors(ABC):
         # for where it begins and ends.
         self._last: tuple[bytes, Array] | None = None
         self._last_slope: tuple[bytes, Array] | None = None
+        self._edges = False
 
     def __len__(self) -> int:
         return len(self.block)
@@ -88,6 +89,8 @@ class Errors(ABC):
 
     def filled(self, x: Array) -> Array:
         """Return the errors (n,) as they count in the search, which passes what is no arm."""
+        if np.any((x < self.bounds[:, 0]) | (x > self.bounds[:, 1])):
+            return np.full(len(self), self.refused.max())
         try:
             found = self.at(x)
         except ValueError:
@@ -97,6 +100,11 @@ class Errors(ABC):
     def near(self, x: Array, base: Array) -> Array:
         """Return the same, without asking for the rows that `base` (n,) says were refused."""
         return self._errors(x, np.isfinite(base))
+
+    def rough(self, x: Array) -> bool:
+        """Return whether rows snap or are refused at x (k,) or a step away: an edge."""
+        self.slope(x)
+        return self._edges
 
     def slope(self, x: Array) -> Array:
         """
@@ -110,6 +118,7 @@ class Errors(ABC):
             return self._last_slope[1].copy()  # which the search weighs in place
         base = self.at(x)
         columns = np.empty((len(base), len(x)))
+        self._edges = bool(np.isnan(base).any())
         for k in range(len(x)):
             step = STEP if x[k] + STEP <= self.bounds[k, 1] else -STEP
             moved = x.copy()
@@ -120,8 +129,10 @@ class Errors(ABC):
                 step = -step
                 moved[k] = x[k] + step
                 there = self.near(moved, base)
+            self._edges |= bool(np.isnan(there).any())
             change = np.nan_to_num(there - base)
             snapped = np.isin(self.row, self.row[np.abs(change) > SNAP])
+            self._edges |= bool(snapped.any())
             columns[:, k] = np.where(snapped, 0.0, change) / step
         self._last_slope = key, columns
         return columns.copy()
