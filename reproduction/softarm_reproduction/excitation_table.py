@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from softarm_ros.cli.identification.common import all_parameters, usual_groups
-from softarm_ros.cli.identification.fit import chosen, fit, intervals
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_excitation import write_excitation
 from softarm_ros.cli.score import predict, score

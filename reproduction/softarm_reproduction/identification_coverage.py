@@ -1,12 +1,12 @@
 """
 Do stated intervals hold the truth? Machines drawn from the priors, identified.
 
-`python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--groups A,B]`: each
-machine is the rig with other values, seen at rest in poses spread over what it may do, with an
-error of every pose that a tracker would have. The rig as it is does not know the machine. Prints,
-of each parameter, in how many machines the truth lay inside the 95 % interval, and how wide the
-intervals are, in units of the prior. The machine is the identified model's own: what a model
-cannot be is no part of this.
+`python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--first 0]
+[--groups A,B]`: machines, the first of which has that number. Each is the rig with other values,
+seen at rest in poses spread over what it may do, with an error of every pose that a tracker would
+have. The rig as it is does not know the machine. Prints, of each parameter, in how many machines
+the truth lay inside the 95 % interval, and how wide the intervals are, in units of the prior. The
+machine is the identified model's own: what a model cannot be is no part of this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.cli.identification.common import usual_groups
-from softarm_ros.cli.identification.fit import chosen, fit, intervals
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, Mount
 from softarm_ros.geometry.arrays import Array
@@ -32,6 +33,7 @@ from softarm_ros.rigs.schema import Rig
 NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
 _DRAWN = 2.0  # spreads: priors are cut off there, and what is no arm then is drawn again
 _DRAWS = 20
+_REFUSED = 20  # commands of each pose: an arm that refuses more of them cannot be recorded
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,29 @@ def identified_machine(
 
 
 def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
-    """Return measured section tips of a machine at rest under commands within its limits."""
-    model, limits = machine.physics(), machine.actuator_limits()
+    """
+    Return measured section tips of a machine at rest under commands within its limits.
+
+    Raises
+    ------
+    ModelError
+        If it refuses nearly all commands.
+
+    """
+    model = machine.physics()
     commands: list[Array] = []
     tips: list[Array] = []
-    while len(commands) < poses:
-        share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
-        if np.all(limits.position_min < 0.0):
-            share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
-        command = limits.position_min + share * (limits.position_max - limits.position_min)
+    for _ in range(_REFUSED * poses):
+        command = _command(machine, rng)
         try:
             tips.append(model.forward(command).section_tips[:, :3, 3])
         except (ModelError, ValueError):
             continue
         commands.append(command)
+        if len(commands) == poses:
+            break
+    else:
+        raise ModelError(f'{machine.name} refuses {_REFUSED * poses - len(commands)} commands')
     measured = np.array(tips)
     measured += rng.normal(0.0, NOISE_SHARE * model.rest_length_m, measured.shape)
     names = machine.section_names
@@ -97,11 +108,24 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
     )  # fmt: skip
 
 
+def _command(machine: Rig, rng: np.random.Generator) -> Array:
+    """Return a command (m,) that an arm of this kind can be given."""
+    if machine.mechanics_name == 'muscles':
+        # Lengths drawn one by one set muscles against each other, with ten times their force.
+        return np.asarray(machine.sample_configurations(rng, 1)[0])
+    limits = machine.actuator_limits()
+    share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
+    if np.all(limits.position_min < 0.0):
+        share = 0.5 + 0.5 * rng.uniform(-0.6, 0.6, len(limits.names))
+    return np.asarray(limits.position_min + share * (limits.position_max - limits.position_min))
+
+
 def main() -> None:
     """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('rig')
     parser.add_argument('--machines', type=int, default=100)
+    parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--poses', type=int, default=40)
     parser.add_argument('--groups', default='')
     arguments = parser.parse_args()
@@ -110,11 +134,15 @@ def main() -> None:
     parameters = chosen(parameters_of(rig.mechanics_name, rig.arm), groups)
     machines = [
         identified_machine(rig, parameters, seed, arguments.poses)
-        for seed in range(arguments.machines)
+        for seed in range(arguments.first, arguments.first + arguments.machines)
     ]
     inside = np.array([m.inside for m in machines])
     width = np.median([m.ends[:, 1] - m.ends[:, 0] for m in machines], axis=0)
-    print(f'{rig.name}: {len(machines)} machines of {arguments.poses} poses, {len(groups)} groups')
+    last = arguments.first + len(machines) - 1
+    print(
+        f'{rig.name}: machines {arguments.first} to {last}, {arguments.poses} poses each, groups '
+        f'{", ".join(groups)}'
+    )
     print(f'{"parameter":<38}{"inside":>8}   median width, spreads of the prior (3.9 before)')
     for k, parameter in enumerate(parameters):
         print(f'{parameter.name:<38}{inside[:, k].sum():5d}/{len(machines)}   {width[k]:8.3f}')

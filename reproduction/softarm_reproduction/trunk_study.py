@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
-from softarm_ros.cli.identification.fit import ERROR_SHARE, chosen, fit
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.misfit import ERROR_SHARE
 from softarm_ros.cli.identification.recordings import Recorded, Rows, read_recordings
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array

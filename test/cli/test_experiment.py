@@ -10,7 +10,8 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.command import Asked
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
-from softarm_ros.cli.identification.fit import chosen, fit, intervals
+from softarm_ros.cli.identification.fit import chosen, fit
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import write
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig

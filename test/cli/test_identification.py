@@ -10,7 +10,8 @@ import pytest
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.command import Asked, listed, run
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
-from softarm_ros.cli.identification.fit import chosen, fit, intervals, untold
+from softarm_ros.cli.identification.fit import chosen, fit, untold
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.learn import learn
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import updated_text

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
 from softarm_ros.cli.identification.drives import describe as describe_drives
-from softarm_ros.cli.identification.fit import Fit, chosen, intervals, untold
+from softarm_ros.cli.identification.fit import Fit, chosen, untold
 from softarm_ros.cli.identification.identified import identified
+from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write

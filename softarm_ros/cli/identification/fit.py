@@ -1,5 +1,5 @@
 """
-The one identification: rows, parameters and a robust fit; what the data cannot tell; intervals.
+The one identification: rows, parameters and a robust fit; what the data cannot tell.
 
     minimise  sum_i rho(w_i |e_i|) + |x|^2,
 
@@ -7,39 +7,35 @@ e_i the error of a measured point (m) or axis (-) in row i, in units of what a g
 wrong by, w_i^2 the share of independent information in a row (rows that follow each other err
 alike), rho the soft L1 loss, and x the parameters in units of their priors.
 
-Intervals come from blocks of rows drawn again with replacement. For each draw one Newton step is
-made from the found parameters with the weights of the draw, which costs no further fit (checked
-against repeated fits in the tests).
+Where the search ends, the errors are expanded to second order along what slopes leave untold; if
+that shows a lower place, the search goes on there. `intervals` uses the same expansion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.stats import t as student
+from scipy.optimize import OptimizeResult, least_squares
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
-from softarm_ros.cli.score import predict
+from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.identifiable import Parameter, moved_by
-from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
-ERROR_SHARE = 0.01  # of the arm's length: what a good model may be wrong by
-ERROR_AXIS = 0.03  # of an axis
-CORRELATION_S = 0.25  # rows of a moving arm closer than this carry the same information
-DRAWS = 400
-_STEP = 1e-3  # of differences, in spreads
 _MAX_EVALUATIONS = 25
-_REFUSED = 10.0  # of the above, where a model refuses a row
 _INSIDE = 0.3  # spreads, from a bound
+_FAR = 6.0  # spreads: a bound that no search comes to
+_RESTARTS = 3
+_DRAWN, _SEARCHED = 8, 3  # other places, of which the best are searched from
+_PLACES = 16  # drawn from the prior, from which a lower place is looked for
+_LOWER = 0.05  # of the cost: by less a place is no better
 
 
 @dataclass(frozen=True)
@@ -55,6 +51,10 @@ class Fit:
         In units of what a good model may be wrong by, at x; without loss and prior.
     block : (n,)
         Of each row of these.
+    bounds : (k, 2)
+        Of x.
+    bending : Bending, optional
+        Of the errors, where the data leave directions untold.
     cost : float
         As minimised, and how many times the model was asked.
 
@@ -66,6 +66,8 @@ class Fit:
     jacobian: Array
     error: Array
     block: NDArray[np.int64]
+    bounds: Array
+    bending: Bending | None
     cost: float
     evaluations: int
 
@@ -112,75 +114,56 @@ def fit(
     """
     if not parameters:
         raise UsageError('nothing to identify: name --parameters')
-    fields = list(dict.fromkeys(f for p in parameters for f in p.fields))
-    known = values_of(rig, fields)
-    thin = _thinned(recorded, most_rows)
-    scale = ERROR_SHARE * rig.model().rest_length_m
-    weights = [_weight(r, rows) for r, rows in zip(recorded, thin)]
-
-    # The search asks for its slope where it has just asked for the errors, and it ends there.
-    @lru_cache(maxsize=1)
-    def errors_at(key: bytes) -> Array:
-        changed = with_values(rig, moved_by(parameters, known, np.frombuffer(key)))
-        models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
-        parts = []
-        for one, rows, weight in zip(recorded, thin, weights):
-            if not len(rows):
-                continue
-            run = one.seen_by(changed, rows)
-            around = tuple(run.around.values())
-            if around not in models:
-                then = run.as_it_was(changed)
-                models[around] = (then, then.physics())
-            found = predict(*models[around], run, strict=False)
-            each = [(found.points[n] - v) / scale for n, v in run.points.items()]
-            each += [
-                np.where(np.isfinite(v), found.axes[n] - v, 0.0) / ERROR_AXIS
-                for n, v in run.axes.items()
-            ]
-            stacked = np.concatenate([e.reshape(len(rows), -1) for e in each], axis=1)
-            parts.append(weight * np.nan_to_num(stacked, nan=_REFUSED).ravel())
-        return np.concatenate(parts)
-
-    def errors(x: Array) -> Array:
-        return errors_at(x.tobytes())
-
-    count = len(parameters)
-    bounds = _bounds(parameters, known)
-    # A search that starts at a bound cannot leave it.
-    start = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
-    size = len(errors(start))
-    if size < count:
+    errors = Misfit(rig, recorded, parameters, most_rows)
+    if len(errors) < len(parameters):
         raise UsageError(
-            f'{size} measured coordinates for {count} parameters; expected at least as many'
+            f'{len(errors)} measured coordinates for {len(parameters)} parameters; expected at '
+            'least as many'
         )
+    return fit_of(errors, parameters, errors.known)
 
-    def tried(x: Array) -> Array:
-        try:
-            return errors(x)
-        except ValueError:  # no arm: one that would buckle, or whose cables leave a bend free
-            return np.full(size, _REFUSED)
 
-    @lru_cache(maxsize=1)
-    def slope_at(key: bytes) -> Array:
-        x = np.frombuffer(key)
-        base, columns = errors(x), np.empty((size + count, count))
-        for k in range(count):
-            step = _STEP if x[k] + _STEP <= bounds[k, 1] else -_STEP
-            moved = x.copy()
-            moved[k] += step
-            try:
-                there = errors(moved)
-            except ValueError:
-                step = -step
-                moved[k] = x[k] + step
-                there = errors(moved)
-            columns[:size, k] = (there - base) / step
-        columns[size:] = np.eye(count)
-        return columns
+def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, float]) -> Fit:
+    """Return the parameters, of fields with known values, of which errors are least."""
+    size, count, bounds = len(errors), len(parameters), errors.bounds
+    # A search that starts at a bound cannot leave it.
+    place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
+    errors.begin(place)
+    began, _ = untold_directions(errors.slope(place), np.ones(size))
+    solved = _searched(errors, place)
+    asked = int(solved.nfev)
+    if errors.rough(solved.x):
+        for other in _others(errors, place):
+            there = _searched(errors, other)
+            asked += int(there.nfev)
+            if there.cost < solved.cost:
+                solved = there
+            if not errors.rough(solved.x):
+                break
+    for restarts in range(_RESTARTS + 1):
+        error, jacobian = solved.fun[:size], errors.slope(solved.x)
+        bent = bending(errors, solved.x, error, jacobian, began)
+        if bent is None or restarts == _RESTARTS:
+            break
+        lower = _lower(errors, solved, jacobian, bent)
+        if lower is None:
+            break
+        solved = _searched(errors, lower)
+        asked += int(solved.nfev)
+    return Fit(
+        tuple(parameters), known, solved.x, jacobian, error, errors.block, bounds, bent,
+        float(solved.cost), asked * (count + 1),
+    )  # fmt: skip
 
-    def slope(x: Array) -> Array:
-        return slope_at(x.tobytes()).copy()  # which the search weighs in place
+
+def _searched(errors: Errors, start: Array) -> OptimizeResult:
+    """Return where a search from a place ends."""
+    size, count = len(errors), len(start)
+    # Steps are as long as the root of the distance to the bound ahead: those that only exclude
+    # what cannot be, a hundred spreads away, would lead to where no arm is. Without, the first
+    # step is one spread.
+    low = np.where(start - errors.bounds[:, 0] > _FAR, -np.inf, errors.bounds[:, 0])
+    high = np.where(errors.bounds[:, 1] - start > _FAR, np.inf, errors.bounds[:, 1])
 
     def loss(squares: Array) -> Array:
         """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
@@ -189,97 +172,52 @@ def fit(
         rho[:, size:] = np.stack([squares[size:], np.ones(count), np.zeros(count)])
         return rho
 
-    solved = least_squares(
-        lambda x: np.concatenate([tried(x), x]),
+    return least_squares(
+        lambda x: np.concatenate([errors.filled(x), x]),
         start,
-        jac=slope,
+        jac=lambda x: np.vstack([errors.slope(x), np.eye(count)]),
         loss=loss,
-        bounds=(bounds[:, 0], bounds[:, 1]),
+        bounds=(low, high),
         max_nfev=_MAX_EVALUATIONS,
         ftol=1e-5,
         xtol=1e-5,
     )
-    error, jacobian = solved.fun[:size], slope(solved.x)[:size]
-    return Fit(
-        tuple(parameters),
-        known,
-        solved.x,
-        jacobian,
-        error,
-        _blocks(recorded, thin),
-        float(solved.cost),
-        int(solved.nfev) * (count + 1),
-    )
 
 
-def _bounds(parameters: Sequence[Parameter], known: dict[str, float]) -> Array:
-    return np.array([p.bounds(known) for p in parameters]).reshape(-1, 2)
-
-
-def _thinned(recorded: Sequence[Recorded], most: int) -> list[NDArray[np.int64]]:
-    total = sum(len(r.train) for r in recorded)
-    every = max(1, -(-total // most))
-    return [r.train[::every] for r in recorded]
-
-
-def _weight(recorded: Recorded, rows: NDArray[np.int64]) -> float:
-    """Return the share of information that a row has of its own, as a root."""
-    time = recorded.whole.time_s
-    if time is None or len(rows) < 2:
-        return 1.0
-    spacing = float(np.median(np.diff(time[rows])))
-    return float(min(1.0, spacing / CORRELATION_S) ** 0.5)
-
-
-def _blocks(recorded: Sequence[Recorded], thin: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the block of each error; blocks of different files differ."""
-    parts, first = [], 0
-    for one, rows in zip(recorded, thin):
-        if not len(rows):
-            continue
-        block = one.blocks(rows)
-        width = 3 * (len(one.whole.points) + len(one.whole.axes))
-        parts.append(np.repeat(block + first, width))
-        first += int(block.max()) + 1
-    return np.concatenate(parts)
-
-
-def intervals(found: Fit, seed: int = 0) -> Array:
+def _others(errors: Errors, place: Array) -> list[Array]:
     """
-    Return the 95 % intervals (k, 2) of x.
+    Return other places (k,) to search from, the best of some that the prior draws.
 
-    Few blocks show too little spread: Student's t of their number widens it, and a block counts
-    with the error it would have if it were left out.
-    The prior is a measurement as well, of its own: it is drawn, too.
+    Where rows snap or are refused a search stops at the first edge; from elsewhere it may not
+    meet one.
     """
-    names, index = np.unique(found.block, return_inverse=True)
-    count, size = len(names), len(found.x)
-    gradients, curvatures = np.zeros((count, size)), np.zeros((count, size, size))
-    # Soft L1 of an error e: its slope e / sqrt(1 + e^2), and the slope of that.
-    pull = found.error / np.sqrt(1.0 + found.error**2)
-    stiff = (1.0 + found.error**2) ** -1.5
-    for b in range(count):
-        rows = index == b
-        gradients[b] = found.jacobian[rows].T @ pull[rows]
-        curvatures[b] = (found.jacobian[rows].T * stiff[rows]) @ found.jacobian[rows]
-    # What a block would err by if it had not been fitted: the exact form of leaving it out.
-    whole = curvatures.sum(axis=0) + np.eye(size)
-    for b in range(count):
-        share = np.linalg.solve(whole, curvatures[b]).T
-        gradients[b] = np.linalg.solve(np.eye(size) - share, gradients[b])
-    rng = np.random.default_rng(seed)
-    draws = np.empty((DRAWS, size))
-    for i in range(DRAWS):
-        weight = np.bincount(rng.integers(0, count, count), minlength=count).astype(float)
-        curvature = np.tensordot(weight, curvatures, 1) + np.eye(size)
-        # At x the gradient of all blocks and the prior is zero.
-        gradient = (weight - 1.0) @ gradients + rng.standard_normal(size)
-        draws[i] = -np.linalg.solve(curvature, gradient)
-    wide = float(student.ppf(0.975, max(count - 1, 1)) / student.ppf(0.975, 1e6))
-    low, high = np.percentile(draws, [2.5, 97.5], axis=0)
-    ends = np.stack([found.x + wide * low, found.x + wide * high], axis=1)
-    bounds = _bounds(found.parameters, found.known)
-    return np.clip(ends, bounds[:, :1], bounds[:, 1:])
+    low, high = errors.bounds[:, 0] + _INSIDE, errors.bounds[:, 1] - _INSIDE
+    drawn = np.random.default_rng(1).standard_normal((_DRAWN, len(place)))
+    places = [np.clip(place + one, low, high) for one in drawn]
+    return sorted(places, key=lambda one: _cost(errors, one))[:_SEARCHED]
+
+
+def _cost(errors: Errors, x: Array) -> float:
+    """Return the cost of a place, as searches count it."""
+    return float(np.sum(np.sqrt(1.0 + errors.filled(x) ** 2) - 1.0) + 0.5 * x @ x)
+
+
+def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
+    """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
+    x, size = solved.x, len(errors)
+    # By parabolas that touch the loss here and lie above it elsewhere.
+    above = (1.0 + solved.fun[:size] ** 2) ** -0.5
+    columns = np.concatenate([jacobian, bent.columns], axis=1)
+    slope = columns.T @ (above * solved.fun[:size])
+    slope[: len(x)] = 0.0  # where a search ends, with the prior
+    cost = Cost(bent, slope, (columns.T * above) @ columns)
+    rng = np.random.default_rng(0)
+    places = rng.standard_normal((_PLACES, len(x))) - x
+    change, gain = cost.lowest(list(places @ bent.directions @ bent.directions.T))
+    if gain > -_LOWER:
+        return None
+    there = np.clip(x + change, errors.bounds[:, 0], errors.bounds[:, 1])
+    return there if _cost(errors, there) < solved.cost - _LOWER else None
 
 
 @dataclass(frozen=True)

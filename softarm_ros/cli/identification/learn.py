@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.identification.fit import CORRELATION_S
+from softarm_ros.cli.identification.misfit import CORRELATION_S
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, in_effect
 from softarm_ros.cli.score import predict

@@ -1,0 +1,227 @@
+"""The errors of a model's predictions as a function of its parameters, and their slope."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.score import predict
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.identifiable import Parameter, moved_by
+from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.schema import Rig
+
+ERROR_SHARE = 0.01  # of the arm's length: what a good model may be wrong by
+ERROR_AXIS = 0.03  # of an axis
+CORRELATION_S = 0.25  # rows of a moving arm closer than this carry the same information
+REFUSED = 10.0  # of the above, where a model refuses a row
+STEP = 1e-3  # of differences, in spreads
+SNAP = 0.5  # of the above, over such a step: no slope, the row has snapped to another rest
+
+Rows = NDArray[np.int64]
+Blocks = NDArray[np.int64]
+
+
+class Errors(ABC):
+    """
+    Errors (n,) as a function of parameters x (k,), in units of what a good model may err by.
+
+    Attributes
+    ----------
+    bounds : (k, 2)
+        Of x.
+    block, row : (n,)
+        Of each error; blocks err independently.
+    refused : (n,)
+        What stands for each error in a row that the model refuses.
+
+    """
+
+    def __init__(self, bounds: Array, block: Blocks, row: Rows, refused: Array) -> None:
+        self.bounds, self.block, self.row, self.refused = bounds, block, row, refused
+        # The search asks for its slope where it has just asked for the errors, and both are asked
+        # for where it begins and ends.
+        self._last: tuple[bytes, Array] | None = None
+        self._last_slope: tuple[bytes, Array] | None = None
+        self._edges = False
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    @abstractmethod
+    def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
+        """Return the errors (n,), as `at`; those not asked for may be NaN."""
+
+    def at(self, x: Array) -> Array:
+        """
+        Return the errors; NaN in rows that the model refuses.
+
+        Raises
+        ------
+        ValueError
+            If this is no arm: one that would buckle, or whose cables leave a bend free.
+
+        """
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._errors(x, np.ones(len(self), bool))
+        return self._last[1]
+
+    def begin(self, x: Array) -> None:
+        """
+        Begin a search at a place (k,): no row that is refused errs by less than the worst there.
+
+        Else a search that begins with large errors would end where the model refuses the rows.
+
+        Raises
+        ------
+        ValueError
+            If the place is no arm.
+
+        """
+        worst = np.nanmax(np.abs(self.at(x)), initial=0.0)
+        self.refused = np.maximum(self.refused, worst)
+
+    def filled(self, x: Array) -> Array:
+        """Return the errors (n,) as they count in the search, which passes what is no arm."""
+        if np.any((x < self.bounds[:, 0]) | (x > self.bounds[:, 1])):
+            return np.full(len(self), self.refused.max())
+        try:
+            found = self.at(x)
+        except ValueError:
+            return np.full(len(self), self.refused.max())
+        return np.where(np.isnan(found), self.refused, found)
+
+    def near(self, x: Array, base: Array) -> Array:
+        """Return the same, without asking for the rows that `base` (n,) says were refused."""
+        return self._errors(x, np.isfinite(base))
+
+    def rough(self, x: Array) -> bool:
+        """Return whether rows snap or are refused at x (k,) or a step away: an edge."""
+        self.slope(x)
+        return self._edges
+
+    def slope(self, x: Array) -> Array:
+        """
+        Return the derivatives (n, k) by differences.
+
+        Rows that the model refuses, here or a step away, have none: it does not say which way out.
+        Nor do those that snap to another rest: an arm may have several under one command.
+        """
+        key = x.tobytes()
+        if self._last_slope is not None and self._last_slope[0] == key:
+            return self._last_slope[1].copy()  # which the search weighs in place
+        base = self.at(x)
+        columns = np.empty((len(base), len(x)))
+        self._edges = bool(np.isnan(base).any())
+        for k in range(len(x)):
+            step = STEP if x[k] + STEP <= self.bounds[k, 1] else -STEP
+            moved = x.copy()
+            moved[k] += step
+            try:
+                there = self.near(moved, base)
+            except ValueError:
+                step = -step
+                moved[k] = x[k] + step
+                there = self.near(moved, base)
+            self._edges |= bool(np.isnan(there).any())
+            change = np.nan_to_num(there - base)
+            snapped = np.isin(self.row, self.row[np.abs(change) > SNAP])
+            self._edges |= bool(snapped.any())
+            columns[:, k] = np.where(snapped, 0.0, change) / step
+        self._last_slope = key, columns
+        return columns.copy()
+
+
+class Misfit(Errors):
+    """
+    Errors of the points and axes that a rig predicts in the rows `train` of recordings.
+
+    Attributes
+    ----------
+    known : dict
+        The fields that the parameters change, as the rig has them.
+
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        recorded: Sequence[Recorded],
+        parameters: Sequence[Parameter],
+        most_rows: int,
+    ) -> None:
+        self._rig, self._parameters = rig, tuple(parameters)
+        self.known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
+        thin = zip(recorded, _thinned(recorded, most_rows))
+        self._recorded = [(one, rows) for one, rows in thin if len(rows)]
+        self._scale = ERROR_SHARE * rig.model().rest_length_m
+        self._weights = [_weight(one, rows) for one, rows in self._recorded]
+        self._widths = [
+            3 * (len(one.whole.points) + len(one.whole.axes)) for one, _ in self._recorded
+        ]
+        sizes = [width * len(rows) for width, (_, rows) in zip(self._widths, self._recorded)]
+        super().__init__(
+            np.array([p.bounds(self.known) for p in parameters]).reshape(-1, 2),
+            self._blocks(),
+            np.repeat(
+                np.arange(sum(len(rows) for _, rows in self._recorded)),
+                np.repeat(self._widths, [len(rows) for _, rows in self._recorded]),
+            ),
+            REFUSED * np.repeat(self._weights, sizes),
+        )
+
+    def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
+        changed = with_values(self._rig, moved_by(self._parameters, self.known, x))
+        models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
+        parts, first = [], 0
+        for (one, rows), weight, width in zip(self._recorded, self._weights, self._widths):
+            last = first + width * len(rows)
+            kept = asked[first:last].reshape(-1, width).any(axis=1)
+            first = last
+            errors = np.full((len(rows), width), np.nan)
+            parts.append(errors)
+            if not kept.any():
+                continue
+            run = one.seen_by(changed, rows[kept])
+            around = tuple(run.around.values())
+            if around not in models:
+                then = run.as_it_was(changed)
+                models[around] = (then, then.physics())
+            found = predict(*models[around], run, strict=False)
+            each = [(found.points[n] - v) / self._scale for n, v in run.points.items()]
+            each += [
+                np.where(np.isfinite(v), found.axes[n] - v, 0.0) / ERROR_AXIS
+                for n, v in run.axes.items()
+            ]
+            count = int(kept.sum())
+            errors[kept] = weight * np.concatenate([e.reshape(count, -1) for e in each], axis=1)
+        return np.concatenate([part.ravel() for part in parts])
+
+    def _blocks(self) -> Blocks:
+        parts, first = [], 0
+        for (one, rows), width in zip(self._recorded, self._widths):
+            block = one.blocks(rows)
+            parts.append(np.repeat(block + first, width))
+            first += int(block.max()) + 1
+        return np.concatenate(parts)
+
+
+def _thinned(recorded: Sequence[Recorded], most: int) -> list[Rows]:
+    total = sum(len(r.train) for r in recorded)
+    every = max(1, -(-total // most))
+    return [r.train[::every] for r in recorded]
+
+
+def _weight(recorded: Recorded, rows: Rows) -> float:
+    """Return the share of information that a row has of its own, as a root."""
+    time = recorded.whole.time_s
+    if time is None or len(rows) < 2:
+        return 1.0
+    spacing = float(np.median(np.diff(time[rows])))
+    return float(min(1.0, spacing / CORRELATION_S) ** 0.5)
