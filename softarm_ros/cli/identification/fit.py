@@ -1,11 +1,13 @@
 """
 The one identification: rows, parameters and a robust fit; what the data cannot tell; intervals.
 
-    minimise  sum_i rho(w_i |e_i|) + |x|^2,
+    minimise  sum_i w_i^2 rho(|e_i|) + |x|^2,    rho(e) = 2 (sqrt(1 + e^2) - 1),
 
 e_i the error of a measured point (m) or axis (-) in row i, in units of what a good model may be
 wrong by, w_i^2 the share of independent information in a row (rows that follow each other err
-alike), rho the soft L1 loss, and x the parameters in units of their priors.
+alike), rho the soft L1 loss, and x the parameters in units of their priors. The loss is one of
+distances, not of coordinates: it does not depend on how the frame of the measurements lies, and
+what counts as mistaken does not depend on how often a row was recorded.
 
 Intervals come from blocks of rows drawn again with replacement. For each draw one Newton step is
 made from the found parameters with the weights of the draw, which costs no further fit (checked
@@ -52,7 +54,10 @@ class Fit:
     x : (k,)
         In units of the priors.
     jacobian : (n, k), error : (n,)
-        In units of what a good model may be wrong by, at x; without loss and prior.
+        In units of what a good model may be wrong by, times `weight`, at x; without loss and
+        prior. Three coordinates of a point or axis follow each other.
+    weight : (n,)
+        Roots of the shares of information.
     block : (n,)
         Of each row of these.
     cost : float
@@ -65,6 +70,7 @@ class Fit:
     x: Array
     jacobian: Array
     error: Array
+    weight: Array
     block: NDArray[np.int64]
     cost: float
     evaluations: int
@@ -182,10 +188,18 @@ def fit(
     def slope(x: Array) -> Array:
         return slope_at(x.tobytes()).copy()  # which the search weighs in place
 
+    share = _each(recorded, thin, weights)
+
     def loss(squares: Array) -> Array:
-        """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
-        root = np.sqrt(1.0 + squares)
-        rho = np.stack([2.0 * (root - 1.0), 1.0 / root, -0.5 / root**3])
+        """
+        Return soft L1 and its derivatives, of the errors; the prior is Gaussian.
+
+        Each coordinate has a third of the loss of its point and the slope of the whole.
+        """
+        root = _root(squares[:size], share)
+        third = share**2 * 2.0 * (root - 1.0) / 3.0
+        rho = np.empty((3, size + count))
+        rho[:, :size] = np.stack([third, 1.0 / root, -0.5 / (share**2 * root**3)])
         rho[:, size:] = np.stack([squares[size:], np.ones(count), np.zeros(count)])
         return rho
 
@@ -206,6 +220,7 @@ def fit(
         solved.x,
         jacobian,
         error,
+        share,
         _blocks(recorded, thin),
         float(solved.cost),
         int(solved.nfev) * (count + 1),
@@ -229,6 +244,33 @@ def _weight(recorded: Recorded, rows: NDArray[np.int64]) -> float:
         return 1.0
     spacing = float(np.median(np.diff(time[rows])))
     return float(min(1.0, spacing / CORRELATION_S) ** 0.5)
+
+
+def _each(
+    recorded: Sequence[Recorded], thin: Sequence[NDArray[np.int64]], weights: Sequence[float]
+) -> Array:
+    """Return the weight of each error (n,)."""
+    return np.concatenate(
+        [
+            np.full(3 * len(rows) * (len(one.whole.points) + len(one.whole.axes)), weight)
+            for one, rows, weight in zip(recorded, thin, weights)
+        ]
+    )
+
+
+def _root(squares: Array, weight: Array) -> Array:
+    """Return sqrt(1 + |e|^2) (n,) of the point that each of the weighed squares (n,) is of."""
+    own = (squares / weight**2).reshape(-1, 3)
+    return np.asarray(np.sqrt(1.0 + np.repeat(own.sum(axis=1), 3)))
+
+
+def _curvature(found: Fit, rows: NDArray[np.bool_]) -> Array:
+    """Return the second derivative (k, k) of half the loss of whole points, by the parameters."""
+    error, jacobian, weight = found.error[rows], found.jacobian[rows], found.weight[rows]
+    root = _root(error**2, weight)
+    along = (error / (weight * root**1.5))[:, None] * jacobian
+    along = along.reshape(-1, 3, jacobian.shape[1]).sum(axis=1)
+    return np.asarray((jacobian.T / root) @ jacobian - along.T @ along)
 
 
 def _blocks(recorded: Sequence[Recorded], thin: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -255,13 +297,11 @@ def intervals(found: Fit, seed: int = 0) -> Array:
     names, index = np.unique(found.block, return_inverse=True)
     count, size = len(names), len(found.x)
     gradients, curvatures = np.zeros((count, size)), np.zeros((count, size, size))
-    # Soft L1 of an error e: its slope e / sqrt(1 + e^2), and the slope of that.
-    pull = found.error / np.sqrt(1.0 + found.error**2)
-    stiff = (1.0 + found.error**2) ** -1.5
+    pull = found.error / _root(found.error**2, found.weight)
     for b in range(count):
         rows = index == b
         gradients[b] = found.jacobian[rows].T @ pull[rows]
-        curvatures[b] = (found.jacobian[rows].T * stiff[rows]) @ found.jacobian[rows]
+        curvatures[b] = _curvature(found, rows)
     # What a block would err by if it had not been fitted: the exact form of leaving it out.
     whole = curvatures.sum(axis=0) + np.eye(size)
     for b in range(count):
@@ -297,8 +337,7 @@ def untold(found: Fit, least: float = 0.8, named: float = 0.3) -> list[Untold]:
     By the singular values s of the Jacobian in units of the priors (roots of the eigenvalues of
     J' J): along each right singular vector 1 / sqrt(1 + s^2) of the prior's spread is left.
     """
-    by_loss = (1.0 + found.error**2) ** -0.25
-    curvature = (found.jacobian.T * by_loss**2) @ found.jacobian
+    curvature = (found.jacobian.T / _root(found.error**2, found.weight)) @ found.jacobian
     squares, columns = np.linalg.eigh(curvature)
     sizes, rows = np.sqrt(np.maximum(squares, 0.0)), columns.T
     out = []
