@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softarm_ros.cli.identification.command import errors_of
-from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.cli.identification.identified import identified
-from softarm_ros.cli.identification.learn import learn_best
+from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.models.identifiable import Parameter
@@ -144,9 +144,18 @@ def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...] | None:
     return tuple(p.wider(case.prior_factor) for p in found)
 
 
+def learned_of(case: Case, rig: Rig, recorded: Sequence[Recorded], after: Rig) -> Learned:
+    """Return the residual of an identified rig; `rig` is the one before."""
+
+    def again(rows: Sequence[Recorded]) -> Rig:
+        return identified(rig, rows, parameters_of(case, rig), case.most_rows).rig
+
+    return learn_best(after, recorded, case.features, case.name, again)
+
+
 def lines_of(case: Case, data: Path) -> Iterator[str]:
     """Identify and yield the lines of a Markdown table."""
-    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     recorded = [
         *recordings(rig, data, case.train, True),
         *recordings(rig, data, case.test, False),
@@ -154,7 +163,7 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
     after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
     learned = None
     if case.features:
-        learned = learn_best(after.rig, recorded, case.features, case.name)
+        learned = learned_of(case, rig, recorded, after.rig)
         if not learned.helps:
             yield f'| {case.name} | learned: no help, {100 * learned.left:.0f} % left | | | |'
             learned = None
@@ -173,7 +182,7 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
 def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     """Identify an arm from all rows of a case and write its rig file."""
     source = load_rig(RIGS / f'{case.rig}.yaml')
-    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     files_used = dict.fromkeys(part.file for part in (*case.train, *case.test))
     parts = [Part(file) for file in files_used]
     recorded = recordings(rig, data, parts, True)
@@ -182,7 +191,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     values = {**settings, **after.values}
     learned = None
     if case.features:
-        learned = learn_best(after.rig, recorded, case.features, case.name)
+        learned = learned_of(case, rig, recorded, after.rig)
     files = files_of([Path(part.file).name for part in parts])
     return write(
         source, folder / f'{case.written or case.rig}.yaml', values,

@@ -136,12 +136,12 @@ class PairedCablesArm(BendingArm):
 
         `bend` (dof,) [rad] is the configuration of `actuation` (m,) [m].
         """
-        slope = self._bends
+        slope: Array = self._bends
         if self._stiffens:
             asked = self._rest + self._bends @ self._checked_actuation(actuation)
-            slope = stiffened_slope(asked[None], self._stiffening)[0] @ slope
+            slope = np.asarray(stiffened_slope(asked[None], self._stiffening)[0] @ slope)
         if self._sags:
-            slope = np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), slope)
+            slope = np.asarray(np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), slope))
         return np.array(slope)
 
     def configuration_of(self, actuation: Array) -> Array:
