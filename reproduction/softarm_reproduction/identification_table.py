@@ -51,6 +51,8 @@ class Case:
     most_rows: int = 600
     prior_factor: float = 1.0
     written: str = ''  # name of the rig file from all rows, unless it is the rig's
+    window: tuple[Part, ...] = ()  # a few rows that identify `window_groups` once more
+    window_groups: tuple[str, ...] = ()
 
 
 _TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
@@ -95,6 +97,11 @@ CASES = (
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
         (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD, prior_factor=4.0,
+    ),
+    Case(
+        'tentacle, other session, markers by a window', 'tendon_tentacle',
+        (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),), (Part(_TENTACLE, '2,4,9,11'),), _ROD,
+        prior_factor=4.0, window=(Part(_TENTACLE, '0,7'),), window_groups=('markers',),
     ),
     Case(
         'module, load1 from noload', 'stiffflop_pneumatic', (Part(f'{_MODULE}noload.csv'),),
@@ -161,6 +168,10 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
         *recordings(rig, data, case.test, False),
     ]
     after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
+    if case.window:
+        few = recordings(rig, data, case.window, True)
+        free = chosen(all_parameters(after.rig), case.window_groups)
+        after = identified(after.rig, few, free, case.most_rows)
     learned = None
     if case.features:
         learned = learned_of(case, rig, recorded, after.rig)
@@ -208,6 +219,8 @@ def main() -> None:
     parser.add_argument('--write', type=Path, help='folder for rig files, from all rows')
     arguments = parser.parse_args()
     cases = [case for case in CASES if case.name.startswith(arguments.only)]
+    if arguments.write is not None:
+        cases = [case for case in cases if not case.window]
     if arguments.write is None:
         print('| set | by | what | RMS (95 %) | unit |\n|---|---|---|---|---|')
     for case in cases:
