@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softarm_ros.cli.identification.command import errors_of
-from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.cli.identification.identified import identified
-from softarm_ros.cli.identification.learn import learn_best
+from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.models.identifiable import Parameter
@@ -51,6 +51,8 @@ class Case:
     most_rows: int = 600
     prior_factor: float = 1.0
     written: str = ''  # name of the rig file from all rows, unless it is the rig's
+    window: tuple[Part, ...] = ()  # a few rows that identify `window_groups` once more
+    window_groups: tuple[str, ...] = ()
 
 
 _TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
@@ -95,6 +97,11 @@ CASES = (
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
         (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD, prior_factor=4.0,
+    ),
+    Case(
+        'tentacle, other session, markers by a window', 'tendon_tentacle',
+        (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),), (Part(_TENTACLE, '2,4,9,11'),), _ROD,
+        prior_factor=4.0, window=(Part(_TENTACLE, '0,7'),), window_groups=('markers',),
     ),
     Case(
         'module, load1 from noload', 'stiffflop_pneumatic', (Part(f'{_MODULE}noload.csv'),),
@@ -144,17 +151,30 @@ def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...] | None:
     return tuple(p.wider(case.prior_factor) for p in found)
 
 
+def learned_of(case: Case, rig: Rig, recorded: Sequence[Recorded], after: Rig) -> Learned:
+    """Return the residual of an identified rig; `rig` is the one before."""
+
+    def again(rows: Sequence[Recorded]) -> Rig:
+        return identified(rig, rows, parameters_of(case, rig), case.most_rows).rig
+
+    return learn_best(after, recorded, case.features, case.name, again)
+
+
 def lines_of(case: Case, data: Path) -> Iterator[str]:
     """Identify and yield the lines of a Markdown table."""
-    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     recorded = [
         *recordings(rig, data, case.train, True),
         *recordings(rig, data, case.test, False),
     ]
     after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
+    if case.window:
+        few = recordings(rig, data, case.window, True)
+        free = chosen(all_parameters(after.rig), case.window_groups)
+        after = identified(after.rig, few, free, case.most_rows)
     learned = None
     if case.features:
-        learned = learn_best(after.rig, recorded, case.features, case.name)
+        learned = learned_of(case, rig, recorded, after.rig)
         if not learned.helps:
             yield f'| {case.name} | learned: no help, {100 * learned.left:.0f} % left | | | |'
             learned = None
@@ -173,7 +193,7 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
 def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     """Identify an arm from all rows of a case and write its rig file."""
     source = load_rig(RIGS / f'{case.rig}.yaml')
-    rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
+    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     files_used = dict.fromkeys(part.file for part in (*case.train, *case.test))
     parts = [Part(file) for file in files_used]
     recorded = recordings(rig, data, parts, True)
@@ -182,7 +202,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     values = {**settings, **after.values}
     learned = None
     if case.features:
-        learned = learn_best(after.rig, recorded, case.features, case.name)
+        learned = learned_of(case, rig, recorded, after.rig)
     files = files_of([Path(part.file).name for part in parts])
     return write(
         source, folder / f'{case.written or case.rig}.yaml', values,
@@ -199,6 +219,8 @@ def main() -> None:
     parser.add_argument('--write', type=Path, help='folder for rig files, from all rows')
     arguments = parser.parse_args()
     cases = [case for case in CASES if case.name.startswith(arguments.only)]
+    if arguments.write is not None:
+        cases = [case for case in cases if not case.window]
     if arguments.write is None:
         print('| set | by | what | RMS (95 %) | unit |\n|---|---|---|---|---|')
     for case in cases:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 from softarm_ros.cli.measured_bag import read_bag_run
-from softarm_ros.cli.measured_excitation import read_excitation, sections_seen
-from softarm_ros.cli.measured_run import MeasuredRun, read_csv_run, with_memory
+from softarm_ros.cli.measured_excitation import AROUND, read_excitation, sections_seen
+from softarm_ros.cli.measured_run import (
+    MeasuredRun,
+    MeasurementError,
+    read_csv_run,
+    with_memory,
+)
 from softarm_ros.rigs.schema import Rig
 
 
@@ -14,12 +21,42 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
     """
     Return the measurements of a CSV file as the rig's `recording` maps it, or of a bag.
 
+    `NAME:tip_load_kg=0.1` states which weight hung on the tip in this file, or how the arm lay
+    (`AROUND`; several divided by commas), as files of `softarm excite` do of their own.
+
     Raises
     ------
     MeasurementError
-        If it cannot be read, lacks what is needed, or has no complete row.
+        If it cannot be read, lacks what is needed, has no complete row, or states no number.
 
     """
+    path, around = _stated(path)
+    run = _read(rig, path)
+    return replace(run, around={**run.around, **around}) if around else run
+
+
+def _stated(path: Path) -> tuple[Path, dict[str, float]]:
+    """Return a path without what is stated behind it, and that."""
+    name, colon, text = path.name.rpartition(':')
+    if not colon or '=' not in text:
+        return path, {}
+    found = {}
+    for piece in text.split(','):
+        field, _, number = piece.partition('=')
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if field not in AROUND or not math.isfinite(value):
+            raise MeasurementError(
+                f'{path}: {piece!r} behind the name of a file: expected FIELD=NUMBER of '
+                f'{", ".join(AROUND)}'
+            )
+        found[field] = value
+    return path.with_name(name), found
+
+
+def _read(rig: Rig, path: Path) -> MeasuredRun:
     if path.suffix == '.mcap' or path.is_dir():
         return with_memory(rig, read_bag_run(rig, path))
     if sections_seen(rig, path):

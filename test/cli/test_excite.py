@@ -85,6 +85,39 @@ def test_one_file_is_of_one_weight(tmp_path):
         read_run(load_rig('trunk'), path)
 
 
+def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
+    """Of a file that does not say so itself; files of both weights then identify the give."""
+    paths = []
+    for name, load in (('light', '0.0'), ('heavy', '0.3')):
+        path = tmp_path / f'{name}.csv'
+        excited(path, 'trunk', '--kind', 'random', '--count', '8', '--dwell-s', '1.5',
+                '--load-kg', load)  # fmt: skip
+        heading, *rows = path.read_text(encoding='utf-8').splitlines()
+        at = heading.split(',').index('tip_load_kg')
+        silent = [row.split(',') for row in rows]
+        for cells in silent:
+            cells[at] = '0.0'
+        path.write_text('\n'.join([heading, *map(','.join, silent)]), encoding='utf-8')
+        paths.append(path)
+    rig, (light, heavy) = load_rig('trunk'), paths
+    stated = heavy.with_name('heavy.csv:tip_load_kg=0.3')
+    assert read_run(rig, heavy).around['tip_load_kg'] == 0.0
+    run = read_run(rig, stated)
+    assert run.around['tip_load_kg'] == 0.3
+    assert run.as_it_was(rig).tip_load_kg == 0.3
+    gives = chosen(all_parameters(rig), ['compliance'])
+    found = {}
+    for second in (heavy, stated):
+        recorded = read_recordings(rig, [light, second], 'nothing')
+        found[second] = np.array(list(fit(rig, recorded, gives, 200).values.values()))
+    assert np.all(found[heavy] < 1e-6)  # nothing hung anywhere: the bound it starts near
+    assert found[stated].max() > 0.02
+    with pytest.raises(MeasurementError, match=r"'mass=0.1' behind the name"):
+        read_run(rig, heavy.with_name('heavy.csv:mass=0.1'))
+    with pytest.raises(MeasurementError, match=r"'tip_load_kg=x' behind the name"):
+        read_run(rig, heavy.with_name('heavy.csv:tip_load_kg=x'))
+
+
 def test_the_same_seed_gives_the_same_file(tmp_path):
     texts = []
     for i in range(2):

@@ -87,7 +87,10 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
         yield from describe(after.found)
     learned = None
     if asked.residual:
-        learned = learn_best(after.rig, recorded, asked.residual, files)
+        learned = learn_best(
+            after.rig, recorded, asked.residual, files,
+            lambda rows: identified(rig, rows, parameters, asked.most_rows).rig,
+        )  # fmt: skip
         yield ''
         yield (
             f'learned from {", ".join(learned.file.features)}: on rows it did not see, '

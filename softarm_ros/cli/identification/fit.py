@@ -1,11 +1,11 @@
 """
 The one identification: rows, parameters and a robust fit; what the data cannot tell.
 
-    minimise  sum_i rho(w_i |e_i|) + |x|^2,
+    minimise  sum_i w_i^2 rho(|e_i|) + |x|^2,    rho(e) = 2 (sqrt(1 + e^2) - 1),
 
 e_i the error of a measured point (m) or axis (-) in row i, in units of what a good model may be
 wrong by, w_i^2 the share of independent information in a row (rows that follow each other err
-alike), rho the soft L1 loss, and x the parameters in units of their priors.
+alike), rho the soft L1 loss (`robust_loss`), and x the parameters in units of their priors.
 
 Where the search ends, the errors are expanded to second order along what slopes leave untold; if
 that shows a lower place, the search goes on there. `intervals` uses the same expansion.
@@ -23,6 +23,7 @@ from scipy.optimize import OptimizeResult, least_squares
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.identification.robust_loss import RobustLoss
 from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
@@ -48,7 +49,10 @@ class Fit:
     x : (k,)
         In units of the priors.
     jacobian : (n, k), error : (n,)
-        In units of what a good model may be wrong by, at x; without loss and prior.
+        In units of what a good model may be wrong by, times the weights of the loss, at x;
+        without loss and prior.
+    loss : RobustLoss
+        Of the errors.
     block : (n,)
         Of each row of these.
     bounds : (k, 2)
@@ -65,6 +69,7 @@ class Fit:
     x: Array
     jacobian: Array
     error: Array
+    loss: RobustLoss
     block: NDArray[np.int64]
     bounds: Array
     bending: Bending | None
@@ -129,7 +134,8 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
     # A search that starts at a bound cannot leave it.
     place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
     errors.begin(place)
-    began, _ = untold_directions(errors.slope(place), np.ones(size))
+    slope = errors.slope(place)
+    began, _ = untold_directions(slope.T @ slope)
     solved = _searched(errors, place)
     asked = int(solved.nfev)
     if errors.rough(solved.x):
@@ -151,8 +157,8 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
         solved = _searched(errors, lower)
         asked += int(solved.nfev)
     return Fit(
-        tuple(parameters), known, solved.x, jacobian, error, errors.block, bounds, bent,
-        float(solved.cost), asked * (count + 1),
+        tuple(parameters), known, solved.x, jacobian, error, errors.loss, errors.block, bounds,
+        bent, float(solved.cost), asked * (count + 1),
     )  # fmt: skip
 
 
@@ -167,10 +173,8 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
 
     def loss(squares: Array) -> Array:
         """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
-        root = np.sqrt(1.0 + squares)
-        rho = np.stack([2.0 * (root - 1.0), 1.0 / root, -0.5 / root**3])
-        rho[:, size:] = np.stack([squares[size:], np.ones(count), np.zeros(count)])
-        return rho
+        prior = np.stack([squares[size:], np.ones(count), np.zeros(count)])
+        return np.hstack([errors.loss.as_searched(squares[:size]), prior])
 
     return least_squares(
         lambda x: np.concatenate([errors.filled(x), x]),
@@ -199,16 +203,16 @@ def _others(errors: Errors, place: Array) -> list[Array]:
 
 def _cost(errors: Errors, x: Array) -> float:
     """Return the cost of a place, as searches count it."""
-    return float(np.sum(np.sqrt(1.0 + errors.filled(x) ** 2) - 1.0) + 0.5 * x @ x)
+    return errors.loss.total(errors.filled(x)) + float(0.5 * x @ x)
 
 
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
     """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
-    x, size = solved.x, len(errors)
+    x, error = solved.x, solved.fun[: len(errors)]
     # By parabolas that touch the loss here and lie above it elsewhere.
-    above = (1.0 + solved.fun[:size] ** 2) ** -0.5
+    above = 1.0 / errors.loss.roots(error)
     columns = np.concatenate([jacobian, bent.columns], axis=1)
-    slope = columns.T @ (above * solved.fun[:size])
+    slope = columns.T @ (above * error)
     slope[: len(x)] = 0.0  # where a search ends, with the prior
     cost = Cost(bent, slope, (columns.T * above) @ columns)
     rng = np.random.default_rng(0)
@@ -235,8 +239,7 @@ def untold(found: Fit, least: float = 0.8, named: float = 0.3) -> list[Untold]:
     By the singular values s of the Jacobian in units of the priors (roots of the eigenvalues of
     J' J): along each right singular vector 1 / sqrt(1 + s^2) of the prior's spread is left.
     """
-    by_loss = (1.0 + found.error**2) ** -0.25
-    curvature = (found.jacobian.T * by_loss**2) @ found.jacobian
+    curvature = (found.jacobian.T / found.loss.roots(found.error)) @ found.jacobian
     squares, columns = np.linalg.eigh(curvature)
     sizes, rows = np.sqrt(np.maximum(squares, 0.0)), columns.T
     out = []

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from softarm_ros.cli.identification.fit import Fit
-from softarm_ros.cli.identification.second_order import Cost, loss_weights
+from softarm_ros.cli.identification.second_order import Cost
 from softarm_ros.geometry.arrays import Array
 
 DRAWS = 400
@@ -34,11 +34,11 @@ def intervals(found: Fit, seed: int = 0) -> Array:
         columns = np.concatenate([columns, bending.columns], axis=1)
     wide = columns.shape[1]
     gradients, curvatures = np.zeros((count, wide)), np.zeros((count, wide, wide))
-    pull, stiff = loss_weights(found.error)
+    pull = found.loss.slope(found.error)
     for b in range(count):
         rows = index == b
         gradients[b] = columns[rows].T @ pull[rows]
-        curvatures[b] = (columns[rows].T * stiff[rows]) @ columns[rows]
+        curvatures[b] = found.loss.curvature(found.error, columns, rows)
     # What a block would err by if it had not been fitted: the exact form of leaving it out.
     whole = curvatures[:, :size, :size].sum(axis=0) + np.eye(size)
     slopes = np.empty((count, size))

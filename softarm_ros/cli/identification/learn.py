@@ -1,9 +1,15 @@
-"""Learns what an identified model leaves, by ridge regression on features of the commands."""
+"""
+Learns what an identified model leaves, by ridge regression on features of the commands.
+
+What it leaves of rows that it was not identified from: the model is identified again without each
+fold, and penalty, weights and the choice of features come from what it then errs by there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +51,11 @@ class Learned:
 
 
 def learn_best(
-    rig: Rig, recorded: Sequence[Recorded], choices: Sequence[Sequence[str]], source: str
+    rig: Rig,
+    recorded: Sequence[Recorded],
+    choices: Sequence[Sequence[str]],
+    source: str,
+    again: Callable[[Sequence[Recorded]], Rig] | None = None,
 ) -> Learned:
     """
     Return the residual of those features that predict best what they have not seen.
@@ -54,7 +64,8 @@ def learn_best(
     Folds differ: an earlier choice stands unless a later one is better by more than the standard
     error of the difference over folds.
     """
-    found = [learn(rig, recorded, features, source) for features in choices]
+    left = left_out(rig, recorded, again)
+    found = [learn(rig, recorded, features, source, left) for features in choices]
     best = found[0]
     for other in found[1:]:
         gains = best.left_by_fold**2 - other.left_by_fold**2
@@ -63,12 +74,87 @@ def learn_best(
     return best
 
 
-def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], source: str) -> Learned:
+def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
+    """
+    Return the fold of each row `train` of recordings, one file behind the other.
+
+    One or more of several files, or a fifth of the time of a single one.
+
+    Raises
+    ------
+    UsageError
+        If there is no second fold.
+
+    """
+    used = [one.train for one in recorded if len(one.train)]
+    if len(used) == 1:
+        fold = np.arange(len(used[0])) * FOLDS // len(used[0])
+    else:
+        # The largest files first, each to the fold that has the fewest rows.
+        number, sizes = np.zeros(len(used), dtype=np.int64), np.zeros(min(FOLDS, len(used)))
+        for i in np.argsort([-len(rows) for rows in used], kind='stable'):
+            number[i] = np.argmin(sizes)
+            sizes[number[i]] += len(used[i])
+        fold = np.concatenate([np.full(len(rows), k) for rows, k in zip(used, number)])
+    if len(np.unique(fold)) < 2:
+        raise UsageError(f'--residual: {len(fold)} rows are too few to learn from')
+    return np.asarray(fold, dtype=np.int64)
+
+
+def left_out(
+    rig: Rig,
+    recorded: Sequence[Recorded],
+    again: Callable[[Sequence[Recorded]], Rig] | None = None,
+) -> Array:
+    """
+    Return what models leave (n, 6 sections) of all rows `train`, as `left_by_model`.
+
+    Of each fold by the rig that `again` identifies from the rows of the others: a model leaves
+    less of the rows that it was fitted to than of others, and something else. Without `again`
+    all by the same rig, which must then know no row.
+    """
+    fold = folds_of(recorded)
+    if again is None:
+        parts = [left_by_model(rig, r.seen_by(rig, r.train)) for r in recorded if len(r.train)]
+        return np.concatenate(parts)
+    ends = np.cumsum([0, *(len(one.train) for one in recorded)])
+    left = np.empty((len(fold), 6 * len(rig.section_names)))
+    for k in np.unique(fold):
+        own = [fold[a:b] == k for a, b in itertools.pairwise(ends)]
+        rest = [replace(one, train=one.train[~inside]) for one, inside in zip(recorded, own)]
+        then = again(rest)
+        for one, inside, first in zip(recorded, own, ends):
+            if np.any(inside):
+                rows = first + np.flatnonzero(inside)
+                left[rows] = left_by_model(then, one.seen_by(then, one.train[inside]))
+    return left
+
+
+def learn(
+    rig: Rig,
+    recorded: Sequence[Recorded],
+    features: Sequence[str],
+    source: str,
+    left: Array | None = None,
+) -> Learned:
     """
     Return the residual of a rig's default model on the rows `train`.
 
     The penalty is the one that predicts best what it has not seen: each of several files from
     the others, or each fifth of the time of a single one from the rest.
+
+    Parameters
+    ----------
+    rig
+        Identified.
+    recorded
+        What is learned from.
+    features
+        See `command_features`.
+    source
+        Names of the files, for the file that is written.
+    left : (n, 6 sections), optional
+        What is to be learned, of the rows `train`: `left_out`, without folds if not given.
 
     Raises
     ------
@@ -78,7 +164,6 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     """
     try:
         from sklearn.linear_model import Ridge
-        from sklearn.model_selection import GroupKFold
     except ImportError:
         raise UsageError(
             '--residual needs scikit-learn: pip install "softarm_ros[learning]"'
@@ -91,9 +176,9 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
     middle = 0.5 * (limits.position_min + limits.position_max)
     half = 0.5 * (limits.position_max - limits.position_min)
     groups = groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
-    inputs, outputs, folds, share = [], [], [], 1.0
-    several = sum(len(r.train) > 0 for r in recorded) > 1
-    for i, one in enumerate(recorded):
+    fold = folds_of(recorded)
+    inputs, share = [], 1.0
+    for one in recorded:
         rows = one.train
         if not len(rows):
             continue
@@ -101,16 +186,13 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
         rest = np.clip(-middle / half, -1.0, 1.0)
         u = (run.commands - middle) / half
         inputs.append(command_features(features, u, run.time_s, rest, groups)[rows])
-        outputs.append(left_by_model(rig, one.seen_by(rig, rows)))
-        fifths = np.arange(len(rows)) * FOLDS // len(rows)
-        folds.append(np.full(len(rows), i) if several else fifths + FOLDS * i)
         if run.time_s is not None and len(rows) > 1:
             share = min(share, float(np.median(np.diff(run.time_s[rows]))) / CORRELATION_S)
-    x, y, fold = np.concatenate(inputs), np.concatenate(outputs), np.concatenate(folds)
+    x = np.concatenate(inputs)
+    y = left_out(rig, recorded) if left is None else left
     whole = np.isfinite(y).all(axis=1)
     x, y, fold = x[whole], y[whole], fold[whole]
-    count = min(FOLDS, len(np.unique(fold)))
-    if len(x) < 2 * FOLDS or count < 2:
+    if len(x) < 2 * FOLDS or len(np.unique(fold)) < 2:
         raise UsageError(f'--residual: {len(x)} rows are too few to learn from')
     mean, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 1e-9, scale, 1.0)
@@ -132,7 +214,7 @@ def learn(rig: Rig, recorded: Sequence[Recorded], features: Sequence[str], sourc
             weights[np.ix_(inputs_of + 1, outputs_of)] = np.atleast_2d(ridge.coef_).T
         return np.asarray((weights * unit) @ behind)
 
-    splits = list(GroupKFold(n_splits=count).split(z, groups=fold))
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     ones = np.hstack([np.ones((len(z), 1)), z])
     predicted = []
     for penalty in PENALTIES:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.identification.robust_loss import RobustLoss
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
@@ -39,11 +40,21 @@ class Errors(ABC):
         Of each error; blocks err independently.
     refused : (n,)
         What stands for each error in a row that the model refuses.
+    loss : RobustLoss
+        Of the errors; without, each is a point by itself.
 
     """
 
-    def __init__(self, bounds: Array, block: Blocks, row: Rows, refused: Array) -> None:
+    def __init__(
+        self,
+        bounds: Array,
+        block: Blocks,
+        row: Rows,
+        refused: Array,
+        loss: RobustLoss | None = None,
+    ) -> None:
         self.bounds, self.block, self.row, self.refused = bounds, block, row, refused
+        self.loss = RobustLoss.of_numbers(len(block)) if loss is None else loss
         # The search asks for its slope where it has just asked for the errors, and both are asked
         # for where it begins and ends.
         self._last: tuple[bytes, Array] | None = None
@@ -174,6 +185,7 @@ class Misfit(Errors):
                 np.repeat(self._widths, [len(rows) for _, rows in self._recorded]),
             ),
             REFUSED * np.repeat(self._weights, sizes),
+            RobustLoss(np.repeat(self._weights, sizes), np.arange(sum(sizes)) // 3),
         )
 
     def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:

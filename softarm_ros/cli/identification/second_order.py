@@ -59,19 +59,13 @@ class Bending:
         return np.concatenate([change, z[self.first] * z[self.second]]), by_change
 
 
-def loss_weights(error: Array) -> tuple[Array, Array]:
-    """Return the slope of the soft L1 loss at errors (n,), and the slope of that."""
-    return error / np.sqrt(1.0 + error**2), (1.0 + error**2) ** -1.5
-
-
-def untold_directions(jacobian: Array, weights: Array) -> tuple[Array, Array]:
+def untold_directions(curvature: Array) -> tuple[Array, Array]:
     """
     Return the directions (k, u) of which much of the prior is left, and how much (u,).
 
-    By the slopes (n, k) of the errors and what the loss makes of each (n,).
+    By the second derivative (k, k) of the loss, in units of the prior's spreads.
     """
-    information = (jacobian.T * weights) @ jacobian + np.eye(jacobian.shape[1])
-    sizes, vectors = np.linalg.eigh(information)
+    sizes, vectors = np.linalg.eigh(curvature + np.eye(len(curvature)))
     untold = sizes**-0.5 >= LEFT
     return vectors[:, untold], sizes[untold] ** -0.5
 
@@ -87,7 +81,7 @@ def bending(
     among them: untold where the search began, though told here, as an angle is off its zero. By
     them its mirror image is found.
     """
-    directions, left = untold_directions(jacobian, loss_weights(error)[1])
+    directions, left = untold_directions(errors.loss.curvature(error, jacobian))
     ranges = list(zip(directions.T, left))
     for direction in also.T:
         known = np.reshape([v for v, _ in ranges], (-1, len(x)))
