@@ -66,7 +66,11 @@ _ASU = tuple(
         'jan10_seg_LR_5_10psi', 'jan23_seg_LR_10_15psi',
     )
 )  # fmt: skip
-_PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
+# What its base holds back: of the stiffenings, those that folds of both trunk files agree on.
+_PAIRS = (
+    'mount', 'lengths', 'rest_bends', 'bends', 'delay', 'base stiffening by base',
+    'middle stiffening by base', 'tip stiffening by base',
+)  # fmt: skip
 _REMEMBERED = (
     ('cube',),
     ('linear', 'square', 'cube'),
@@ -93,6 +97,11 @@ CASES = (
     Case(
         'trunk with 100 g, second half', 'asl_trunk', (Part(_LOADED, hold_out='later'),),
         groups=(*_PAIRS, 'compliance'), settings=('tip_load_kg=0.1',),
+    ),
+    Case(
+        'trunk without and with 100 g, second halves', 'asl_trunk',
+        (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
+        groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk_loaded',
     ),
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
