@@ -66,11 +66,7 @@ _ASU = tuple(
         'jan10_seg_LR_5_10psi', 'jan23_seg_LR_10_15psi',
     )
 )  # fmt: skip
-# What its base holds back: of the stiffenings, those that folds of both trunk files agree on.
-_PAIRS = (
-    'mount', 'lengths', 'rest_bends', 'bends', 'delay', 'base stiffening by base',
-    'middle stiffening by base', 'tip stiffening by base',
-)  # fmt: skip
+_PAIRS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay')
 _REMEMBERED = (
     ('cube',),
     ('linear', 'square', 'cube'),
