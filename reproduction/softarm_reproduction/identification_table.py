@@ -88,7 +88,7 @@ _WHOLE = (*((*_LOCAL, 'valve 0.29 1.02', f'stiffened {w}') for w in _WIDTHS), *_
 CASES = (
     Case(
         'trunk, second half', 'asl_trunk', (Part(_TRUNK, hold_out='later'),), groups=_PAIRS,
-        features=_REMEMBERED, written='asl_trunk',
+        features=_REMEMBERED,
     ),
     Case(
         'trunk with 100 g, second half', 'asl_trunk', (Part(_LOADED, hold_out='later'),),
@@ -97,7 +97,7 @@ CASES = (
     Case(
         'trunk without and with 100 g, second halves', 'asl_trunk',
         (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
-        groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk_loaded',
+        groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk',
     ),
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
