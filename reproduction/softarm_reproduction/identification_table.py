@@ -50,7 +50,7 @@ class Case:
     settings: tuple[str, ...] = ()
     most_rows: int = 600
     prior_factor: float = 1.0
-    written: str = ''  # name of the rig file from all rows, unless it is the rig's
+    written: str | None = None  # name of the rig file from all rows, if one is written
     window: tuple[Part, ...] = ()  # a few rows that identify `window_groups` once more
     window_groups: tuple[str, ...] = ()
 
@@ -95,8 +95,14 @@ CASES = (
         groups=(*_PAIRS, 'compliance'), settings=('tip_load_kg=0.1',),
     ),
     Case(
+        'trunk without and with 100 g, second halves', 'asl_trunk',
+        (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
+        groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk',
+    ),
+    Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
         (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD, prior_factor=4.0,
+        written='tendon_tentacle',
     ),
     Case(
         'tentacle, other session, markers by a window', 'tendon_tentacle',
@@ -120,11 +126,11 @@ CASES = (
         'planar arm, another day from all others', 'asu_pneumatic',
         tuple(Part(file) for file in _ASU[:7]), (Part(_ASU[7]),),
         groups=_LEVERS, features=_AIR, settings=('recording.delay_s=0.0',),
+        written='asu_pneumatic',
     ),
     Case(
         'planar arm, the day before', 'asu_pneumatic', (Part(_ASU[7]),), (Part(_ASU[6]),),
         groups=_LEVERS, features=_WHOLE, settings=('recording.delay_s=0.24',),
-        written='asu_pneumatic_january',
     ),
     Case(
         'planar arm, another day', 'asu_pneumatic', (Part(_ASU[6]),), (Part(_ASU[7]),),
@@ -205,7 +211,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
         learned = learned_of(case, rig, recorded, after.rig)
     files = files_of([Path(part.file).name for part in parts])
     return write(
-        source, folder / f'{case.written or case.rig}.yaml', values,
+        source, folder / f'{case.written}.yaml', values,
         None if learned is None or not learned.helps else learned.file,
         f'[I] softarm identify, all rows: {files}',
     )  # fmt: skip
@@ -220,7 +226,7 @@ def main() -> None:
     arguments = parser.parse_args()
     cases = [case for case in CASES if case.name.startswith(arguments.only)]
     if arguments.write is not None:
-        cases = [case for case in cases if not case.window]
+        cases = [case for case in cases if case.written is not None]
     if arguments.write is None:
         print('| set | by | what | RMS (95 %) | unit |\n|---|---|---|---|---|')
     for case in cases:

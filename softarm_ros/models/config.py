@@ -42,11 +42,6 @@ class SectionConfig(ConfigBlock):
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='give under a load at the tip, of an arm with pairs of cables'
     )
-    stiffening_1_rad2: tuple[Finite, ...] = Field(
-        default=(),
-        description='how much less it bends, by the cube of what pairs ask of each section, from '
-        'base to tip; pairs of cables only',
-    )
 
 
 class BendConfig(ConfigBlock):

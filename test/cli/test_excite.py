@@ -110,8 +110,8 @@ def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
     for second in (heavy, stated):
         recorded = read_recordings(rig, [light, second], 'nothing')
         found[second] = np.array(list(fit(rig, recorded, gives, 200).values.values()))
-    assert np.all(found[heavy] < 0.01)  # nothing hung anywhere: near the bound, its prior
-    assert found[stated].max() > 0.02
+    assert np.all(found[heavy] < 0.01)  # where the search starts: nothing hung anywhere
+    assert found[stated].max() > 0.05, found
     with pytest.raises(MeasurementError, match=r"'mass=0.1' behind the name"):
         read_run(rig, heavy.with_name('heavy.csv:mass=0.1'))
     with pytest.raises(MeasurementError, match=r"'tip_load_kg=x' behind the name"):

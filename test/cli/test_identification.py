@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from softarm_ros.cli.identification.command import Asked, listed, run
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen, fit, untold
 from softarm_ros.cli.identification.intervals import intervals
-from softarm_ros.cli.identification.learn import learn
+from softarm_ros.cli.identification.learn import FOLDS, folds_of, learn, left_out
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import updated_text
 from softarm_ros.cli.main import app
@@ -316,6 +317,39 @@ def test_sections_of_which_positions_are_measured_are_not_learned_apart(trunk, c
     recorded = read_recordings(trunk, [changed[3]], 'nothing')
     with pytest.raises(UsageError, match='--residual local: expected sections with actuators'):
         learn(trunk, recorded, ['local', 'cube'], 'x')
+
+
+def test_each_fold_is_judged_by_a_model_and_a_residual_that_have_not_seen_it(trunk, changed):
+    """Here models that are made without a fold lie 30 mm aside, by turns to either side."""
+    recorded = read_recordings(trunk, [changed[3]], 'nothing')
+    rows, known = recorded[0].train, []
+
+    def again(rest):
+        known.append(rest[0].train)
+        missing = np.setdiff1d(rows, rest[0].train)
+        place = trunk.recording.mount.position_m[0] + 0.03 * (-1.0) ** len(known)
+        assert np.all(np.diff(missing) == 1)  # a fifth of the time
+        return with_values(trunk, {'recording.mount.position_m[0]': place})
+
+    left = left_out(trunk, recorded, again)
+    unseen = [np.setdiff1d(rows, some) for some in known]
+    assert len(known) == FOLDS
+    np.testing.assert_array_equal(np.sort(np.concatenate(unseen)), rows)
+    for k in range(FOLDS):
+        moved = (left.without[k] - left.whole).reshape(len(rows), -1, 6)[:, :, :3]
+        np.testing.assert_allclose(np.linalg.norm(moved, axis=2), 0.03, atol=1e-9)
+    # A constant that a model errs by everywhere is learned from its own rows; one that it errs by
+    # on the rows that it does not know alone is told by nothing, and counts.
+    everywhere = learn(trunk, recorded, ['cube'], 'x', left)
+    fold = folds_of(recorded)
+    alone = np.stack(
+        [np.where((fold == k)[:, None], left.without[k], left.whole) for k in range(FOLDS)]
+    )
+    there = learn(trunk, recorded, ['cube'], 'x', replace(left, without=alone))
+    assert there.left > 1.5 * everywhere.left
+    plain = learn(trunk, recorded, ['cube'], 'x')
+    assert everywhere.penalty == plain.penalty
+    assert everywhere.file.weights == plain.file.weights  # they correct the model of all rows
 
 
 def test_what_is_only_noise_is_not_learned(trunk, tmp_path):

@@ -11,8 +11,8 @@ MARKER_SPREAD_M = 0.005
 DELAY_SPREAD_S = 0.2
 # What is identified without --parameters; the rest stands in for the same or needs other data.
 _ASKED_FOR = (
-    'compliance', 'softening', 'stiffening', 'weight', 'radii', 'stiffness_profile',
-    'radii_profile', 'rest_curvature', 'torsion', 'tilt',
+    'compliance', 'softening', 'weight', 'radii', 'stiffness_profile', 'radii_profile',
+    'rest_curvature', 'torsion', 'tilt',
 )  # fmt: skip
 
 

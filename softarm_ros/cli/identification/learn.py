@@ -1,8 +1,8 @@
 """
 Learns what an identified model leaves, by ridge regression on features of the commands.
 
-What it leaves of rows that it was not identified from: the model is identified again without each
-fold, and penalty, weights and the choice of features come from what it then errs by there.
+Penalty and features are those that help on rows that neither model nor residual has seen: without
+each fold both are made again, and predict it.
 """
 
 from __future__ import annotations
@@ -101,33 +101,55 @@ def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
     return np.asarray(fold, dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class Left:
+    """
+    What models leave of all rows `train`, as `left_by_model`.
+
+    Attributes
+    ----------
+    whole : (n, 6 sections)
+        By the rig that was identified from all of them: what is to be corrected.
+    without : (folds, n, 6 sections)
+        By the rigs that were identified without each fold.
+
+    """
+
+    whole: Array
+    without: Array
+
+
 def left_out(
     rig: Rig,
     recorded: Sequence[Recorded],
     again: Callable[[Sequence[Recorded]], Rig] | None = None,
-) -> Array:
+) -> Left:
     """
-    Return what models leave (n, 6 sections) of all rows `train`, as `left_by_model`.
+    Return what is left by a rig, and by those that `again` identifies without each fold.
 
-    Of each fold by the rig that `again` identifies from the rows of the others: a model leaves
-    less of the rows that it was fitted to than of others, and something else. Without `again`
-    all by the same rig, which must then know no row.
+    A model leaves less of the rows that it was fitted to than of others, and something else: what
+    a residual does for rows that neither has seen is told by folds that neither has seen. Without
+    `again` the rig must know no row.
     """
     fold = folds_of(recorded)
+
+    def left_by(one_rig: Rig) -> Array:
+        used = [one for one in recorded if len(one.train)]
+        return np.concatenate(
+            [left_by_model(one_rig, one.seen_by(one_rig, one.train)) for one in used]
+        )
+
+    whole = left_by(rig)
+    count = int(fold.max()) + 1
     if again is None:
-        parts = [left_by_model(rig, r.seen_by(rig, r.train)) for r in recorded if len(r.train)]
-        return np.concatenate(parts)
+        return Left(whole, np.stack([whole] * count))
     ends = np.cumsum([0, *(len(one.train) for one in recorded)])
-    left = np.empty((len(fold), 6 * len(rig.section_names)))
-    for k in np.unique(fold):
-        own = [fold[a:b] == k for a, b in itertools.pairwise(ends)]
-        rest = [replace(one, train=one.train[~inside]) for one, inside in zip(recorded, own)]
-        then = again(rest)
-        for one, inside, first in zip(recorded, own, ends):
-            if np.any(inside):
-                rows = first + np.flatnonzero(inside)
-                left[rows] = left_by_model(then, one.seen_by(then, one.train[inside]))
-    return left
+    without = []
+    for k in range(count):
+        others = [fold[a:b] != k for a, b in itertools.pairwise(ends)]
+        rest = [replace(one, train=one.train[kept]) for one, kept in zip(recorded, others)]
+        without.append(left_by(again(rest)))
+    return Left(whole, np.stack(without))
 
 
 def learn(
@@ -135,7 +157,7 @@ def learn(
     recorded: Sequence[Recorded],
     features: Sequence[str],
     source: str,
-    left: Array | None = None,
+    left: Left | None = None,
 ) -> Learned:
     """
     Return the residual of a rig's default model on the rows `train`.
@@ -153,8 +175,8 @@ def learn(
         See `command_features`.
     source
         Names of the files, for the file that is written.
-    left : (n, 6 sections), optional
-        What is to be learned, of the rows `train`: `left_out`, without folds if not given.
+    left : Left, optional
+        What is to be learned: `left_out`, with one rig for all folds if not given.
 
     Raises
     ------
@@ -189,9 +211,10 @@ def learn(
         if run.time_s is not None and len(rows) > 1:
             share = min(share, float(np.median(np.diff(run.time_s[rows]))) / CORRELATION_S)
     x = np.concatenate(inputs)
-    y = left_out(rig, recorded) if left is None else left
-    whole = np.isfinite(y).all(axis=1)
-    x, y, fold = x[whole], y[whole], fold[whole]
+    left = left_out(rig, recorded) if left is None else left
+    whole = np.isfinite(left.whole).all(axis=1) & np.isfinite(left.without).all(axis=(0, 2))
+    x, y, without, fold = x[whole], left.whole[whole], left.without[:, whole], fold[whole]
+    unseen = without[fold, np.arange(len(fold))]  # of each row by the rig that did not know it
     if len(x) < 2 * FOLDS or len(np.unique(fold)) < 2:
         raise UsageError(f'--residual: {len(x)} rows are too few to learn from')
     mean, scale = x.mean(axis=0), x.std(axis=0)
@@ -201,10 +224,10 @@ def learn(
     unit = np.where(spread > 0.0, spread, 1.0)
     parts = _parts(rig, features, groups, y)
     behind = _carried(len(rig.section_names)) if len(parts) > 1 else np.eye(y.shape[1])
-    own = np.linalg.solve(behind.T, y.T).T / unit
 
-    def ridged(rows: NDArray[np.int64] | slice, penalty: float) -> Array:
+    def ridged(y: Array, rows: NDArray[np.int64] | slice, penalty: float) -> Array:
         """Return weights (f + 1, outputs) of what each part of the outputs does of its own."""
+        own = np.linalg.solve(behind.T, y.T).T / unit
         weights = np.zeros((z.shape[1] + 1, y.shape[1]))
         for inputs_of, outputs_of in parts:
             chosen = np.ix_(np.arange(len(z))[rows], inputs_of)
@@ -214,18 +237,18 @@ def learn(
             weights[np.ix_(inputs_of + 1, outputs_of)] = np.atleast_2d(ridge.coef_).T
         return np.asarray((weights * unit) @ behind)
 
-    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
+    splits = [(k, np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     ones = np.hstack([np.ones((len(z), 1)), z])
     predicted = []
     for penalty in PENALTIES:
         out = np.zeros_like(y)
-        for train, test in splits:
-            out[test] = ones[test] @ ridged(train, float(penalty))
+        for k, train, test in splits:
+            out[test] = ones[test] @ ridged(without[k], train, float(penalty))
         predicted.append(out)
-    shares = [_share_left(out, y) for out in predicted]
+    shares = [_share_left(out, unseen) for out in predicted]
     best = int(np.argmin(shares))
     penalty = float(PENALTIES[best])
-    weights = ridged(slice(None), penalty)
+    weights = ridged(y, slice(None), penalty)
     covariance = np.zeros((z.shape[1] + 1, z.shape[1] + 1))
     covariance[0, 0] = 1.0 / len(z)
     for inputs_of, _ in parts:
@@ -247,11 +270,11 @@ def learn(
         scale=_numbers(scale),
         weights=tuple(_numbers(row) for row in weights),
         covariance=tuple(_numbers(row) for row in covariance),
-        noise=_numbers(np.sqrt(np.mean((predicted[best] - y) ** 2, axis=0))),
+        noise=_numbers(np.sqrt(np.mean((predicted[best] - unseen) ** 2, axis=0))),
         reach=reach,
         left=shares[best],
     )
-    by_fold = [_share_left(predicted[best][rows], y[rows]) for _, rows in splits]
+    by_fold = [_share_left(predicted[best][rows], unseen[rows]) for *_, rows in splits]
     return Learned(file, penalty, shares[best], np.array(by_fold))
 
 

@@ -10,11 +10,10 @@ LENGTH_SPREAD = 0.05
 REST_BEND_SPREAD_DEG = 15.0
 GAIN_SPREAD = 0.5  # of the largest gain by geometry
 COMPLIANCE_SPREAD_RAD_N_M = 0.3
-STIFFENING_SPREAD_1_RAD2 = 0.1
 
 
 def of_pairs(arm: Any) -> tuple[Parameter, ...]:
-    """Return lengths, bends at rest, what pairs do to sections, give under load, stiffening."""
+    """Return lengths, bends at rest, what each pair does to each section, and give under load."""
     found = []
     for k, section in enumerate(arm.sections):
         place = f'arm.sections[{k}]'
@@ -51,15 +50,6 @@ def of_pairs(arm: Any) -> tuple[Parameter, ...]:
             'shift', COMPLIANCE_SPREAD_RAD_N_M, 'rad/(N m)', 0.0,
         )
         for k, section in enumerate(arm.sections)
-    ]  # fmt: skip
-    found += [
-        Parameter(
-            f'{section.name} stiffening by {other.name}', 'stiffening',
-            (f'arm.sections[{k}].stiffening_1_rad2[{m}]',), 'shift', STIFFENING_SPREAD_1_RAD2,
-            '1/rad^2',
-        )
-        for k, section in enumerate(arm.sections)
-        for m, other in enumerate(arm.sections)
     ]  # fmt: skip
     return tuple(found)
 

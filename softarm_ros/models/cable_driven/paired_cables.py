@@ -16,7 +16,6 @@ from softarm_ros.models.cable_driven.load_give import (
     give_of_load,
     section_tips,
 )
-from softarm_ros.models.cable_driven.stiffening import asked_for, stiffened, stiffened_slope
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 
@@ -36,8 +35,7 @@ class PairedCablesArm(BendingArm):
     By geometry a cable in direction e at the distance r in its own section, which passes through
     the sections p before at r_p, is shortened by c = r e . b + sum_p r_p e . b_p, which gives A
     row by row (Qi et al. 2024, eq. 39, for the own section). Where the pairs have
-    `bends`, B is made of these identified values. Where sections stiffen, b is only what the pairs
-    ask for, and they bend by less (`stiffening`).
+    `bends`, B is made of these identified values.
 
     Parameters
     ----------
@@ -51,9 +49,8 @@ class PairedCablesArm(BendingArm):
     Raises
     ------
     ValueError
-        If a cable is no pair, only some have `bends`, `bends` names no section or one twice,
-        the pairs cannot bend every section to every side, or a section's stiffening is not of
-        each section.
+        If a cable is no pair, only some have `bends`, `bends` names no section or one twice, or
+        the pairs cannot bend every section to every side.
 
     """
 
@@ -69,8 +66,6 @@ class PairedCablesArm(BendingArm):
         self._gives = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
         self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
         self._sags = bool(np.any(self._gives) and np.any(self._tip_weight))
-        self._stiffening = stiffening_of(self.sections)
-        self._stiffens = bool(np.any(self._stiffening))
         for cable in self.cables:
             if not cable.pair:
                 raise ValueError(f'cable {cable.name} is no pair; expected all of them or none')
@@ -94,7 +89,7 @@ class PairedCablesArm(BendingArm):
     @property
     def rest_configuration(self) -> Array:
         """The bending vectors (dof,) [rad] with all contractions zero."""
-        return self._loaded(self._stiffened(self._rest), ZERO3, ZERO3)
+        return self._loaded(self._rest, ZERO3, ZERO3)
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
@@ -102,47 +97,21 @@ class PairedCablesArm(BendingArm):
 
         One step down the gradient of the sum of squared contractions, short enough to lessen it.
         """
-        bend = np.asarray(configuration, dtype=float)
-        slope = self.actuation_jacobian(bend)
-        largest = float(np.linalg.norm(slope, 2))
-        return np.asarray(bend - slope.T @ self.actuation_of(bend) / largest**2)
+        away = np.asarray(configuration, dtype=float) - self._rest
+        largest = float(np.linalg.norm(self._contractions, 2))
+        gradient = self._contractions.T @ (self._contractions @ away)
+        return np.asarray(self._rest + away - gradient / largest**2)
 
     def actuation_of(self, configuration: Array) -> Array:
-        """
-        Return the contractions (m,) [m] that hold a configuration (dof,) [rad].
-
-        Raises
-        ------
-        ModelError
-            If a section's arc would close, or stiffening sections do not bend so far.
-
-        """
+        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
         bend = self._checked_configuration(configuration)
         self._require_possible(bend)
-        return np.asarray(self._contractions @ (self._asked(bend) - self._rest))
+        return np.asarray(self._contractions @ (bend - self._sag(bend) - self._rest))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """Return d contraction / d bend (m, dof) [m/rad]: A, if nothing weighs or stiffens."""
+        """Return d contraction / d bend (m, dof) [m/rad]: A, if nothing weighs at the tip."""
         bend = self._checked_configuration(configuration)
-        unloaded = np.eye(bend.size) - self._sag_slope(bend)
-        if not self._stiffens:
-            return np.asarray(self._contractions @ unloaded)
-        slope = stiffened_slope(self._asked(bend)[None], self._stiffening)[0]
-        return np.asarray(self._contractions @ np.linalg.solve(slope, unloaded))
-
-    def bends_by_contraction(self, actuation: Array, bend: Array) -> Array:
-        """
-        Return d bend / d contraction (dof, m) [rad/m]: B, if nothing weighs or stiffens.
-
-        `bend` (dof,) [rad] is the configuration of `actuation` (m,) [m].
-        """
-        slope: Array = self._bends
-        if self._stiffens:
-            asked = self._rest + self._bends @ self._checked_actuation(actuation)
-            slope = np.asarray(stiffened_slope(asked[None], self._stiffening)[0] @ slope)
-        if self._sags:
-            slope = np.asarray(np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), slope))
-        return np.array(slope)
+        return np.asarray(self._contractions @ (np.eye(bend.size) - self._sag_slope(bend)))
 
     def configuration_of(self, actuation: Array) -> Array:
         """
@@ -179,7 +148,7 @@ class PairedCablesArm(BendingArm):
 
         NaN where an arc would close.
         """
-        bends = self._stiffened(self._rest + np.asarray(actuations, dtype=float) @ self._bends.T)
+        bends = self._rest + np.asarray(actuations, dtype=float) @ self._bends.T
         if self._sags:
             count = (len(bends), 1)
             bends = bends_under_load(
@@ -194,7 +163,10 @@ class PairedCablesArm(BendingArm):
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m]."""
         bend = self.configuration_of(actuation)
-        return np.asarray(self.twist_jacobian(bend) @ self.bends_by_contraction(actuation, bend))
+        if not self._sags:
+            return np.asarray(self.twist_jacobian(bend) @ self._bends)
+        by_contraction = np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), self._bends)
+        return np.asarray(self.twist_jacobian(bend) @ by_contraction)
 
     def inverse(
         self,
@@ -221,8 +193,8 @@ class PairedCablesArm(BendingArm):
         return np.concatenate([own, opposite])
 
     def _bend_under(self, actuation: Array, force: Vector3, moment: Vector3) -> Array:
-        asked = self._rest + self._bends @ self._checked_actuation(actuation)
-        bend = self._loaded(self._stiffened(asked), force, moment)
+        unloaded = self._rest + self._bends @ self._checked_actuation(actuation)
+        bend = self._loaded(unloaded, force, moment)
         self._require_possible(bend)
         return bend
 
@@ -235,26 +207,6 @@ class PairedCablesArm(BendingArm):
         return bends_under_load(
             unloaded[None], self._lengths, self._gives, whole[None], turning[None]
         )[0]
-
-    def _stiffened(self, asked: Array) -> Array:
-        """Return the bends without load (..., dof) [rad] where pairs ask for `asked`."""
-        if not self._stiffens:
-            return asked
-        return stiffened(np.atleast_2d(asked), self._stiffening).reshape(asked.shape)
-
-    def _asked(self, bend: Array) -> Array:
-        """Return what the pairs must ask for (dof,) [rad] to hold bends (dof,)."""
-        unloaded = bend - self._sag(bend)
-        if not self._stiffens:
-            return unloaded
-        asked = asked_for(unloaded, self._stiffening)
-        if asked is None:
-            sizes = np.degrees(np.linalg.norm(bend.reshape(-1, 2), axis=1))
-            raise ModelError(
-                'the sections stiffen too much to bend by '
-                f'{", ".join(f"{size:.1f}" for size in sizes)} deg (stiffening_1_rad2)'
-            )
-        return asked
 
     def _sag(self, bend: Array) -> Array:
         """Return the part (dof,) of bends that the weight at the tip makes."""
@@ -286,20 +238,6 @@ class PairedCablesArm(BendingArm):
                     f'deg is beyond {math.degrees(limit):.1f} deg, where its arc closes or its '
                     'inner cable vanishes'
                 )
-
-
-def stiffening_of(sections: Sequence[SectionConfig]) -> Array:
-    """Return s (sections, sections) [1/rad^2]; zero for a section that states none."""
-    matrix = np.zeros((len(sections), len(sections)))
-    for row, section in zip(matrix, sections):
-        stated = section.stiffening_1_rad2
-        if stated and len(stated) != len(sections):
-            raise ValueError(
-                f'stiffening_1_rad2 of {section.name} has {len(stated)} values; expected '
-                f'{len(sections)}, one for each section, or none'
-            )
-        row[:] = stated or 0.0
-    return matrix
 
 
 def nominal_contractions(

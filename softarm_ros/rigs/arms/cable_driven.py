@@ -80,16 +80,9 @@ class CableArm(ArmBase):
         )
 
     def spelled_out(self) -> CableArm:
-        """Return the arm with all numbers of pairs that its file leaves out: bends, stiffening."""
-        if self.mechanics_name == 'cables':
+        """Return the arm with `bends` of pairs that have none, as geometry gives them."""
+        if self.mechanics_name == 'cables' or any(a.bends for a in self.actuators):
             return self
-        none = (0.0,) * len(self.sections)
-        sections = tuple(
-            s.model_copy(update={'stiffening_1_rad2': s.stiffening_1_rad2 or none})
-            for s in self.sections
-        )
-        if any(a.bends for a in self.actuators):
-            return self.model_copy(update={'sections': sections})
         # Not before: it compiles, and few rigs need it.
         from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm, bends_of_matrix
 
@@ -99,7 +92,7 @@ class CableArm(ArmBase):
             a.model_copy(update={'bends': bends_of_matrix(matrix, self.sections, j)})
             for j, a in enumerate(self.actuators)
         )
-        return self.model_copy(update={'sections': sections, 'actuators': actuators})
+        return self.model_copy(update={'actuators': actuators})
 
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all cables, arrays (m,) in m, m/s, m/s^2."""

@@ -113,11 +113,6 @@ def _only_pairs(rig: Any) -> Iterator[Problem]:
                 'expected [0, 0]: only arms with pairs of cables may be bent at rest',
                 f'[{s.rest_bend_deg[0]:g}, {s.rest_bend_deg[1]:g}]',
             )
-        if any(s.stiffening_1_rad2):
-            yield Problem(
-                ('arm', 'sections', i, 'stiffening_1_rad2'),
-                'expected none: only sections with pairs of cables have it',
-            )
     for i, a in enumerate(rig.actuators):
         if a.bends:
             yield Problem(('arm', 'actuators', i, 'bends'), 'expected none: only pairs have them')
