@@ -37,24 +37,36 @@ _TURN = 10.0  # rad of orientation noise per metre of position noise: a triangle
 
 
 class SpoilingMocap(Mocap):
-    """A sensor of which some frames are far off."""
+    """A sensor of which a share of the frames is some way [m] off, or does not come at all."""
 
-    def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float) -> None:
+    def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float | None) -> None:
         super().__init__(config, seed)
         self._rng = np.random.default_rng([seed, 5])
         self._share, self._by_m = share, by_m
 
     def poll(self, now_s: float) -> list[PoseMeasurement]:
         """Return the frames that have arrived; a share of them moved in some direction."""
-        return [self._spoiled(frame) for frame in super().poll(now_s)]
+        frames = [self._spoiled(frame) for frame in super().poll(now_s)]
+        return [frame for frame in frames if frame is not None]
 
-    def _spoiled(self, frame: PoseMeasurement) -> PoseMeasurement:
+    def _spoiled(self, frame: PoseMeasurement) -> PoseMeasurement | None:
         away = self._rng.standard_normal(3)
         if self._rng.random() >= self._share:
             return frame
+        if self._by_m is None:
+            return None
         tips = frame.section_tips.copy()
         tips[:, :3, 3] += self._by_m * away / np.linalg.norm(away)
         return PoseMeasurement(frame.stamp_s, tips, frame.frame_id)
+
+
+class OtherNoiseMocap(Mocap):
+    """A sensor of other noise; what else is random in it is the same."""
+
+    def __init__(self, config: MocapConfig, seed: int) -> None:
+        super().__init__(config, seed)
+        streams = np.random.SeedSequence([seed, 6]).spawn(2)
+        self._position_noise, self._orientation_noise = map(np.random.default_rng, streams)
 
 
 @dataclass
@@ -197,7 +209,7 @@ def run(
     *,
     seed: int = 0,
     seconds: float | None = None,
-    spoil: tuple[float, float] | None = None,
+    sensor: Callable[[MocapConfig, int], Mocap] | None = None,
     blind: Callable[[float], bool] | None = None,
     tip_only: bool = False,
 ) -> Run:
@@ -214,8 +226,8 @@ def run(
         Of every random number.
     seconds : float, optional
         Of tracking; all of it without.
-    spoil : (float, float), optional
-        Share of frames that are off, and by how much [m].
+    sensor : callable, optional
+        From the rig's sensor and a seed to the one that sees the arm in its place.
     blind : callable, optional
         From seconds of tracking to whether the sensor sees nothing.
     tip_only : bool
@@ -224,8 +236,8 @@ def run(
     """
     loop = build_control_loop(rig, None, laps=1)
     plant = build_plant(rig, seed)
-    if spoil is not None:
-        plant.look_with(SpoilingMocap(rig.plant_for('sim').mocap, seed, *spoil))
+    if sensor is not None:
+        plant.look_with(sensor(rig.plant_for('sim').mocap, seed))
     intake = build_pose_intake(rig, loop.model)
     watching: dict[str, Estimator] = {
         kind: build_estimator(with_estimator(rig, kind), loop.model) for kind in beside
