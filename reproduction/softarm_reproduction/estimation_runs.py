@@ -69,6 +69,29 @@ class OtherNoiseMocap(Mocap):
         self._position_noise, self._orientation_noise = map(np.random.default_rng, streams)
 
 
+class RememberingMocap(Mocap):
+    """
+    A sensor that remembers what it saw, without its noise.
+
+    Attributes
+    ----------
+    seen : list of (float, (sections, 4, 4))
+        Time [s] and true poses of the frames that arrived or are under way.
+
+    """
+
+    def __init__(self, config: MocapConfig, seed: int) -> None:
+        super().__init__(config, seed)
+        self.seen: list[tuple[float, Array]] = []
+
+    def capture(self, now_s: float, section_tips: Array) -> None:
+        """Take a frame of the true poses (sections, 4, 4)."""
+        before = len(self._under_way)
+        super().capture(now_s, section_tips)
+        if len(self._under_way) > before:
+            self.seen.append((now_s, section_tips.copy()))
+
+
 @dataclass
 class Track:
     """
@@ -116,6 +139,9 @@ class Run:
     time_s, phase, truth, raw, reference, command
         Per cycle: simulated time, phase, true tip (3,), newest measured tip (3,), reference (3,)
         now, command (m,).
+    postures, actuations
+        Section tips (sections, 4, 4) that the model has for the command, and what the actuators
+        did (m,).
     tracks : mapping
         Of the estimators that looked on; `loop` is the one that closed the loop.
 
@@ -128,6 +154,8 @@ class Run:
     reference: list[Array] = field(default_factory=list)
     command: list[Array] = field(default_factory=list)
     pace: list[float] = field(default_factory=list)
+    postures: list[Array] = field(default_factory=list)
+    actuations: list[Array] = field(default_factory=list)
     tracks: dict[str, Track] = field(default_factory=dict)
 
     def tracking(self) -> Array:
@@ -281,6 +309,9 @@ def run(
             result.command.append(output.actuation.copy())
             result.pace.append(loop.pace)
         actuation = loop.tracker.measured(plant.actuator_state().position)
+        if record:
+            result.postures.append(loop.tracker.posture.section_tips.copy())
+            result.actuations.append(actuation.copy())
         for one in (intake.estimator, *watching.values()):
             one.command(now, loop.tracker.posture)
             one.actuated(now, actuation)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
+from softarm_reproduction.estimation_bound import bound_lines
 from softarm_reproduction.estimation_runs import (
     RIGS,
     OtherNoiseMocap,
@@ -249,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=[200, 201, 202],
         help='of the runs beside the loop and with outliers; the first one of the others',
     )
-    parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers')
+    parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers,bound')
     parser.add_argument('--kinds', default='filter', help='of estimators beside direct')
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(',')
@@ -261,6 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         'closed': lambda name: closed_lines(name, both, seconds, seed),
         'cause': lambda name: cause_lines(name, seconds, seed),
         'gaps': lambda name: gap_lines(name, kinds[0], seed),
+        'bound': lambda name: bound_lines(name, seconds, seeds, SPEEDS),
         'outliers': lambda name: outlier_lines(name, both, min(seconds, 6.0), seeds),
     }
     for part in given.parts.split(','):
