@@ -61,6 +61,5 @@ def test_frames_that_are_far_off_do_to_the_tip_what_missing_ones_do():
     outliers, missing, noise = (
         float(part.split('at most ')[1].split(' mm')[0]) for part in line.split(';')
     )
-    assert outliers < 0.3
-    assert abs(outliers - missing) < 0.05
+    assert outliers == missing < 0.3
     assert noise > 0.0

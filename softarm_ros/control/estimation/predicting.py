@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -157,7 +157,14 @@ class PredictingEstimator(Estimator):
             log.pop(0)
 
     def _applied(self, belief: Belief, measured: Measured) -> Belief:
-        return self._believer.updated(belief, measured)[0]
+        """Return the belief after a measurement; if all of it was rejected, as if it was missing.
+
+        To the bit: a prediction in two steps is not that, for speeds are learnt at every one.
+        """
+        after, taken = self._believer.updated(belief, measured)
+        if taken.rows.any() or self._believer.contradicted(belief, measured):
+            return after
+        return replace(belief, rejected_since_s=after.rejected_since_s, partly=after.partly)
 
     # -- what comes out
 
