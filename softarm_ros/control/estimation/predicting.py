@@ -230,7 +230,7 @@ class PredictingEstimator(Estimator):
         belief = self._current()
         assert belief is not None
         now = self._believer.foreseen(belief, now_s, self._tips)
-        return TipSeen(now.poses[-1], now.last_covariance, *now.drift())
+        return TipSeen(now.poses[-1], now.last_covariance)
 
     def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
         age = now_s - belief.accepted_s
@@ -266,5 +266,4 @@ def _observer(
         surroundings.load_beyond_m,
         config.tip_load_spread_N,
         config.tip_load_model_share,
-        config.memory_s,
     )

@@ -1,4 +1,4 @@
-"""The load at the tip, from how the arm gives way to it: a small Kalman filter beside the bank."""
+"""The load at the tip, from how the arm gives way to it: small Kalman filters beside the bank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ PERIOD_S = 0.1  # of updates: the arm needs longer than that to give way
 ERROR_MEMORY_S = 1.0  # of what varies of the model's error
 LEARNING_S = 10.0  # over which it learns how much that is
 CHANGE_S = 10.0  # in which another load is to be expected once
-_COMING_S = 0.2  # during which it comes
+SETTLED_S = 1.5  # after a load has come, from when on it counts as known
+# After a load has come the arm swings on it: by a share of what the load does, and before that has
+# begun by as much more as all of it.
+_SWINGS, _BEGINS_S = (0.1, 0.4), 0.1
+# Of a load that is known, the share of the gain with which it is still learnt: what changes later
+# and slowly is the model's error, which is larger than a random walk along the same way.
+_LATER = 0.05
 # Of the model's error before anything is seen, what stays and what varies: share of the arm's
 # length, rad. On its way the first changes by a share of the way, as a walk with steps of that
 # share of the length, and of so many rad.
@@ -25,9 +31,7 @@ _STEP = 0.02  # of finite differences, as a share of the spread of loads
 _ELSEWHERE = 0.02  # of the scale of a configuration, after which the arm gives way otherwise
 _OTHER_LOAD = 0.05  # likewise, of the spread of loads
 _TURNS = 2  # of the lever with the tip: the second changes the give by a hundredth
-# Chi-square of six, one in a thousand; share of what is to be explained that is still to come.
-_UNUSUAL, _UNDER_WAY, _LONGEST_WAIT_S = 22.5, 0.25, 0.65
-_LEAST = 1e-12  # weight
+_PASSES = 3  # of an update: how far the arm swings is known from how large the load is
 _B = slice(6, 12)  # of the state: the error that varies
 _TOLD = 0.5  # of the spread: a load that is known no better than that is not told
 
@@ -41,15 +45,11 @@ class TipSeen:
     ----------
     tip, covariance
         Pose (4, 4), (6, 6) of position and rotation vector, base axes.
-    moving, moving_covariance
-        Velocity (6,) of its deviation from the model, (6, 6).
 
     """
 
     tip: Array
     covariance: Array
-    moving: Array
-    moving_covariance: Array
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,12 @@ class TipLoadObserver:
 
     The tip's distance from the model's, at the actuation of now, is a bias that goes its way, an
     error that varies as the arm moves about (Ornstein-Uhlenbeck of `ERROR_MEMORY_S`; how much and
-    along what is learnt), and what the load does. Two filters run side by side, of a load that
-    stays and of one that is just coming, and are mixed by their likelihoods (interacting multiple
-    models, Blom and Bar-Shalom 1988): a load comes suddenly, the model's error does not. What the
-    arm carries at the start counts as the rig file's load; it is in the bias. A deviation that
-    moves has not come to rest: it counts less, by what it moves within `settling_s`.
+    along what is learnt), and what the load does. A load comes suddenly, the model's error does
+    not: at every update one more filter begins, for which another load came just now, and each
+    counts by its likelihood (change-point detection). The arm swings on what has come: to a filter
+    of the last `SETTLED_S` that is noise along the give, so that it takes the mean of the swing.
+    After that it is one with the filter of what is known, in which loads hardly change any more.
+    What the arm carries at the start counts as the rig file's load; it is in the bias.
 
     Parameters
     ----------
@@ -85,8 +86,6 @@ class TipLoadObserver:
         Standard deviation of loads that may come.
     model_share : float
         Standard deviation of the model's give under a load, in any direction, as a share of it.
-    settling_s : float
-        Within which a deviation that moves comes to rest.
 
     Raises
     ------
@@ -102,10 +101,9 @@ class TipLoadObserver:
         beyond_m: float,
         spread_N: float,
         model_share: float,
-        settling_s: float,
     ) -> None:
         self._model, self._directions, self._beyond_m = model, directions, beyond_m
-        self._spread, self._share, self._settling_s = spread_N, model_share, settling_s
+        self._spread, self._share = spread_N, model_share
         self._size = directions.shape[1]
         rest = model.rest_configuration
         try:
@@ -121,10 +119,12 @@ class TipLoadObserver:
         self._errors = np.diag((np.repeat(_VARIES, 3) * unit) ** 2)
         P = np.zeros((n, n))
         P[:6, :6], P[_B, _B] = np.diag((np.repeat(_BIAS, 3) * unit) ** 2), self._errors
-        # Of a load that stays, and of one that is coming.
-        self._x, self._P, self._weights = np.zeros((2, n)), np.array([P, P]), np.array([1.0, 0.0])
+        # Of what is known, then of loads that came at some time: states, covariances, logarithms
+        # of likelihoods, and the largest load of each so far.
+        self._x, self._P, self._logs = np.zeros((1, n)), P[None], np.zeros(1)
+        self._came_s, self._most = np.full(1, -np.inf), np.zeros((1, self._size))
+        self._swing = np.zeros(1)
         self._now_s: float | None = None
-        self._usual_s = np.inf  # when last nothing was coming
         self._tip: Array | None = None  # the model's, of the last update
         self._at = self._first
         self._trouble = 'nothing has been seen'
@@ -147,58 +147,70 @@ class TipLoadObserver:
         self._wander(tip)
         y = displacement(tip, seen.tip) - self._at.moved + self._at.slope @ self._at.load
         H = np.hstack([np.eye(6), np.eye(6), self._at.slope])
-        if self._waits(now_s, y - H @ self._x[0], H, seen):
-            return
-        moving = np.outer(seen.moving, seen.moving) + seen.moving_covariance
-        self._absorb(y, H, seen.covariance + self._settling_s**2 * moving + self._misgiven())
-
-    def _misgiven(self) -> Array:
-        """
-        Return the covariance (6, 6) of what the model is wrong by about the give: any way.
-
-        Without it a moving arm is told its weight by the directions in which it does not move, in
-        which the model's give is small and its error is not. A force in any direction has room
-        for that error itself.
-        """
-        if self._size > 1:
-            return np.zeros((6, 6))
-        x, P = _mixed(self._x, self._P, self._weights)
-        slope, load = self._at.slope, np.outer(x[12:], x[12:]) + P[12:, 12:]
-        gives = np.diag(slope @ load @ slope.T)
-        return self._share**2 * np.diag(np.repeat([gives[:3].sum(), gives[3:].sum()], 3))
-
-    def _waits(self, now_s: float, innovation: Array, H: Array, seen: TipSeen) -> bool:
-        """Return whether something has come, and the arm has yet to give way to it.
-
-        Meanwhile the mixing makes room for a load in both filters, and no bias takes it in.
-        """
-        S = H @ self._P[0] @ H.T + seen.covariance
-        far = float(innovation @ np.linalg.solve(S, innovation))
-        way = self._settling_s * float(np.linalg.norm(seen.moving[:3]))
-        under_way = way > _UNDER_WAY * float(np.linalg.norm(innovation[:3]))
-        if not (far > _UNUSUAL and under_way):
-            self._usual_s = now_s
-        return 0.0 < now_s - self._usual_s < _LONGEST_WAIT_S
+        self._absorb(y, H, seen.covariance)
 
     def _absorb(self, y: Array, H: Array, R: Array) -> None:
-        """Update both filters by y = H x, and their weights."""
-        likely = np.empty(2)
-        for k in range(2):
-            x, P = self._x[k], self._P[k]
-            innovation, S = y - H @ x, H @ P @ H.T + R
-            gain = np.linalg.solve(S, H @ P).T
-            left = np.eye(len(x)) - gain @ H
-            self._x[k], self._P[k] = x + gain @ innovation, left @ P @ left.T + gain @ R @ gain.T
-            far = innovation @ np.linalg.solve(S, innovation)
-            likely[k] = np.log(max(self._weights[k], _LEAST)) - 0.5 * (
-                far + np.linalg.slogdet(S)[1]
-            )
-        weights = np.exp(likely - likely.max())
-        self._weights = weights / weights.sum()
+        """Update all filters by y = H x of covariance R and what the arm swings."""
+        x, P, slope, share = self._x, self._P, self._at.slope, self._swings()
+        innovation, HP = y - x @ H.T, H @ P
+        after, new = x, P
+        for _ in range(_PASSES):
+            noise = R + self._uncertain(after[:, 12:], new[:, 12:, 12:], share)
+            S = HP @ H.T + noise
+            gain = np.linalg.solve(S, HP).swapaxes(1, 2)
+            gain[0, 12:] *= _LATER
+            left = np.eye(x.shape[1]) - gain @ H
+            after = x + np.einsum('kij,kj->ki', gain, innovation)
+            new = left @ P @ left.swapaxes(1, 2) + gain @ noise @ gain.swapaxes(1, 2)
+        far = np.einsum('ki,ki->k', innovation, np.linalg.solve(S, innovation[..., None])[..., 0])
+        logs = self._logs - 0.5 * (far + np.linalg.slogdet(S)[1])
+        self._x, self._P, self._logs = after, new, logs - logs.max()
+        more = self._gives(after[:, 12:], slope) > self._gives(self._most, slope)
+        self._most = np.where(more[:, None], after[:, 12:], self._most)
+
+    @staticmethod
+    def _gives(loads: Array, slope: Array) -> Array:
+        """Return how far loads (filters, k) move the tip (filters,) [m]."""
+        return np.asarray(np.linalg.norm(loads @ slope[:3].T, axis=1))
+
+    def _swings(self) -> Array:
+        """Return by which share (filters,) of what its load does the arm swings now."""
+        assert self._now_s is not None
+        since = self._now_s - self._came_s
+        shares = np.where(np.isinf(since), 0.0, self._swing + np.exp(-since / _BEGINS_S))
+        return np.asarray(shares)
+
+    def _uncertain(self, loads: Array, covariances: Array, swings: Array) -> Array:
+        """
+        Return covariances (filters, 6, 6) of what loads (filters, k) do, beyond the model's give.
+
+        That is the swing, of the largest load so far: one that shrank with the load would draw it
+        to nothing. And it is what the model is wrong by about the give, any way: without it a
+        weight is told by the directions in which the give is small and its error is not. A force
+        in any direction has room for that error itself.
+        """
+        slope = self._at.slope
+        largest = self._gives(self._most, slope) > self._gives(loads, slope)
+        largest &= swings > 0.0
+        of = np.where(largest[:, None], self._most, loads)
+        moment = of[:, :, None] * of[:, None, :] + covariances
+        gives = slope @ moment @ slope.T
+        out = swings[:, None, None] ** 2 * gives
+        if self._size == 1:
+            squares = np.einsum('kii->ki', gives)
+            sums = [squares[:, :3].sum(axis=1), squares[:, 3:].sum(axis=1)]
+            spread = self._share**2 * np.repeat(np.transpose(sums), 3, axis=1)
+            out = out + spread[:, :, None] * np.eye(6)
+        return np.asarray(out)
+
+    def _weights(self) -> Array:
+        """Return how likely each filter is (filters,)."""
+        weights = np.exp(self._logs - self._logs.max())
+        return np.asarray(weights / weights.sum())
 
     def load(self) -> TipLoad:
         """Return the load as far as it is told."""
-        x, P = _mixed(self._x, self._P, self._weights)
+        x, P = _mixed(self._x, self._P, self._weights())
         d, f, P = self._directions, x[12:], P[12:, 12:]
         P = P + self._share**2 * np.outer(f, f)
         sizes, axes = np.linalg.eigh(P)
@@ -217,26 +229,43 @@ class TipLoadObserver:
     def _predict(self, now_s: float) -> None:
         period = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
-        x, P = _mixed(self._x, self._P, self._weights)
+        self._settle(now_s)
         share = -np.expm1(-period / LEARNING_S)
-        moment = np.outer(x[_B], x[_B]) + P[_B, _B]
-        self._errors = (1.0 - share) * self._errors + share * moment
-        begins, ends = -np.expm1(-period / CHANGE_S), -np.expm1(-period / _COMING_S)
-        stays, comes = self._weights
-        into = np.array(
-            [[(1.0 - begins) * stays, ends * comes], [begins * stays, (1.0 - ends) * comes]]
-        )
-        mixed = [_mixed(self._x, self._P, row / max(row.sum(), _LEAST)) for row in into]
-        self._weights = into.sum(axis=1)
+        x, P = self._x[0, _B], self._P[0, _B, _B]
+        self._errors = (1.0 - share) * self._errors + share * (np.outer(x, x) + P)
         left = float(np.exp(-period / ERROR_MEMORY_S))
-        F = np.eye(12 + self._size)
-        F[_B, _B] *= left
-        noise = np.zeros_like(F)
-        noise[_B, _B] = (1.0 - left**2) * self._errors
-        for k, (mean, covariance) in enumerate(mixed):
-            self._x[k], self._P[k] = F @ mean, F @ covariance @ F.T + noise
+        F = np.ones(12 + self._size)
+        F[_B] = left
+        self._x, self._P = self._x * F, self._P * np.outer(F, F)
+        self._P[:, _B, _B] += (1.0 - left**2) * self._errors
         if period > 0.0:
-            self._P[1, 12:, 12:] += self._spread**2 * np.eye(self._size)
+            self._begin(now_s, -np.expm1(-period / CHANGE_S))
+
+    def _settle(self, now_s: float) -> None:
+        """Make one filter of that of what is known and those whose load has settled."""
+        settled = self._came_s <= now_s - SETTLED_S + 1e-6
+        logs = self._logs[settled]
+        weights = np.exp(logs - logs.max())
+        x, P = _mixed(self._x[settled], self._P[settled], weights / weights.sum())
+        self._x = np.concatenate([x[None], self._x[~settled]])
+        self._P = np.concatenate([P[None], self._P[~settled]])
+        log = logs.max() + np.log(weights.sum())
+        self._logs = np.concatenate([[log], self._logs[~settled]])
+        self._came_s = np.concatenate([[-np.inf], self._came_s[~settled]])
+        self._most = np.concatenate([np.zeros((1, self._size)), self._most[~settled]])
+        self._swing = np.concatenate([[0.0], self._swing[~settled]])
+
+    def _begin(self, now_s: float, chance: float) -> None:
+        """Let another filter begin, for which a load has come now, with a chance."""
+        P, many = self._P[0].copy(), len(_SWINGS)
+        P[12:, 12:] += self._spread**2 * np.eye(self._size)
+        self._x = np.concatenate([self._x, np.repeat(self._x[:1], many, axis=0)])
+        self._P = np.concatenate([self._P, np.repeat(P[None], many, axis=0)])
+        self._logs = np.append(self._logs, np.full(many, self._logs[0] + np.log(chance / many)))
+        self._logs[0] += np.log1p(-chance)
+        self._came_s = np.append(self._came_s, np.full(many, now_s))
+        self._swing = np.append(self._swing, _SWINGS)
+        self._most = np.concatenate([self._most, np.zeros((many, self._size))])
 
     def _wander(self, tip: Array) -> None:
         """Let the bias change by the way of the model's tip (4, 4) since the last update."""
@@ -249,7 +278,7 @@ class TipLoadObserver:
 
     def _follow(self, configuration: Array, actuation: Array) -> None:
         """Have the model asked again where the arm or the load is another."""
-        load = (self._weights @ self._x)[12:]
+        load = (self._weights() @ self._x)[12:]
         moved = np.abs(configuration - self._at.configuration) / self._model.configuration_scale
         other = np.abs(load - self._at.load).max() > _OTHER_LOAD * self._spread
         if other or moved.max() > _ELSEWHERE:
@@ -279,7 +308,7 @@ class TipLoadObserver:
 
 
 def _mixed(x: Array, P: Array, weights: Array) -> tuple[Array, Array]:
-    """Return mean (n,) and covariance (n, n) of a mixture of x (2, n), P (2, n, n)."""
+    """Return mean (n,) and covariance (n, n) of a mixture of x (K, n), P (K, n, n)."""
     mean = weights @ x
     apart = x - mean
     return mean, np.tensordot(weights, P, 1) + (apart.T * weights) @ apart
