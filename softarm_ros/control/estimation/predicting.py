@@ -14,7 +14,9 @@ from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.measurements import Measured, Noise, Places
+from softarm_ros.control.estimation.tip_force import TipForceObserver
 from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
+from softarm_ros.control.estimation.tip_weight import TipWeightObserver
 from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
@@ -230,7 +232,7 @@ class PredictingEstimator(Estimator):
         belief = self._current()
         assert belief is not None
         now = self._believer.foreseen(belief, now_s, self._tips)
-        return TipSeen(now.poses[-1], now.last_covariance)
+        return TipSeen(now.poses[-1], now.last_covariance, *now.drift())
 
     def _health(self, belief: Belief, now_s: float) -> tuple[Health, str]:
         age = now_s - belief.accepted_s
@@ -254,16 +256,12 @@ def _observer(
     """Return what estimates the load, where that is asked for; ModelError if the model cannot."""
     if config.tip_load is None:
         return None
-    directions = np.eye(3)
-    if config.tip_load == 'weight':
-        gravity = np.array(surroundings.gravity_m_s2)
-        if not gravity.any():
-            raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
-        directions = (gravity / np.linalg.norm(gravity))[:, None]
-    return TipLoadObserver(
-        model,
-        directions,
-        surroundings.load_beyond_m,
-        config.tip_load_spread_N,
-        config.tip_load_model_share,
-    )
+    beyond, spread = surroundings.load_beyond_m, config.tip_load_spread_N
+    share = config.tip_load_model_share
+    if config.tip_load == 'force':
+        return TipForceObserver(model, beyond, spread, share, config.memory_s)
+    gravity = np.array(surroundings.gravity_m_s2)
+    if not gravity.any():
+        raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
+    down = (gravity / np.linalg.norm(gravity))[:, None]
+    return TipWeightObserver(model, down, beyond, spread, share)
