@@ -109,7 +109,7 @@ class MinimumEnergyArm:
     @property
     def rest_configuration(self) -> Array:
         """Lengths (3 modules,) [m] of the straight arm, within the limits."""
-        return np.full(3 * self.modules.modules, self.neutral_length())
+        return np.full(3 * self.modules.modules, self.neutral_command())
 
     @property
     def configuration_scale(self) -> Array:
@@ -257,13 +257,10 @@ class MinimumEnergyArm:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
         config = self.modules
         lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
-        slack = 1e-12
+        slack, (low, high) = 1e-12, config.command_range_m
         for name, value in zip(self.actuator_names, lengths):
-            if not config.min_length_m - slack <= value <= config.max_length_m + slack:
-                raise ModelError(
-                    f'{name}: length {value:.6g} m is outside {config.min_length_m} to '
-                    f'{config.max_length_m} m'
-                )
+            if not low - slack <= value <= high + slack:
+                raise ModelError(f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m')
         return lengths.reshape(config.modules, 3)
 
     def neutral_length(self) -> float:
@@ -271,6 +268,11 @@ class MinimumEnergyArm:
         config = self.modules
         neutral = self.rest_length_m / config.modules
         return min(max(neutral, config.min_length_m), config.max_length_m)
+
+    def neutral_command(self) -> float:
+        """Return the command [m] under which muscles of the straight arm are vented."""
+        law, length = self.modules.gas_springs, self.neutral_length()
+        return length if law is None else float(law.vented(length))
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """Return the posture of lengths (3 modules,) [m]."""

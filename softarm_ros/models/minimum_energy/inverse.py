@@ -10,11 +10,16 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
-from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
-from softarm_ros.models.minimum_energy.rod import node_poses
+from softarm_ros.models.minimum_energy.muscles import (
+    clamp_lengths,
+    muscle_anchors,
+    muscle_lengths,
+)
+from softarm_ros.models.minimum_energy.rod import RodEquilibrium, node_poses
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
+    from softarm_ros.models.minimum_energy.gas_springs import GasSprings
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
     from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
 
@@ -27,7 +32,8 @@ class LengthProblem(SteppedProblem):
         config, count = arm.modules, 3 * arm.modules.modules
         self.scale = arm.configuration_scale
         self.max_step = np.full(count, np.inf)
-        self.ranges = ((np.full(count, config.min_length_m), np.full(count, config.max_length_m)),)
+        low, high = config.command_range_m
+        self.ranges = ((np.full(count, low), np.full(count, high)),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the lengths of the rod held at its tip alone, else those of the straight arm."""
@@ -35,8 +41,30 @@ class LengthProblem(SteppedProblem):
         orientation = target.rotation if target.with_orientation else None
         held = arm.rod.reach(target.position, orientation, self._tip_force)
         if held.converged:
-            return [clamp_lengths(muscle_lengths(held, arm.modules), arm.modules)[0]]
-        return [np.full(3 * arm.modules.modules, arm.neutral_length())]
+            law = arm.modules.gas_springs
+            wanted = muscle_lengths(held, arm.modules) if law is None else self._held_by(law, held)
+            return [clamp_lengths(wanted, arm.modules)[0]]
+        return [arm.rest_configuration]
+
+    def _held_by(self, law: GasSprings, held: RodEquilibrium) -> Array:
+        """
+        Return the free lengths (3 modules,) [m] of gas that bends a rod as its held tip does.
+
+        In the middle of a module three muscles have the moment of the force at the tip; what they
+        pull beside that, all alike, is halfway between vacuum and supply.
+        """
+        arm, config = self._arm, self._arm.modules
+        stride = (len(held.nodes) - 1) // config.modules
+        middle = np.arange(config.modules) * stride + stride // 2
+        poses = node_poses(held.nodes[middle], held.positions[middle])
+        lever = held.positions[-1] - poses[:, :3, 3]
+        moment = np.cross(lever, held.tip_wrench[:3])
+        local = np.einsum('tji,tj->ti', poses[:, :3, :3], moment)
+        anchors = muscle_anchors(config)
+        turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
+        lengths = muscle_lengths(held, config)
+        share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
+        return law.free(law.middle_pull(arm.neutral_length()) - share, lengths)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of lengths (3 modules,) [m]."""
