@@ -86,8 +86,10 @@ class MinimumEnergyArm:
         intervals: int = 40,
         gravity: Vector3 = (0.0, 0.0, 9.81),
         tip_load_kg: float = 0.0,
+        commands_m: tuple[float, float] | None = None,
     ) -> None:
         self.modules = modules
+        self.commands_m = commands_m or modules.command_range_m
         self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
         self.rod = self.muscled.rod
 
@@ -189,7 +191,8 @@ class MinimumEnergyArm:
         Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
 
         From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
-        changes of length that close the remaining error, within the limits. Not converged, with
+        changes of length that close the remaining error, within the limits: those of the
+        actuators, and where that does not do, of the muscles. Not converged, with
         the reason in the message, if an error remains or a muscle would have to pull too hard.
 
         Raises

@@ -32,8 +32,10 @@ class LengthProblem(SteppedProblem):
         config, count = arm.modules, 3 * arm.modules.modules
         self.scale = arm.configuration_scale
         self.max_step = np.full(count, np.inf)
-        low, high = config.command_range_m
-        self.ranges = ((np.full(count, low), np.full(count, high)),)
+        self.ranges = tuple(
+            (np.full(count, low), np.full(count, high))
+            for low, high in (arm.commands_m, config.command_range_m)
+        )
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the lengths of the rod held at its tip alone, else those of the straight arm."""
@@ -101,7 +103,7 @@ class LengthProblem(SteppedProblem):
     def limits_met(self, end: End) -> list[str]:
         """Return the muscles at their shortest or longest."""
         names = self._arm.actuator_names
-        return values_at_limits(names, end.unknowns, self.ranges[0], 'mm', 1e3)
+        return values_at_limits(names, end.unknowns, self.ranges[-1], 'mm', 1e3)
 
     def _overload(self, state: MuscleEquilibrium) -> str:
         """Return which muscles would have to pull harder than they can, or nothing."""

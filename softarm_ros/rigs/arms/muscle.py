@@ -69,7 +69,11 @@ class MuscleArm(ArmBase):
 
     def mechanics(self, around: Surrounded) -> MuscleModules:
         """Return backbone, modules and what weighs."""
-        return MuscleModules(self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg)
+        low = max(actuator.position_min_m for actuator in self.actuators)
+        high = min(actuator.position_max_m for actuator in self.actuators)
+        return MuscleModules(
+            self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg, (low, high)
+        )
 
     def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
         """Return what knows the tensions of the muscles, by which valves are timed."""
@@ -86,8 +90,10 @@ class MuscleArm(ArmBase):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
-    def force_limits(self) -> ForceLimits:
-        """Return what vacuum and supply can do at a length."""
+    def force_limits(self) -> ForceLimits | None:
+        """Return what vacuum and supply can do at a length; of gas springs, its range says it."""
+        if self.modules.gas_springs is not None:
+            return None
         shortest, longest = self.modules.min_length_m, self.modules.max_length_m
         return ForceLimits(
             shortest,

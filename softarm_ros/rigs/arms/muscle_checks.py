@@ -26,19 +26,19 @@ def _muscles(rig: Any) -> Iterator[Problem]:
 @check('modules', 'actuators', 'valves')
 def _ranges(rig: Any) -> Iterator[Problem]:
     table_low, table_high = rig.valves.range_m
-    low = max(rig.modules.min_length_m, table_low)
-    high = min(rig.modules.max_length_m, table_high)
+    model_low, model_high = rig.modules.command_range_m
+    low, high = max(model_low, table_low), min(model_high, table_high)
     for i, a in enumerate(rig.actuators):
         if not low <= a.position_min_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_min_m'),
-                f'expected at least {low:g}: arm.modules.min_length_m and the tables of valves',
+                f'expected at least {low:g}: arm.modules and the tables of valves',
                 f'{a.position_min_m:g}',
             )
         if not a.position_max_m <= high:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected at most {high:g}: arm.modules.max_length_m and the tables of valves',
+                f'expected at most {high:g}: arm.modules and the tables of valves',
                 f'{a.position_max_m:g}',
             )
 
@@ -46,6 +46,8 @@ def _ranges(rig: Any) -> Iterator[Problem]:
 @check('modules', 'backbone', 'actuators')
 def _room(rig: Any) -> Iterator[Problem]:
     neutral = rig.backbone.length_m / rig.modules.modules
+    law = rig.modules.gas_springs
+    neutral = neutral if law is None else float(law.vented(neutral))
     for i, a in enumerate(rig.actuators):
         if not a.position_min_m < neutral < a.position_max_m:
             yield Problem(
