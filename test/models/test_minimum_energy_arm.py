@@ -264,8 +264,8 @@ FLAT_MINIMA = (
 
 @pytest.mark.parametrize('lengths_mm', FLAT_MINIMA)
 def test_a_minimum_is_found_where_the_arm_is_about_to_snap_over(lengths_mm):
-    from softarm_ros import load_rig
-
-    state = load_rig('pam_arm').model().equilibrium(1e-3 * np.array(lengths_mm))
+    backbone = BackboneConfig(length_m=0.9977, mass_per_length_kg_m=0.428987)
+    modules = ParallelModulesConfig(anchor_radius_m=0.02027, muscle_stiffness_N_m=73067.2)
+    state = MinimumEnergyArm(backbone, modules).equilibrium(1e-3 * np.array(lengths_mm))
     assert state.stable
     assert 0.9 < state.positions[-1, 2] < 0.95
