@@ -76,7 +76,7 @@ def accuracy(intervals: int) -> tuple[float, float]:
 
 def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
     """Solve a curve: every point cold and warm, held at the tip and by muscles."""
-    config = ParallelModulesConfig()
+    config = ParallelModulesConfig(muscle_stiffness_N_m=1e5)  # lengths are as commanded
     arm = MinimumEnergyArm(BackboneConfig(), config, intervals)
     force = (0.0, 0.0, load_N)
     solved = inverse_solved = 0

@@ -15,8 +15,7 @@ P = np.array([0.2, 0.05, 0.9])
 
 
 def arm(**changes):
-    modules = ParallelModulesConfig(muscle_stiffness_N_m=None, **changes)
-    return MinimumEnergyArm(BackboneConfig(), modules)
+    return MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(**changes))
 
 
 def test_free_length_pull_and_length_are_one_law():

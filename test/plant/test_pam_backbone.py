@@ -73,7 +73,7 @@ def test_it_rests_where_the_minimum_energy_rod_does(target, load):
 @pytest.mark.parametrize('target', TARGETS)
 def test_it_rests_there_with_muscles_of_gas_too(target):
     """Amounts of gas in the plant, free lengths in the model."""
-    modules = ParallelModulesConfig(muscle_stiffness_N_m=None)
+    modules = ParallelModulesConfig()
     commands = MinimumEnergyArm(ROD, modules, 40).inverse(target).actuation
     rods = [MinimumEnergyArm(ROD, modules, n).equilibrium(commands) for n in (80, 160)]
     tip = rods[1].positions[-1] + (rods[1].positions[-1] - rods[0].positions[-1]) / 3.0

@@ -18,7 +18,7 @@ from softarm_ros.models.arm_model import (
 )
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy.inverse import LengthProblem
+from softarm_ros.models.minimum_energy.inverse import LengthProblem, commands_of_held
 from softarm_ros.models.minimum_energy.muscled_rod import MuscledRod, MuscleEquilibrium
 from softarm_ros.models.minimum_energy.muscles import (
     muscle_lengths,
@@ -255,6 +255,16 @@ class MinimumEnergyArm:
         """Return the paper's open-loop command: lengths [m] of the rod held at its tip alone."""
         rod = self.rod.reach(position, orientation, tip_force, guess)
         return muscle_lengths(rod, self.modules), rod
+
+    def commands_of_held_tip(
+        self,
+        position: Vector3,
+        tip_force: Vector3 = ZERO3,
+        guess: RodEquilibrium | None = None,
+    ) -> tuple[Array, RodEquilibrium]:
+        """Return commands (3 modules,) [m] that nearly bend the rod held at its tip, and it."""
+        rod = self.rod.reach(position, None, tip_force, guess)
+        return commands_of_held(rod, self.modules), rod
 
     def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""

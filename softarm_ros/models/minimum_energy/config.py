@@ -53,7 +53,7 @@ class ParallelModulesConfig(ConfigBlock):
     min_length_m: Positive = 0.05
     max_length_m: Positive = 0.11
     muscle_stiffness_N_m: Positive | None = Field(
-        default=1e5, description='axial, of muscles that no load shortens much; none: gas springs'
+        default=None, description='axial, of linear springs in place of gas springs; studies only'
     )
     max_pull_N: Positive = Field(default=22.8, description='of a muscle under full vacuum')
     supply_push_N: NonNegative = Field(

@@ -19,9 +19,31 @@ from softarm_ros.models.minimum_energy.rod import RodEquilibrium, node_poses
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
-    from softarm_ros.models.minimum_energy.gas_springs import GasSprings
+    from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
     from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
+
+
+def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Array:
+    """
+    Return the commands (3 modules,) [m] that nearly bend a rod as a force at its tip does.
+
+    Of linear springs its muscles' lengths. Of gas springs what, in the middle of a module, has the
+    moment of that force; what three muscles pull beside, all alike, is halfway between vacuum and
+    supply.
+    """
+    law, lengths = config.gas_springs, muscle_lengths(held, config)
+    if law is None:
+        return lengths
+    stride = (len(held.nodes) - 1) // config.modules
+    middle = np.arange(config.modules) * stride + stride // 2
+    poses = node_poses(held.nodes[middle], held.positions[middle])
+    moment = np.cross(held.positions[-1] - poses[:, :3, 3], held.tip_wrench[:3])
+    local = np.einsum('tji,tj->ti', poses[:, :3, :3], moment)
+    anchors = muscle_anchors(config)
+    turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
+    share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
+    return law.free(law.middle_pull(lengths.mean()) - share, lengths)
 
 
 class LengthProblem(SteppedProblem):
@@ -43,30 +65,8 @@ class LengthProblem(SteppedProblem):
         orientation = target.rotation if target.with_orientation else None
         held = arm.rod.reach(target.position, orientation, self._tip_force)
         if held.converged:
-            law = arm.modules.gas_springs
-            wanted = muscle_lengths(held, arm.modules) if law is None else self._held_by(law, held)
-            return [clamp_lengths(wanted, arm.modules)[0]]
+            return [clamp_lengths(commands_of_held(held, arm.modules), arm.modules)[0]]
         return [arm.rest_configuration]
-
-    def _held_by(self, law: GasSprings, held: RodEquilibrium) -> Array:
-        """
-        Return the free lengths (3 modules,) [m] of gas that bends a rod as its held tip does.
-
-        In the middle of a module three muscles have the moment of the force at the tip; what they
-        pull beside that, all alike, is halfway between vacuum and supply.
-        """
-        arm, config = self._arm, self._arm.modules
-        stride = (len(held.nodes) - 1) // config.modules
-        middle = np.arange(config.modules) * stride + stride // 2
-        poses = node_poses(held.nodes[middle], held.positions[middle])
-        lever = held.positions[-1] - poses[:, :3, 3]
-        moment = np.cross(lever, held.tip_wrench[:3])
-        local = np.einsum('tji,tj->ti', poses[:, :3, :3], moment)
-        anchors = muscle_anchors(config)
-        turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
-        lengths = muscle_lengths(held, config)
-        share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
-        return law.free(law.middle_pull(arm.neutral_length()) - share, lengths)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of lengths (3 modules,) [m]."""

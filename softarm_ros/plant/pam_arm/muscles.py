@@ -132,6 +132,11 @@ class Muscles:
             self._body.state.tension.copy(),
         )
 
+    @property
+    def gas(self) -> Array:
+        """Gas in the muscles (m,) [N m]: pressure by cross-section by length."""
+        return self._gas.copy()
+
     def true_lengths(self) -> Array:
         """Return the lengths (m,) [m] that the muscles have."""
         return self._body.muscle_lengths()

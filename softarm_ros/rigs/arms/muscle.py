@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 
-# Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
-# would curl the arm into itself, and weight adds to it.
-_DRAWN_SHARE = 0.25
+# Of what the range of commands lets muscles pull, in drawn configurations.
+_DRAWN_SHARE = 0.9
 # Of the backbone, where tensions of muscles are found for their valves.
 _LEAST_INTERVALS = 40
 
@@ -106,26 +105,28 @@ class MuscleArm(ArmBase):
         self, model: ArmModel, rng: np.random.Generator, n: int
     ) -> NDArray[np.float64]:
         """
-        Return n configurations (n, dof): the backbone bent by a vector that changes along it.
+        Return n configurations (n, dof): the arm pulled by a vector that changes along it.
 
-        Lengths drawn one by one would set the muscles of a module against each other.
+        By pulls at the length in the straight arm, which gas bends by, about the middle of what
+        the range of commands gives. Commands drawn one by one would set the muscles of a module
+        against each other.
         """
         from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 
-        limits, neutral = self.actuator_limits(), model.rest_configuration
-        room = min(
-            float(np.min(limits.position_max - neutral)),
-            float(np.min(neutral - limits.position_min)),
-        )
+        limits, law = self.actuator_limits(), self.valves.law
+        straight = self.backbone.length_m / self.modules.modules
+        range_m = np.array([limits.position_max.min(), limits.position_min.max()])
+        least, most = law.pull(np.array(straight), range_m).tolist()
         anchors = muscle_anchors(self.modules)[:, :, :2]  # (modules, 3, 2)
         along = np.linspace(0.0, 1.0, self.modules.modules)[:, None]
-        drawn = np.empty((n, len(neutral)))
+        drawn = np.empty((n, len(limits.names)))
         for k in range(n):
             size, angle = np.sqrt(rng.uniform(size=2)), rng.uniform(0.0, 2.0 * np.pi, 2)
             ends = (size * np.stack([np.cos(angle), np.sin(angle)])).T  # at base and tip
             lever = ends[0] + (ends[1] - ends[0]) * along
             bend = np.einsum('tij,tj->ti', anchors, lever) / self.modules.anchor_radius_m
-            drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
+            pull = 0.5 * (least + most) + 0.5 * _DRAWN_SHARE * (most - least) * bend.ravel()
+            drawn[k] = law.free(pull, straight)
         return drawn
 
     def strands(self) -> tuple[Strand, ...]:

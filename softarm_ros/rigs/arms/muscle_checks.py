@@ -43,19 +43,28 @@ def _ranges(rig: Any) -> Iterator[Problem]:
             )
 
 
+@check('modules')
+def _gas(rig: Any) -> Iterator[Problem]:
+    if rig.modules.muscle_stiffness_N_m is not None:
+        yield Problem(
+            ('arm', 'modules', 'muscle_stiffness_N_m'),
+            'expected nothing: valves let gas in and out, and the driver counts that',
+            f'{rig.modules.muscle_stiffness_N_m:g}',
+        )
+
+
 @check('modules', 'backbone', 'actuators')
 def _room(rig: Any) -> Iterator[Problem]:
-    neutral = rig.backbone.length_m / rig.modules.modules
     law = rig.modules.gas_springs
-    neutral = neutral if law is None else float(law.vented(neutral))
+    if law is None:
+        return  # told by another check
+    neutral = float(law.vented(rig.backbone.length_m / rig.modules.modules))
     for i, a in enumerate(rig.actuators):
         if not a.position_min_m < neutral < a.position_max_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected position_min_m < {neutral:g} < position_max_m: the length in the '
-                'straight arm (arm.backbone.length_m by arm.modules.modules), from which muscles '
-                'must '
-                'both shorten and lengthen to bend a backbone that keeps its length',
+                f'expected position_min_m < {neutral:g} < position_max_m: the gas of '
+                'vented muscles in the straight arm, of which bending takes more and less',
                 f'{a.position_min_m:g} to {a.position_max_m:g}',
             )
 
