@@ -1,4 +1,4 @@
-"""The driver's table of muscles that fill and empty through throttles, for tests of several rooms."""
+"""The driver's table of muscles behind throttles, for tests of several rooms."""
 
 import numpy as np
 

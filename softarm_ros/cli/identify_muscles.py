@@ -180,9 +180,13 @@ def identify_muscles(rig: Rig, readings: BenchReadings, seed: int = 0) -> Muscle
     drawn = one_by_one[rng.integers(0, count, (DRAWS, count))].mean(axis=1)
     values = one_by_one.mean(axis=0)
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    found = [Found(*map(float, each)) for each in zip(values, low, high)]
+    emptying, filling, pull, push, leak, skeleton, full = (
+        Found(*map(float, each)) for each in zip(values, low, high)
+    )
     misses = max(_misses(readings, i, one_by_one[i]) for i in range(count))
-    return MuscleIdentification(*found, misses)
+    return MuscleIdentification(
+        emptying, filling, pull, push, leak, skeleton, full, law_misses_m=misses
+    )
 
 
 def _of_muscle(readings: BenchReadings, i: int) -> Array:
@@ -220,7 +224,7 @@ def _of_muscle(readings: BenchReadings, i: int) -> Array:
     return np.array([emptying, filling, pull, push, leak_s, 1.0 / gives, full])
 
 
-def _emptying_way(lengths: Array, start: float, empty: float) -> Array:
+def _emptying_way(lengths: Array | float, start: float, empty: float) -> Array:
     """
     Return c t [m] at which the pump has brought a muscle without load from a start to lengths [m].
 
@@ -291,7 +295,9 @@ def describe_muscles(rig: Rig, readings: BenchReadings, found: MuscleIdentificat
     ]
     known = (arm.valves.deflating, arm.valves.inflating)
     points = len(known[0].times_s), len(known[1].times_s)
-    for name, curve, was in zip(('deflating', 'inflating'), tables(readings, found, points), known):
+    for name, curve, was in zip(
+        ('deflating', 'inflating'), tables(readings, found, points), known
+    ):
         table = MonotoneCurve(was.times_s, was.lengths_m, 'times_s', 'lengths_m')
         inside = np.asarray(curve.x) <= was.times_s[-1]
         off = np.abs(table(np.asarray(curve.x)[inside]) - np.asarray(curve.y)[inside])
@@ -315,5 +321,7 @@ def describe_muscles(rig: Rig, readings: BenchReadings, found: MuscleIdentificat
         f'empty_length_m: {law.shortest_m:.5g} m (rig file: {arm.valves.empty_length_m:g}); '
         f'most gas: as of {law.most_m:.5g} m'
     )
-    lines.append(f'law under {PULLS_N[-1]:g} N with closed valves: up to {1e3 * misses:.2f} mm off')
+    lines.append(
+        f'law under {PULLS_N[-1]:g} N with closed valves: up to {1e3 * misses:.2f} mm off'
+    )
     return lines

@@ -16,7 +16,7 @@ class ValveTableConfig(ConfigBlock):
     """
     Length of an unloaded muscle against the time its valve has been open.
 
-    Beyond the full length, where the film stops a bag without load, that of its gas (`GasSprings`).
+    Beyond the full length, where the film stops a bag, that of its gas (`GasSprings`).
     """
 
     times_s: tuple[NonNegative, ...] = Field(min_length=2, description='from the end, rising')

@@ -1,4 +1,4 @@
-"""Muscles as gas springs in the controller's model: the law, its derivatives, what it can reach."""
+"""Muscles as gas springs in the controller's model: the law, its derivatives, its limits."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelMod
 from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.models.minimum_energy.kernels import elastic_energy
 from softarm_ros.rigs.arms.muscle import MuscleArm
+from softarm_ros.runtime.assembly import build_tracker
 
 LAW = GasSprings(0.05, 0.11, 21.6, 12.8)
 P = np.array([0.2, 0.05, 0.9])
@@ -73,7 +74,7 @@ def test_an_equilibrium_has_least_energy_of_rod_weight_skeletons_and_gas():
         assert slope == pytest.approx(-by_gas * np.log(state.lengths[i]), abs=1e-5)
 
 
-def test_tip_and_forces_change_with_gas_as_their_derivatives_say():
+def test_the_tip_moves_with_gas_as_its_derivative_says():
     model, rng = arm(), np.random.default_rng(3)
     commands = model.inverse(P).actuation + 1e-3 * rng.normal(size=30)
     posture = model.posture_of(commands)
@@ -83,8 +84,6 @@ def test_tip_and_forces_change_with_gas_as_their_derivatives_say():
         ahead, behind = (model.equilibrium(commands + s * step) for s in (1.0, -1.0))
         tip = (ahead.positions[-1] - behind.positions[-1]) / (2.0 * h)
         np.testing.assert_allclose(posture.tip_jacobian[:, i], tip, atol=1e-6)
-        pulls = (ahead.tensions - behind.tensions) / (2.0 * h)
-        np.testing.assert_allclose(posture.tension_jacobian[:, i], pulls, atol=1e-3)
 
 
 @pytest.mark.parametrize('point', [P, [-0.1, 0.15, 0.92], [0.0, -0.2, 0.9]])
@@ -117,3 +116,16 @@ def test_the_range_of_commands_keeps_vacuum_and_supply():
         assert np.all(inside < law.max_pull_N + law.supply_push_N)
     for point in ((0.2, 0.0, 0.9), (0.16, 0.16, 0.9), (0.16, 0.0, 0.9)):
         assert model.equilibrium(model.inverse(point).actuation).lengths.min() > 0.092
+
+
+def test_an_arm_asked_to_be_longer_than_it_is_stays_within_vacuum_and_supply():
+    rig = load_rig('pam_arm')
+    model, law = rig.model(), MuscleArm.of(rig).modules.gas_springs
+    tracker = build_tracker(rig, model)
+    target = 1.002 * np.array([0.05, 0.0, np.sqrt(1.0 - 0.05**2)])
+    for _ in range(400):
+        tracker.step(np.zeros(3), 0.5 * (target - tracker.tip()), 0.05)
+    assert np.linalg.norm(target - tracker.tip()) < 0.02
+    state = model.equilibrium(tracker.configuration)
+    inside = law.gas(tracker.configuration) / state.lengths
+    assert np.all((inside > 0.0) & (inside < law.max_pull_N + law.supply_push_N))

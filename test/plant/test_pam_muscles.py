@@ -56,7 +56,7 @@ def free_length_after(seconds, start, push):
 
     def flow(_, state):
         gas = state[0]
-        # The length at which skeleton and gas carry each other: k l^2 - (k full - air) l - gas = 0.
+        # Skeleton and gas carry each other: k l^2 - (k full - air) l - gas = 0.
         length = 0.5 * (LOW + math.sqrt(LOW**2 + 4.0 * gas / SKELETON))
         inside = gas / length
         return [-THROTTLE * inside if push is None else THROTTLE * (AIR + push - inside)]
@@ -117,7 +117,7 @@ def test_a_muscle_pulls_no_more_than_its_vacuum_and_pushes_no_more_than_its_supp
     assert length == pytest.approx(LOW + load / SKELETON, abs=1e-5)
     gas, length = hang(gas_of(0.09), 0.09, 120.0, inflate=True, load=-15.0)
     assert gas == pytest.approx((AIR + PUSH) * length, rel=1e-4)
-    assert -15.0 == pytest.approx(-PUSH - SKELETON * (FULL - length), abs=1e-3)
+    assert pytest.approx(-PUSH - SKELETON * (FULL - length), abs=1e-3) == -15.0
 
 
 def test_only_while_the_valve_is_open_whatever_the_step():

@@ -48,16 +48,6 @@ class MusclePosture(PlainPosture):
         jacobian = self.model.muscled.jacobian(state, self.configuration, ZERO3)[:3]
         return state.positions[-1].copy(), jacobian
 
-    @property
-    def tensions(self) -> Array:
-        """Muscle forces (3 modules,) [N], positive pulling."""
-        return self._equilibrium.tensions
-
-    @cached_property
-    def tension_jacobian(self) -> Array:
-        """Derivative of these by the lengths (3 modules, 3 modules) [N/m]."""
-        return self.model.muscled.tension_jacobian(self._equilibrium, self.configuration)
-
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
@@ -273,7 +263,9 @@ class MinimumEnergyArm:
         slack, (low, high) = 1e-12, config.command_range_m
         for name, value in zip(self.actuator_names, lengths):
             if not low - slack <= value <= high + slack:
-                raise ModelError(f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m')
+                raise ModelError(
+                    f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m'
+                )
         return lengths.reshape(config.modules, 3)
 
     def neutral_length(self) -> float:

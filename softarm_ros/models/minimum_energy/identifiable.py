@@ -8,7 +8,7 @@ from softarm_ros.models.identifiable import Parameter
 
 
 def of_muscles(arm: Any) -> tuple[Parameter, ...]:
-    """Return the backbone's stiffnesses, length, weight; how hard muscles pull, at which radius."""
+    """Return the backbone's stiffness, length, weight; how hard muscles pull, and where."""
     rows = (
         ('youngs_modulus', 'stiffness', 'arm.backbone.youngs_modulus_Pa', 0.3, 'Pa'),
         ('shear_modulus', 'stiffness', 'arm.backbone.shear_modulus_Pa', 0.3, 'Pa'),

@@ -19,8 +19,8 @@ from softarm_ros.models.minimum_energy.rod import RodEquilibrium, node_poses
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
-    from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
     from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
 
 

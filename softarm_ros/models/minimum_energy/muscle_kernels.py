@@ -173,9 +173,7 @@ def add_muscle_terms(
                 for k in range(3):
                     along += p[k] / norm * jacobian[k, m]
                 for k in range(3):
-                    weighted[k, m] = (
-                        pull * jacobian[k, m] + (gives - pull) * along * p[k] / norm
-                    )
+                    weighted[k, m] = pull * jacobian[k, m] + (gives - pull) * along * p[k] / norm
                 row = 3 * a - 3 + m
                 if row >= 0:
                     by_lengths[row, 3 * t + i] += by_command * along

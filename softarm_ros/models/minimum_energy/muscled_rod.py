@@ -176,29 +176,17 @@ class MuscledRod:
 
     def jacobian(self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3) -> Array:
         """Return the tip twist per length by the implicit function theorem."""
-        _, moved, border = self._response(state, lengths, tip_force)
+        moved, border = self._response(state, lengths, tip_force)
         jacobian = np.empty((6, lengths.size))
         jacobian[:3] = border.T @ moved
         rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
         jacobian[3:] = 2.0 * rotation @ moved[-3:]
         return jacobian
 
-    def tension_jacobian(self, state: MuscleEquilibrium, lengths: Array) -> Array:
-        """
-        Return the muscle forces per length (3 modules, 3 modules) [N/m], without tip load.
-
-        A command acts on the nodes by `by_command` times dl/dx; it moves them, l and the force.
-        """
-        forced, moved, _ = self._response(state, lengths, ZERO3)
-        springs = self.modules.springs(lengths.reshape(-1, 3))
-        by_command = (springs.by_command.ravel() + springs.gas_by_command.ravel() / state.lengths)
-        gives = springs.stiffness.ravel() + springs.gas.ravel() / state.lengths**2
-        return np.asarray((gives / by_command)[:, None] * (forced.T @ moved) - np.diag(by_command))
-
     def _response(
         self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
-    ) -> tuple[Array, Array, Array]:
-        """Return forces on the nodes per length, how these move by it, and the tip's border."""
+    ) -> tuple[Array, Array]:
+        """Return how nodes move per command, and the border of the tip."""
         n, size = self.rod.intervals, 3 * self.rod.intervals
         vectors = np.empty(self._anchors.shape)
         muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)
@@ -212,9 +200,8 @@ class MuscledRod:
         )  # fmt: skip
         if banded_ldl_into(band) < 0:
             raise ModelError('the equilibrium is about to buckle: its Jacobian is unbounded')
-        forced = by_lengths.copy()
         banded_solve_into(band, by_lengths)
-        return forced, by_lengths, border
+        return by_lengths, border
 
     def shape(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
         """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""

@@ -119,9 +119,7 @@ def system_into(
             forces[i, k] = loads[i, k] + (effective[k] if rows > 0 else 0.0)
     add_muscle_forces(vectors, springs, forces)
     derivatives_into(q, ds, stiffness, forces, gradient, band, second)
-    add_muscle_terms(
-        q, ds, anchors, vectors, springs, gradient, band, by_lengths, second
-    )
+    add_muscle_terms(q, ds, anchors, vectors, springs, gradient, band, by_lengths, second)
     if rows > 0:
         tip_jacobian_into(q, ds, border)
     if rows == 6:

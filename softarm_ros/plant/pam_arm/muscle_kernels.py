@@ -48,10 +48,12 @@ def fill_muscles(
     h: float,
 ) -> None:
     """
-    Advance `gas` (m,) [N m] of bags of lengths (m,) [m].
+    Advance the gas of bags.
 
     Parameters
     ----------
+    gas, length
+        (m,): [N m], changed; of the bags [m].
     now, h
         Start and length of the step [s].
     open_s, close_s
@@ -101,14 +103,14 @@ def muscle_springs_into(
     """
     full, air, play, film = limits[0], limits[1], limits[4], limits[5]
     for i in range(gas.size):
-        l, k = length[i], skeleton[i]
-        folds[i] = min(max(folds[i], l - play), l + play)
-        pull = air - gas[i] / l - k * (full - folds[i])
-        stiffness[i] = k + gas[i] / (l * l)
-        if l > full:
-            pull += film * (l - full)
+        long = length[i]
+        folds[i] = min(max(folds[i], long - play), long + play)
+        pull = air - gas[i] / long - skeleton[i] * (full - folds[i])
+        stiffness[i] = skeleton[i] + gas[i] / (long * long)
+        if long > full:
+            pull += film * (long - full)
             stiffness[i] += film
-        acting[i] = l - pull / stiffness[i]
+        acting[i] = long - pull / stiffness[i]
 
 
 @kernel(allocates=False)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveDriveConfig
@@ -88,18 +87,6 @@ class MuscleArm(ArmBase):
         """Return the range of the lengths: the configuration is the actuation."""
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
-
-    def force_limits(self) -> ForceLimits | None:
-        """Return what vacuum and supply can do at a length; of gas springs, its range says it."""
-        if self.modules.gas_springs is not None:
-            return None
-        shortest, longest = self.modules.min_length_m, self.modules.max_length_m
-        return ForceLimits(
-            shortest,
-            longest,
-            self.valves.max_pull_N / (longest - shortest),
-            self.valves.supply_push_N,
-        )
 
     def sample_configurations(
         self, model: ArmModel, rng: np.random.Generator, n: int
