@@ -111,6 +111,31 @@ def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
     assert len(plant.poll_poses()) <= 2  # those under way
 
 
+def test_a_bent_arm_swings_by_what_the_gains_allow_for():
+    """0.72 Hz and a damping of 0.068: feedback on it would swing on at a gain of 0.61 1/s."""
+    plant = build_plant(RIG, 0)
+    bent = RIG.model().inverse((0.16, 0.0, 0.9)).actuation
+    for k in range(1600):
+        share = min(1.0, k / 1200.0) ** 2 * (3.0 - 2.0 * min(1.0, k / 1200.0))
+        plant.step(HOME + share * (bent - HOME), 0.05)
+    plant.body.state.velocity[:, :2] += np.array([0.1, -0.1])
+    swing = []
+    for _ in range(600):
+        plant.step(None, 0.02)
+        swing.append(plant.true_section_tips()[0, 1, 3])
+    swing -= np.mean(swing[-70:])
+    inner = swing[1:-1]
+    peaks = np.flatnonzero((inner > swing[:-2]) & (inner > swing[2:]) & (inner > 1e-3))
+    frequency = 1.0 / (0.02 * np.diff(peaks).mean())
+    decay = -np.polyfit(np.arange(len(peaks)), np.log(inner[peaks]), 1)[0]
+    damping = decay / np.hypot(decay, 2.0 * np.pi)
+    assert len(peaks) >= 5
+    assert frequency == pytest.approx(0.72, abs=0.02)
+    assert damping == pytest.approx(0.068, abs=0.006)
+    critical = 2.0 * damping * 2.0 * np.pi * frequency
+    assert RIG.tracker.feedback_gain_1_s < 0.75 * critical
+
+
 def test_a_payload_pulls_the_bent_arm_down():
     heavy = build_plant(RIG.model_copy(update={'tip_load_kg': 0.05}), 0)
     light = build_plant(RIG, 0)
