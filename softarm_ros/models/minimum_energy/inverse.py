@@ -68,6 +68,10 @@ class LengthProblem(SteppedProblem):
             return [clamp_lengths(commands_of_held(held, arm.modules), arm.modules)[0]]
         return [arm.rest_configuration]
 
+    def ranges_from(self, near: bool) -> tuple[tuple[Array, Array], ...]:
+        """Keep a guess to what actuators take: the rod's own start may reach where it does not."""
+        return self.ranges[:1] if near else self.ranges
+
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of lengths (3 modules,) [m]."""
         arm, force = self._arm, self._tip_force
