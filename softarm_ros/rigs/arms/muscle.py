@@ -35,9 +35,9 @@ _LEAST_INTERVALS = 40
 class MuscleConfig(ActuatorBase):
     """One muscle with its two valves."""
 
-    unit: Literal['m'] = Field(default='m', description='of the command: length')
-    position_min_m: Positive = Field(description='shortest length')
-    position_max_m: Positive = Field(description='longest length')
+    unit: Literal['m'] = Field(default='m', description='of the command: length without load')
+    position_min_m: Positive = Field(description='least gas')
+    position_max_m: Positive = Field(description='most gas')
     max_speed_m_s: Positive = Field(description='slower than gas flows through its valves')
     max_acceleration_m_s2: Positive
 
