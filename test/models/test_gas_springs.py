@@ -105,6 +105,19 @@ def test_inverse_keeps_to_what_actuators_take_where_that_reaches():
         assert free.min() < limits.position_min[0] and free.max() > limits.position_max[0]
 
 
+def test_without_the_supply_muscles_would_have_to_be_empty_on_the_paths():
+    """Filled no further than to their full length they push 4 N, and others make up for it."""
+    for point in ((0.0, 0.2, 0.9), (0.16, 0.0, 0.9), (0.16, 0.16, 0.9)):
+        least, pushes = [], []
+        for supply in (0.0, 13.5):
+            model = arm(max_pull_N=22.7, supply_push_N=supply)
+            solution = model.inverse(point)
+            least.append(solution.actuation.min())
+            pushes.append(-model.equilibrium(solution.actuation).tensions.min())
+        assert least[0] < 0.0503 and least[1] > 0.056
+        assert pushes[0] < 5.0 and pushes[1] > 10.0
+
+
 def test_the_range_of_commands_keeps_vacuum_and_supply():
     """So nothing else has to: wherever a muscle is longer than 92 mm, on every path."""
     rig = load_rig('pam_arm')
