@@ -1,16 +1,25 @@
-"""The driver's table of muscles that fill and empty exponentially, for tests of several rooms."""
+"""The driver's table of muscles behind throttles, for tests of several rooms."""
 
 import numpy as np
 
-T = np.linspace(0.0, 24.0, 25)
+LOW, FULL, PULL, PUSH = 0.05, 0.11, 22.7, 13.5
+SKELETON = PULL / (FULL - LOW)
+THROTTLE = (2.0 * FULL - LOW) / 10.0  # [m/s]: full muscles would be empty in 10 s
+END = FULL + PUSH / SKELETON  # at which the supply would stand still, the film aside
+
+_DOWN = np.linspace(0.13, 0.0515, 80)
+_UP = np.linspace(0.0505, 0.13, 80)
+# (2 g - low) g' = -c (g - low) and = c (end - g), by g.
+_EMPTYING = 2.0 * (_DOWN[0] - _DOWN) + LOW * np.log((_DOWN[0] - LOW) / (_DOWN - LOW))
+_FILLING = 2.0 * (_UP[0] - _UP) + (2.0 * END - LOW) * np.log((END - _UP[0]) / (END - _UP))
+
 DRIVE = {
-    'deflating': {'times_s': T, 'lengths_m': 0.05 + 0.06 * np.exp(-T / 10.0)},
-    'inflating': {
-        'times_s': 0.4 * T,
-        'lengths_m': 0.145 - (0.145 - 0.05) * np.exp(-0.4 * T / 9.6 * np.log(95.0 / 35.0)),
-    },
-    'max_pull_N': 22.7,
-    'supply_push_N': 13.5,
+    'deflating': {'times_s': _EMPTYING / THROTTLE, 'lengths_m': _DOWN},
+    'inflating': {'times_s': _FILLING / THROTTLE, 'lengths_m': _UP},
+    'empty_length_m': LOW,
+    'full_length_m': FULL,
+    'max_pull_N': PULL,
+    'supply_push_N': PUSH,
     'shortest_pulse_s': 0.02,
     'longest_pulse_s': 0.2,
     'guard_s': 0.03,

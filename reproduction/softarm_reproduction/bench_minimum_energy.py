@@ -32,7 +32,9 @@ def rows(repeats: int = 15) -> list[BenchRow]:
     require_equal('minimum energy', least.positions, reference.positions, 1e-3)
     reference_us = median_us(lambda: solve_least_squares(rod, TARGET, guess=near), repeats)
     cold_us = median_us(lambda: solve_least_squares(rod, TARGET), repeats)
-    arm = MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), INTERVALS)
+    arm = MinimumEnergyArm(
+        BackboneConfig(), ParallelModulesConfig(muscle_stiffness_N_m=1e5), INTERVALS
+    )
     lengths, _ = arm.lengths_of_held_tip(START)
     state = arm.equilibrium(lengths)
     moved, _ = arm.lengths_of_held_tip(TARGET)

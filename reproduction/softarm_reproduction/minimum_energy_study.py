@@ -22,6 +22,8 @@ EXAMPLE = np.array([0.25, 0.10, 0.85])  # m
 LOADS_N = (0.0, 0.2, 0.5)
 CURVES = ('circle', 'square', 'cardioid')
 POINTS = 20
+PAPER_PULL_N, PAPER_SHEAR_SHARE = 22.7, 2.4 / 6.2
+MODULI_PA = (6.2e9, 20e9, 40e9, 62e9, 80e9, 124e9, 200e9)
 _FINE = 1280
 
 
@@ -76,7 +78,7 @@ def accuracy(intervals: int) -> tuple[float, float]:
 
 def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
     """Solve a curve: every point cold and warm, held at the tip and by muscles."""
-    config = ParallelModulesConfig()
+    config = ParallelModulesConfig(muscle_stiffness_N_m=1e5)  # lengths are as commanded
     arm = MinimumEnergyArm(BackboneConfig(), config, intervals)
     force = (0.0, 0.0, load_N)
     solved = inverse_solved = 0
@@ -95,6 +97,49 @@ def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
         guess = warm
     mean = float(np.mean(missed))
     return CurveRow(name, load_N, solved, inverse_solved, float(shortest), float(longest), mean)
+
+
+@dataclass(frozen=True)
+class ModulusRow:
+    """
+    Gas springs of the paper's 22.7 N around a backbone of a modulus, at points of all curves.
+
+    Attributes
+    ----------
+    reached
+        Points of `points` that are within what vacuum and supply can do.
+    pull_share
+        Largest share of its pull that a muscle needs there.
+    mean_miss_m
+        Of the paper's command, its lengths taken for what gas gives a muscle without load.
+
+    """
+
+    modulus_Pa: float
+    reached: int
+    points: int
+    pull_share: float
+    mean_miss_m: float
+
+
+def gas_springs_on(modulus_Pa: float, every: int = 4) -> ModulusRow:
+    """Solve some points of the curves without load; shear modulus in the paper's proportion."""
+    backbone = BackboneConfig(
+        youngs_modulus_Pa=modulus_Pa, shear_modulus_Pa=modulus_Pa * PAPER_SHEAR_SHARE
+    )
+    arm = MinimumEnergyArm(backbone, ParallelModulesConfig(max_pull_N=PAPER_PULL_N))
+    low, high = arm.modules.min_length_m, arm.modules.max_length_m
+    points = np.concatenate([curve_points(name)[::every] for name in CURVES])
+    reached, share, missed = 0, 0.0, []
+    for point in points:
+        lengths, _ = arm.lengths_of_held_tip(point)
+        missed.append(float(np.linalg.norm(arm.equilibrium(lengths).positions[-1] - point)))
+        solution = arm.inverse(point)
+        reached += solution.converged
+        state = arm.equilibrium(solution.actuation)
+        most = PAPER_PULL_N * (state.lengths - low) / (high - low)
+        share = max(share, float(np.max(state.tensions / most)))
+    return ModulusRow(modulus_Pa, reached, len(points), share, float(np.mean(missed)))
 
 
 def main() -> None:
@@ -121,6 +166,13 @@ def main() -> None:
         )
         tip = arm.equilibrium(arm.lengths_of_held_tip(EXAMPLE)[0]).positions[-1]
         print(f'{stiffness:8.0e} N/m: tip {1e3 * np.linalg.norm(tip - EXAMPLE):6.1f} mm off')
+    print('\ngas springs of 22.7 N by modulus: points reached, share of the pull; paper command')
+    for modulus_Pa in MODULI_PA:
+        on = gas_springs_on(modulus_Pa)
+        print(
+            f'{1e-9 * modulus_Pa:6.1f} GPa: {on.reached}/{on.points}, '
+            f'{100.0 * on.pull_share:3.0f} %; misses by {1e3 * on.mean_miss_m:.0f} mm'
+        )
 
 
 if __name__ == '__main__':

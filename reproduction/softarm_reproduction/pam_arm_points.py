@@ -29,7 +29,7 @@ _SPEED_SHARE = 0.7
 @dataclass(frozen=True)
 class PointRun:
     """
-    A curve driven point by point in open loop, with the lengths of the paper.
+    A curve driven point by point in open loop, from the rod of the paper.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ def drive_points(
     """
     Drive the 20 points of a curve one after the other, each with a dwell; no feedback.
 
-    With the lengths of the rod held at its tip, as the paper, or `corrected` for what the muscles
-    give way.
+    With gas that has the moments of the rod held at its tip, which is the paper's model, or
+    `corrected` so that this model is on the points.
     """
     loaded = with_load(rig, load_N)
     model = muscle_model(loaded)
@@ -100,7 +100,7 @@ def drive_points(
         if corrected:
             lengths = model.inverse(point).actuation
         else:
-            lengths, held = model.lengths_of_held_tip(point, guess=held)
+            lengths, held = model.commands_of_held_tip(point, guess=held)
             lengths, _ = clamp_lengths(lengths, model.modules)
         lengths = np.clip(lengths, limits.position_min, limits.position_max)
         miss[k] = np.linalg.norm(model.forward(lengths).tip[:3, 3] - point)
@@ -147,11 +147,10 @@ def pull_share(rig: Rig, curve: str, load_N: float) -> float:
 
     A folded skeleton takes a part of what the vacuum can do: all of it in an empty muscle.
     """
-    model, valves = muscle_model(with_load(rig, load_N)), MuscleArm.of(rig).valves
-    low, high = valves.range_m[0], valves.range_m[1]
+    model, law = muscle_model(with_load(rig, load_N)), MuscleArm.of(rig).valves.law
     largest = 0.0
     for point in curve_points(curve):
-        lengths = model.inverse(point).actuation
-        possible = valves.max_pull_N * (lengths - low) / (high - low)
-        largest = max(largest, float(np.max(model.equilibrium(lengths).tensions / possible)))
+        state = model.equilibrium(model.inverse(point).actuation)
+        possible = law.skeleton_N_m * (state.lengths - law.shortest_m)
+        largest = max(largest, float(np.max(state.tensions / possible)))
     return largest

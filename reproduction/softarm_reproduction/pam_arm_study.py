@@ -55,7 +55,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
             runs.append(drive_points(rig, curve, load, seed))
     better = []
     for curve in CURVES:
-        progress(f'{curve}, point by point, corrected lengths')
+        progress(f'{curve}, point by point, corrected commands')
         better.append(drive_points(rig, curve, 0.0, seed, corrected=True))
     found.append(_open_loop(runs))
     found.append(_corrected(better))
@@ -85,8 +85,8 @@ def _valve_table(rig: Rig) -> Experiment:
     return Experiment(
         'Length against inflation and deflation time (figure 4b)',
         'not reproduced',
-        'The measured curve is lost. The rig file carries first-order stand-ins with a time '
-        'constant of 10 s, to be replaced by a calibration.',
+        'The measured curve is lost. The rig file has tables of the simulated muscles, taken on a '
+        'bench; beyond the full length they go on by the law of the gas.',
         (),
         None,
         (picture,),
@@ -98,8 +98,8 @@ def _stiffness() -> Experiment:
         'Stiffness of a muscle held at one end under 0.2 N (figure 5)',
         'not reproduced',
         'No model here bends a single muscle, and the figure is lost. What it shows, that shorter '
-        'muscles are softer, is in the plant as an assumed loss of half of the axial stiffness '
-        'from full to empty.',
+        'muscles are softer, follows from gas beside a folded skeleton: 360 N/m when empty, 556 '
+        'when full.',
     )
 
 
@@ -110,7 +110,8 @@ def _example(rig: Rig) -> Experiment:
         (str(t + 1), *(f'{1e3 * v:.2f}' for v in lengths[3 * t : 3 * t + 3]))
         for t in range(model.modules.modules)
     )
-    miss = float(np.linalg.norm(model.forward(lengths).tip[:3, 3] - EXAMPLE))
+    commands, _ = model.commands_of_held_tip(EXAMPLE)
+    miss = float(np.linalg.norm(model.forward(commands).tip[:3, 3] - EXAMPLE))
     corrected = model.inverse(EXAMPLE)
     return Experiment(
         'Muscle lengths for a tip at (0.25, 0.10, 0.85) m',
@@ -118,9 +119,9 @@ def _example(rig: Rig) -> Experiment:
         'The paper prints no example; this one is ours, checked against an independent solution '
         f'by shooting. Elastic energy {rod.elastic_energy_J:.4f} J. The backbone has ten times '
         '100 mm and an airbag has 100 mm, so that some muscles must be longer than the '
-        f'paper says they can be: up to {1e3 * float(lengths.max()):.1f} mm here. With muscles of '
-        f'finite stiffness these lengths miss the point by {1e3 * miss:.1f} mm; the inverse model '
-        f'corrects them (residual {1e3 * corrected.residual:.1e} mm).',
+        f'paper says they can be: up to {1e3 * float(lengths.max()):.1f} mm here. Gas in '
+        f'the muscles with the moments of the held tip misses the point by {1e3 * miss:.1f} mm; '
+        f'the inverse model corrects it (residual {1e3 * corrected.residual:.1e} mm).',
         (),
         Table(('module', 'muscle 1, mm', 'muscle 2, mm', 'muscle 3, mm'), rows),
     )
@@ -196,13 +197,13 @@ def _open_loop(runs: Sequence[PointRun]) -> Experiment:
     return Experiment(
         'Twenty points a curve in open loop (figures 9 to 14)',
         'simulation',
-        'The lengths of the rod held at its tip, as in the paper, turned into valve times; '
-        f'{DWELL_S:g} s of rest at each point. The paper gives three means without saying whether '
-        'they are of curves or of loads; figures 9 to 14 number the experiments by curve. One '
-        'seed. A part of the error is in these lengths (the model alone): muscles are not '
-        'infinitely stiff, and how stiff the model takes them was chosen for an error of about '
-        "the paper's. The rest is the plant: tips lie inward of their targets, as valves move "
-        'loaded muscles less than the table says.',
+        'Gas with the moments of the rod held at its tip, turned into valve times; '
+        f'{DWELL_S:g} s of rest at each point. The paper turns the lengths of that rod into times '
+        'of a table without load; gas springs would miss by 20 % of the length with these. It '
+        'gives three means without saying whether they are of curves or of loads; figures 9 to 14 '
+        'number the experiments by curve. One seed. A part of the error is in the commands (the '
+        'model alone): three muscles a module have the moments of a held tip, not its force, and '
+        'not beyond the range of commands. The rest is the plant.',
         tuple(rows),
         table,
         pictures,
@@ -211,11 +212,10 @@ def _open_loop(runs: Sequence[PointRun]) -> Experiment:
 
 def _corrected(runs: Sequence[PointRun]) -> Experiment:
     return Experiment(
-        'The same without load, lengths corrected by the forward model',
+        'The same without load, commands corrected by the forward model',
         'simulation',
-        'The lengths for which the model with muscles of finite stiffness is on the target; what '
-        'remains is what the model does not know of the arm. The paper has no such command; its '
-        'numbers are those of the held rod.',
+        'The gas with which the model is on the target; what remains is what the model does not '
+        'know of the arm. The paper has no such command; its numbers are those of the held rod.',
         tuple(
             Row(
                 f'{r.curve}: mean error',
@@ -281,8 +281,7 @@ def _closed_loop(rig: Rig, seed: int) -> Experiment:
         'The paper has a sensor at the tip but no feedback from it; its open-loop numbers stand '
         'beside ours in closed loop. The load is known to the controller. Last columns: the '
         'largest share of its pull that a muscle needs by the model, without load and with it: '
-        'above 100 % the vacuum is too weak for these lengths, and other lengths, with the tip in '
-        'the same place, may or may not be found.',
+        'at 100 % its bag would be empty.',
         tuple(rows),
         Table(
             ('curve', 'mean, mm', 'mean, % of L', 'max, % of L', 'pull, 0 N', 'pull, loaded'),

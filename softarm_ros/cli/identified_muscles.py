@@ -66,15 +66,19 @@ def bench_fields(
 ) -> dict[str, float]:
     """Return the values of the rig file's fields that the bench tells."""
     fields = {
-        'arm.modules.muscle_stiffness_N_m': found.stiffness_N_m.value,
+        'arm.modules.min_length_m': found.law.shortest_m,
+        'arm.modules.max_length_m': found.full_m.value,
         'arm.modules.max_pull_N': found.max_pull_N.value,
+        'arm.modules.supply_push_N': found.supply_push_N.value,
+        'arm.valves.empty_length_m': found.law.shortest_m,
+        'arm.valves.full_length_m': found.full_m.value,
         'arm.valves.max_pull_N': found.max_pull_N.value,
         'arm.valves.supply_push_N': found.supply_push_N.value,
         'arm.valves.leak_time_s': found.leak_time_s.value,
     }
     valves = MuscleArm.of(rig).valves
     points = len(valves.deflating.times_s), len(valves.inflating.times_s)
-    for name, curve in zip(('deflating', 'inflating'), tables(readings, points)):
+    for name, curve in zip(('deflating', 'inflating'), tables(readings, found, points)):
         for i, (time_s, length_m) in enumerate(zip(curve.x, curve.y)):
             fields[f'arm.valves.{name}.times_s[{i}]'] = round(float(time_s), 4)
             fields[f'arm.valves.{name}.lengths_m[{i}]'] = round(float(length_m), 6)

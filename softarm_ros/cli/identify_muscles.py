@@ -4,7 +4,8 @@ Simulated identification of muscles on a bench: valve times to lengths, and how 
 As Chen et al. 2022 did (fig. 4b, and their test with a weight): the valve of a full muscle is
 opened step by step, then that of an empty one; weights are hung on muscles of several lengths with
 closed valves, and with the pump on until nothing moves. A ruler beside each muscle is all that is
-read.
+read. With the law of gas springs (`GasSprings`) the pump tells the skeleton, the times the
+throttles; what muscles with closed valves do under weights is left to try the law by.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_bench import MuscleBench
@@ -24,10 +26,11 @@ from softarm_ros.rigs.schema import Rig
 RULER_NOISE_M = 2.0e-5  # of a laser sensor
 READINGS = 50
 STANDS_S, LEAKS_S = 100.0, 300.0  # until leaks have taken up the play of the folds; then watched
-STEP_S = 2.0  # of the time that a valve is open
+STEP_S = 1.5  # of the time that a valve is open
 STEPS = 12
 PUMP_OUT_S = 120.0  # until a muscle counts as empty
 PULLS_N = (0.0, 5.0, 10.0)
+PULLED = (3, 4, 5)  # after so many steps no film is taut under these
 DRAWS = 1000
 
 
@@ -77,15 +80,18 @@ class MuscleIdentification:
     Attributes
     ----------
     emptying_time_s, filling_time_s : Found
-        Of the exponentials nearest to what was read.
+        In which a full muscle would shorten as far as it can, if it went on as at first; of the
+        throttle that fills likewise, by the same pressure.
     max_pull_N, supply_push_N : Found
         Of the pump at a full muscle, of the supply; by the skeleton's stiffness, from lengths.
     leak_time_s : Found
-        With which a muscle with closed valves goes to its full length.
-    stiffness_N_m : Found
-        Axial, at `stiffness_at_m`, the length of a muscle in the straight arm.
-    softening_1_m : Found
-        By which share of that the stiffness falls for each metre that a muscle is shorter.
+        With which a closed muscle, nearly full, goes to its full length.
+    skeleton_N_m : Found
+        Stiffness of the folds.
+    full_m : Found
+        Length of a vented muscle.
+    law_misses_m : float
+        Largest error of a muscle's length, by the law, under weights with closed valves.
 
     """
 
@@ -94,9 +100,16 @@ class MuscleIdentification:
     max_pull_N: Found
     supply_push_N: Found
     leak_time_s: Found
-    stiffness_N_m: Found
-    softening_1_m: Found
-    stiffness_at_m: float
+    skeleton_N_m: Found
+    full_m: Found
+    law_misses_m: float
+
+    @property
+    def law(self) -> GasSprings:
+        """The mean muscle."""
+        pull, full = self.max_pull_N.value, self.full_m.value
+        empty = full - pull / self.skeleton_N_m.value
+        return GasSprings(empty, full, pull, self.supply_push_N.value)
 
 
 def measure_muscles(rig: Rig, seed: int) -> BenchReadings:
@@ -110,7 +123,7 @@ def measure_muscles(rig: Rig, seed: int) -> BenchReadings:
     falling = [emptied.read(READINGS)]
     pulled = []
     for step in range(STEPS):
-        if step in (0, 1, 2):
+        if step in PULLED:
             pulled.append(_pulled(emptied))
         emptied.open(inflate=False, duration_s=STEP_S)
         falling.append(emptied.read(READINGS))
@@ -157,84 +170,114 @@ def _pulled(bench: MuscleBench) -> Array:
 
 def identify_muscles(rig: Rig, readings: BenchReadings, seed: int = 0) -> MuscleIdentification:
     """
-    Fit exponentials and stiffness to what was read of all muscles together.
+    Fit the law to what was read of each muscle.
 
     Intervals draw muscles again with replacement: these differ, readings hardly err.
     """
-    arm = MuscleArm.of(rig)
-    home = arm.backbone.length_m / arm.modules.modules
     count = readings.deflating_m.shape[1]
-    one_by_one = np.array([_of_muscle(readings, i, home) for i in range(count)])
+    one_by_one = np.array([_of_muscle(readings, i) for i in range(count)])
     rng = np.random.default_rng(seed)
     drawn = one_by_one[rng.integers(0, count, (DRAWS, count))].mean(axis=1)
     values = one_by_one.mean(axis=0)
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    emptying, filling, pull, push, leak, stiffness, softening = (
+    emptying, filling, pull, push, leak, skeleton, full = (
         Found(*map(float, each)) for each in zip(values, low, high)
     )
-    return MuscleIdentification(emptying, filling, pull, push, leak, stiffness, softening, home)
+    misses = max(_misses(readings, i, one_by_one[i]) for i in range(count))
+    return MuscleIdentification(
+        emptying, filling, pull, push, leak, skeleton, full, law_misses_m=misses
+    )
 
 
-def _of_muscle(readings: BenchReadings, i: int, home: float) -> Array:
-    """Return both times, pull, push, leak, stiffness and softening (7,) of one muscle."""
+def _of_muscle(readings: BenchReadings, i: int) -> Array:
+    """Return the fields of `MuscleIdentification` that have intervals (7,), of one muscle."""
     fall, rise = readings.deflating_m[:, i], readings.inflating_m[:, i]
+    full = fall[0]
+    # Under the pump the skeleton alone carries what hangs.
+    gives, empty = np.polyfit(np.array(PULLS_N), readings.pumped_m[:, i], 1)
+    way = 2.0 * full - empty
 
     def of_fall(unknown: Array) -> Array:
-        time, end = unknown
-        return np.asarray(end + (fall[0] - end) * np.exp(-readings.deflating_s / time) - fall)
+        lag = readings.deflating_s - unknown[0] / way * _emptying_way(fall, full, empty)
+        return np.asarray(lag * (fall - empty) / (2.0 * fall - empty) * way / unknown[0])
 
     # A bag that is full takes no more.
-    whole = rise < fall[0] - 5e-4
+    whole = rise < full - 5e-4
+    grown, times_s = rise[whole], readings.inflating_s[whole]
 
     def of_rise(unknown: Array) -> Array:
-        time, end = unknown
-        grown = end + (rise[0] - end) * np.exp(-readings.inflating_s / time)
-        return np.asarray((grown - rise)[whole])
+        time_s, end = unknown
+        lag = times_s - time_s / way * _filling_way(grown, grown[0], empty, end)
+        return np.asarray(lag * (end - grown) / (2.0 * grown - empty) * way / time_s)
 
-    emptying = least_squares(of_fall, [10.0, fall[-1]], x_scale=[1.0, 1e-3])
-    filling = least_squares(of_rise, [10.0, 1.3 * fall[0]], x_scale=[1.0, 1e-3])
-    pulls = np.array(PULLS_N)
-    give = np.array([np.polyfit(pulls, of_length[:, i], 1)[0] for of_length in readings.pulled_m])
-    slope, stiffness = np.polyfit(readings.pulled_m[:, 0, i] - home, 1.0 / give, 1)
-    # The skeleton carries what hangs under the pump; what gives with closed valves gives as well.
-    lengths = readings.pumped_m[:, i]
-
-    def of_pump(unknown: Array) -> Array:
-        empty, gives = unknown
-        free = empty + gives * pulls
-        return np.asarray(free + pulls / (stiffness + slope * (free - home)) - lengths)
-
-    empty, gives = least_squares(of_pump, [lengths[0], 2e-3], x_scale=[1e-3, 1e-3]).x
-    pull, push = (fall[0] - empty) / gives, (filling.x[1] - fall[0]) / gives
+    emptying = least_squares(of_fall, [10.0]).x[0]
+    span = full - empty
+    filling, end = least_squares(
+        of_rise,
+        [10.0, full + 0.6 * span],
+        bounds=([0.1, full + 0.01 * span], [1e3, full + 5.0 * span]),
+        x_scale=[1.0, 1e-2],
+    ).x
     first, last = readings.leaking_m[:, i]
-    leak_s = LEAKS_S / np.log((fall[0] - first) / (fall[0] - last))
-    return np.array(
-        [emptying.x[0], filling.x[0], pull, push, leak_s, stiffness, slope / stiffness]
-    )
+    leak_s = LEAKS_S * way / float(_filling_way(last, first, empty, full))
+    pull, push = span / gives, (end - full) / gives
+    return np.array([emptying, filling, pull, push, leak_s, 1.0 / gives, full])
+
+
+def _emptying_way(lengths: Array | float, start: float, empty: float) -> Array:
+    """
+    Return c t [m] at which the pump has brought a muscle without load from a start to lengths [m].
+
+    Of gas k g (g - empty) at the pressure k (g - empty) by (2 g - empty) g' = -c (g - empty).
+    """
+    log = np.log((start - empty) / (lengths - empty))
+    return np.asarray(2.0 * (start - lengths) + empty * log)
+
+
+def _filling_way(lengths: Array | float, start: float, empty: float, end: float) -> Array:
+    """Return c t [m] of (2 g - empty) g' = c (end - g): filling to a pressure, k (end - empty)."""
+    log = np.log((end - start) / (end - lengths))
+    return np.asarray(2.0 * (start - lengths) + (2.0 * end - empty) * log)
+
+
+def _misses(readings: BenchReadings, i: int, found: Array) -> float:
+    """Return by how much the law errs [m] of the lengths under weights with closed valves."""
+    pull, push, skeleton, full = found[2], found[3], found[5], found[6]
+    law = GasSprings(full - pull / skeleton, full, pull, push)
+    lengths = readings.pulled_m[:, :, i]
+    said = law.length(np.array(PULLS_N), lengths[:, :1])
+    return float(np.abs(said - lengths).max())
 
 
 def tables(
-    readings: BenchReadings, points: tuple[int, int]
+    readings: BenchReadings, found: MuscleIdentification, points: tuple[int, int]
 ) -> tuple[MonotoneCurve, MonotoneCurve]:
     """
     Return time to length of the mean muscle in so many points: deflating, inflating.
 
-    Bags of unlike throttles are full at unlike times. The mean muscle fills on, on its
-    exponential, to the mean of the full lengths; the mean of lengths would slow down before.
+    Up to the full length as read; beyond, where the film holds a bag without load, by the law, to
+    what the supply presses into a full bag. Bags of unlike throttles are full at unlike times:
+    from the first full one on the law says how the mean muscle fills.
     """
-    fall, rise = readings.deflating_m.mean(axis=1), readings.inflating_m.mean(axis=1)
-    falling = MonotoneCurve(readings.deflating_s, fall, 'times_s', 'lengths_m')
+    law = found.law
+    empty, full, most = law.shortest_m, law.longest_m, law.most_m
+    way, end = 2.0 * full - empty, full + law.supply_push_N / law.skeleton_N_m
+    over = np.linspace(most, full, 9)[:-1]
+    emptied = found.emptying_time_s.value / way * _emptying_way(over, most, empty)
+    begins = found.emptying_time_s.value / way * float(_emptying_way(full, most, empty))
+    falling = MonotoneCurve(
+        np.append(emptied, begins + readings.deflating_s),
+        np.append(over, readings.deflating_m.mean(axis=1)),
+        'times_s',
+        'lengths_m',
+    )
     # Nothing fills faster than at the start: whoever is not near the end was not full before.
     whole = (readings.inflating_m < readings.deflating_m[0] - 2e-3).all(axis=1)
-    time_s, rise = readings.inflating_s[whole], rise[whole]
-    ends = least_squares(
-        lambda x: x[1] + (rise[0] - x[1]) * np.exp(-time_s / x[0]) - rise,
-        [10.0, 1.3 * fall[0]],
-        x_scale=[1.0, 1e-3],
-    ).x
-    full_s = ends[0] * np.log((ends[1] - rise[0]) / (ends[1] - fall[0]))
+    time_s, rise = readings.inflating_s[whole], readings.inflating_m.mean(axis=1)[whole]
+    on = np.linspace(rise[-1], most, 12)[1:]
+    filled = found.filling_time_s.value / way * _filling_way(on, rise[-1], empty, end)
     rising = MonotoneCurve(
-        np.append(time_s, full_s), np.append(rise, fall[0]), 'times_s', 'lengths_m'
+        np.append(time_s, time_s[-1] + filled), np.append(rise, on), 'times_s', 'lengths_m'
     )
     grids = (np.linspace(0.0, curve.x[-1], n) for curve, n in zip((falling, rising), points))
     down, up = (
@@ -252,7 +295,9 @@ def describe_muscles(rig: Rig, readings: BenchReadings, found: MuscleIdentificat
     ]
     known = (arm.valves.deflating, arm.valves.inflating)
     points = len(known[0].times_s), len(known[1].times_s)
-    for name, curve, was in zip(('deflating', 'inflating'), tables(readings, points), known):
+    for name, curve, was in zip(
+        ('deflating', 'inflating'), tables(readings, found, points), known
+    ):
         table = MonotoneCurve(was.times_s, was.lengths_m, 'times_s', 'lengths_m')
         inside = np.asarray(curve.x) <= was.times_s[-1]
         off = np.abs(table(np.asarray(curve.x)[inside]) - np.asarray(curve.y)[inside])
@@ -267,11 +312,16 @@ def describe_muscles(rig: Rig, readings: BenchReadings, found: MuscleIdentificat
         ('max_pull_N', found.max_pull_N, f'N (rig file: {arm.valves.max_pull_N:g})'),
         ('supply_push_N', found.supply_push_N, f'N (rig file: {arm.valves.supply_push_N:g})'),
         ('leak_time_s', found.leak_time_s, f's (rig file: {arm.valves.leak_time_s})'),
-        (
-            f'muscle_stiffness_N_m at {1e3 * found.stiffness_at_m:g} mm', found.stiffness_N_m,
-            f'N/m (rig file: {arm.modules.muscle_stiffness_N_m:g})',
-        ),
-        ('its share lost for each metre shorter', found.softening_1_m, '1/m'),
+        ('stiffness of the skeleton', found.skeleton_N_m, 'N/m'),
+        ('full_length_m', found.full_m, f'm (rig file: {arm.valves.full_length_m:g})'),
     ):  # fmt: skip
         lines.append(f'{text}: {one.value:.4g}, 95 % {one.low:.4g} to {one.high:.4g} {unit}')
+    law, misses = found.law, found.law_misses_m
+    lines.append(
+        f'empty_length_m: {law.shortest_m:.5g} m (rig file: {arm.valves.empty_length_m:g}); '
+        f'most gas: as of {law.most_m:.5g} m'
+    )
+    lines.append(
+        f'law under {PULLS_N[-1]:g} N with closed valves: up to {1e3 * misses:.2f} mm off'
+    )
     return lines

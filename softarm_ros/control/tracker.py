@@ -21,7 +21,6 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
-from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
@@ -77,8 +76,6 @@ class Tracker:
         Of the configuration command.
     pretension : Pretension
         Wound up while the command moves; the controller has what it leaves of the limits.
-    forces : ForceLimits, optional
-        Of the actuators at the lengths commanded, where the model knows them.
 
     """
 
@@ -89,14 +86,12 @@ class Tracker:
         limits: ActuatorLimits,
         configuration_limits: ConfigurationLimits,
         pretension: Pretension | None = None,
-        forces: ForceLimits | None = None,
     ) -> None:
         self.model = model
         self.controller = controller
         self.limits = limits
         self.configuration_limits = configuration_limits
         self.pretension = Pretension() if pretension is None else pretension
-        self.forces = forces
         self.room = self.pretension.room(limits)  # of what the model asks for
         self._winding_room = self.pretension.room(limits, winding=True)
         self._winding_s = 0.0
@@ -206,13 +201,6 @@ class Tracker:
         rows, row_low, row_high = self.configuration_limits.velocity_bounds(
             posture.configuration, period_s
         )
-        if self.forces is not None and (forces := self.forces.room(posture)) is not None:
-            # In units of the actuators' own; what is exceeded already is not exceeded further.
-            more, down, up = forces
-            unit = 1.0 / np.max(np.abs(more), axis=1)
-            rows = np.vstack([rows, more * unit[:, None]])
-            row_low = np.append(row_low, -np.maximum(down * unit, 0.0) / period_s)
-            row_high = np.append(row_high, np.maximum(up * unit, 0.0) / period_s)
         # For a view of an array the kernel would be compiled once more, in mid-motion.
         return VelocityBounds(
             *joined_bounds(

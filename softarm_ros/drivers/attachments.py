@@ -90,14 +90,14 @@ class RegulatedChambers:
 @dataclass(frozen=True)
 class ValvedMuscles:
     """
-    Vacuum muscles with two valves each; commands are lengths [m].
+    Vacuum muscles with two valves each; commands are gas, told as lengths without load [m].
 
     Attributes
     ----------
     home_length_m : (m,)
         Of the vented, hanging arm.
     tensions : callable
-        What pulls at the muscles (m,) [N] at lengths (m,) [m], by which valves are timed.
+        What pulls at the muscles (m,) [N] with so much gas (m,) [m], by which valves are timed.
 
     """
 

@@ -1,4 +1,4 @@
-"""Lengths of muscles by valve times alone: which pulses lead to a target, where they have led."""
+"""Gas in muscles by valve times alone: which pulses lead to a target, where they have led."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TICK_S = 1e-3  # of the board
 # A way shorter than this share of the shortest pulse is left for later: it would be overshot by
 # more than what remains, and then back.
 _WORTH_A_PULSE = 0.75
-_FLOW_RATES = (0.2, 3.0)  # beyond, the load is beyond what the muscle can do
+_FLOW_RATES = (0.05, 3.0)  # beyond, the load is beyond what the muscle can do
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,11 @@ _Way: TypeAlias = tuple[NDArray[np.bool_], Array, Array]
 
 class MuscleLengths:
     """
-    Keeps an estimate of every length, as nothing measures one.
+    Keeps an estimate of the gas in every muscle, as nothing measures it.
 
-    It is where the table says the pulses have led since homing, and leaks since. What delays,
-    play and the differences of the muscles make of them does not show in it.
+    Gas is told by the length that it gives a muscle without load: what the tables have against
+    time (`GasSprings`). The estimate is where they say the pulses have led since homing, and
+    leaks since. What delays and the differences of the muscles make of them does not show in it.
 
     Parameters
     ----------
@@ -62,8 +63,8 @@ class MuscleLengths:
     lengths
         (m,) [m] after homing.
     load_of
-        Pull of the muscles (m,) [N] when they hold lengths (m,) [m], by the model of the arm: a
-        muscle that pulls empties slowly and fills fast.
+        Pull of the muscles (m,) [N] when they have gas of lengths (m,) [m], by the model of the
+        arm: at the same gas, a muscle that is drawn longer empties slowly and fills fast.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class MuscleLengths:
     ) -> None:
         self.config = config
         self._load_of = load_of
-        self.valves = config.table()
+        self.valves, self._law = config.table(), config.law
         self.estimate = np.array(lengths, dtype=np.float64)
         self._before = self.estimate.copy()
         self._rates = np.ones((self.estimate.size, 2))
@@ -104,11 +105,13 @@ class MuscleLengths:
     def leak(self, now_s: float) -> None:
         """Let the estimate go where closed valves have let it since the last call."""
         before, self._leaked_s = self._leaked_s, now_s
-        leak_s, skeleton = self.config.leak_time_s, self._skeleton
+        leak_s, law, gas = self.config.leak_time_s, self._law, self.estimate
         if leak_s is None or before is None:
             return
-        full = self.config.deflating.lengths_m[0]
-        rate = (full - self.estimate + self._load / skeleton) / leak_s
+        # n' = c (P_out A - n / l) with n = k g (g - shortest), slow by leak_s at the full length.
+        full, low = law.longest_m, law.shortest_m
+        head = full - low - (gas - low) * gas / self._lengths()
+        rate = (2.0 * full - low) / (2.0 * gas - low) * head / leak_s
         after = self.estimate + (now_s - before) * rate
         self.estimate = np.clip(after, *self.config.range_m)
 
@@ -125,11 +128,9 @@ class MuscleLengths:
         self._known = target.copy(), self.estimate.copy(), (inflate, wanted, rates)
         return inflate, wanted, rates
 
-    @property
-    def _skeleton(self) -> float:
-        """Stiffness [N/m] of a folded skeleton, which takes the whole pull of an empty muscle."""
-        lengths = self.config.deflating.lengths_m
-        return self.config.max_pull_N / (lengths[0] - lengths[-1])
+    def _lengths(self) -> Array:
+        """Return how long muscles (m,) [m] are, by their gas and the load they last had."""
+        return self._law.length(self._load, self.estimate)
 
     def carry_out(self, choice: PulseChoice, opened_s: Array) -> None:
         """Let the estimate go where pulses of (m,) [s], 0 of those not chosen, lead."""
@@ -164,20 +165,18 @@ class MuscleLengths:
         """
         Return how fast muscles empty and fill (m, 2) under their load, by the unloaded tables.
 
-        Gas flows with the difference of pressures, of which pulling takes its share: at a length
-        where the pump could pull F more than the skeleton takes, T of which are used, emptying
-        slows down by 1 - T / F; filling likewise quickens.
+        Gas flows with the difference of pressures, and of the same gas pressure falls as a muscle
+        is drawn longer: from g without load to l by g / l.
         """
         if not np.array_equal(target, self._target):
             self._load = self._load_of(target)
             self._target = target.copy()
-        config, load = self.config, self._load
-        low, high = config.deflating.lengths_m[-1], config.deflating.lengths_m[0]
-        skeleton = self._skeleton
-        empty = np.maximum(self.estimate - low, 1e-3 * high)
-        fill = high - self.estimate + config.supply_push_N / skeleton
-        rates = np.stack([1.0 - load / skeleton / empty, 1.0 + load / skeleton / fill], axis=1)
-        return np.clip(rates, *_FLOW_RATES)
+        law, gas = self._law, self.estimate
+        shorter = gas / self._lengths()
+        most = law.longest_m - law.shortest_m + law.supply_push_N / law.skeleton_N_m
+        inside = gas - law.shortest_m  # pressures, by the skeleton's stiffness
+        fill = (most - inside * shorter) / np.maximum(most - inside, 1e-3 * most)
+        return np.clip(np.stack([shorter, fill], axis=1), *_FLOW_RATES)
 
     def _after(
         self, lengths: Array, opened_s: Array, inflate: NDArray[np.bool_], rates: Array

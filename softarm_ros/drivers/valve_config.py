@@ -7,12 +7,17 @@ from pydantic import Field, model_validator
 from softarm_ros.drivers.messages import VALVES
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.models.minimum_energy.valves import MuscleValves
 from softarm_ros.models.monotone_curve import MonotoneCurve
 
 
 class ValveTableConfig(ConfigBlock):
-    """Length of an unloaded muscle against the time its valve has been open."""
+    """
+    Length of an unloaded muscle against the time its valve has been open.
+
+    Beyond the full length, where the film stops a bag, that of its gas (`GasSprings`).
+    """
 
     times_s: tuple[NonNegative, ...] = Field(min_length=2, description='from the end, rising')
     lengths_m: tuple[Positive, ...]
@@ -38,6 +43,8 @@ class ValveDriveConfig(ConfigBlock):
     inflating: ValveTableConfig = Field(description='from empty, rising')
     shortest_pulse_s: float = Field(ge=1e-3, description='less does not open a valve reliably')
     longest_pulse_s: Positive = Field(description='a longer way takes several commands')
+    empty_length_m: Positive = Field(description='to which the pump brings a muscle without load')
+    full_length_m: Positive = Field(description='of a vented muscle without load')
     max_pull_N: Positive = Field(description='of a full muscle; zero for an empty one')
     supply_push_N: NonNegative = Field(description='supply pressure by cross-section of a bag')
     guard_s: Positive = Field(
@@ -51,6 +58,11 @@ class ValveDriveConfig(ConfigBlock):
     @model_validator(mode='after')
     def _usable(self) -> ValveDriveConfig:
         self.table()
+        if not self.empty_length_m < self.full_length_m:
+            raise ValueError(
+                f'empty_length_m = {self.empty_length_m} must be below full_length_m = '
+                f'{self.full_length_m}'
+            )
         if self.shortest_pulse_s >= self.longest_pulse_s:
             raise ValueError(
                 f'shortest_pulse_s = {self.shortest_pulse_s} must be below longest_pulse_s = '
@@ -68,6 +80,13 @@ class ValveDriveConfig(ConfigBlock):
             MonotoneCurve(
                 rise.times_s, rise.lengths_m, 'inflating.times_s', 'inflating.lengths_m'
             ),
+        )
+
+    @property
+    def law(self) -> GasSprings:
+        """How muscles give, by which their gas is counted under load."""
+        return GasSprings(
+            self.empty_length_m, self.full_length_m, self.max_pull_N, self.supply_push_N
         )
 
     @property

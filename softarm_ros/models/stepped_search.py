@@ -132,6 +132,10 @@ class SteppedProblem(ABC):
     def limits_met(self, end: End) -> list[str]:
         """See `PoseProblem`."""
 
+    def ranges_from(self, near: bool) -> tuple[tuple[Array, Array], ...]:
+        """Return the ranges for a search from a guess (`near`) or from a start of its own."""
+        return self.ranges
+
     def descend(self, start: Array, target: PoseTarget, near: bool) -> End:
         """See `PoseProblem`."""
         place = self.look(np.clip(start, *self.ranges[0]), None)
@@ -139,7 +143,7 @@ class SteppedProblem(ABC):
         if place.wish is not None:
             place = search.choose(place, near)
         why = ''
-        for low, high in self.ranges:
+        for low, high in self.ranges_from(near):
             place, why = search.approach(place, low, high)
             if search.residual(place) <= target.tolerance_m:
                 break

@@ -86,7 +86,6 @@ def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Trac
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),
-        rig.arm.force_limits(),
     )
 
 
@@ -181,7 +180,6 @@ def build_planner(rig: Rig, tracker: Tracker) -> Planner:
         tracker.configuration_limits,
         windows_of(goal_speed_m_s(rig), rig.tracker),
         1.0 / rig.tracker.rate_hz,
-        tracker.forces,
     )
 
 

@@ -18,12 +18,11 @@ from softarm_ros.rigs.loader import load_rig
 OTHERS = (
     (),
     ('plant.pneumatics.filling_time_s=8.0', 'plant.pneumatics.supply_push_N=16.0'),
-    ('plant.muscle_stiffness_N_m=4.0e+4', 'plant.softening=0.3'),
-    ('plant.gas_springs=true',),
+    ('plant.skeleton_stiffness_N_m=300.0', 'plant.pneumatics.max_pull_N=20.0'),
 )
 
 
-@pytest.fixture(scope='module', params=OTHERS, ids=['shipped', 'valves', 'softer', 'gas springs'])
+@pytest.fixture(scope='module', params=OTHERS, ids=['shipped', 'valves', 'softer'])
 def bench(request):
     rig = load_rig('pam_arm', ['plant.machine.number=0', *request.param])
     readings = measure_muscles(rig, seed=0)
@@ -38,16 +37,22 @@ def test_times_of_the_throttles_are_inside_their_intervals(bench):
         assert one.high - one.low < 0.06 * truth
 
 
-def test_the_stiffness_at_the_length_of_the_straight_arm_is_inside_its_interval(bench):
+def test_the_stiffness_of_the_folds_is_inside_its_interval(bench):
     rig, _, found = bench
-    plant = rig.plant_of(PamPlantConfig)
-    full, softening = plant.full_stiffness_and_softening()
-    span = plant.full_length_m - plant.min_length_m
-    lost = softening * (plant.full_length_m - found.stiffness_at_m) / span
-    assert found.stiffness_at_m == pytest.approx(0.1, rel=0.01)
-    assert found.stiffness_N_m.low < full * (1.0 - lost) < found.stiffness_N_m.high
-    assert found.stiffness_N_m.high - found.stiffness_N_m.low < 0.1 * full
-    assert found.softening_1_m.low < softening / span / (1.0 - lost) < found.softening_1_m.high
+    truth = rig.plant_of(PamPlantConfig).skeleton_stiffness_N_m
+    assert found.skeleton_N_m.low < truth < found.skeleton_N_m.high
+    assert found.skeleton_N_m.high - found.skeleton_N_m.low < 0.05 * truth
+
+
+def test_the_law_tells_how_closed_muscles_give_under_weights(bench):
+    """These readings were not fitted: a muscle of another law would give it away."""
+    _, readings, found = bench
+    assert found.law_misses_m < 1e-4
+    given = readings.pulled_m[:, -1] - readings.pulled_m[:, 0]
+    assert given.min() > 0.015
+    # A linear spring, be it as stiff as gas and folds at the first length, is off by a millimetre.
+    stiffness = found.law.skeleton_N_m * (2.0 - found.law.shortest_m / readings.pulled_m[:, 0])
+    assert np.abs(10.0 / stiffness - given).max() > 1e-3
 
 
 def test_pull_and_push_are_told_by_what_the_pump_lifts(bench):
@@ -68,32 +73,40 @@ def test_how_fast_closed_muscles_leak(bench):
     assert found.leak_time_s.value == pytest.approx(truth, rel=0.005)
 
 
-def test_the_filling_table_does_not_slow_down_where_some_bags_are_full(bench):
+def test_the_filling_table_goes_on_by_the_law_where_bags_are_full(bench):
     _, readings, found = bench
-    _, rising = tables(readings, (13, 11))
-    full = readings.deflating_m[0].mean()
-    skeleton = found.max_pull_N.value / (full - rising.y[0])
-    head = full + found.supply_push_N.value / skeleton - 0.108
-    slope = float(rising.slope(rising.inverse([0.108]))[0])
-    assert slope == pytest.approx(head / found.filling_time_s.value, rel=0.05)
-    assert rising.y[-1] == pytest.approx(full)
+    _, rising = tables(readings, found, (33, 33))
+    law, throttle = found.law, (2.0 * found.law.longest_m - found.law.shortest_m)
+    throttle /= found.filling_time_s.value
+    end = law.longest_m + law.supply_push_N / law.skeleton_N_m
+    for free in (0.108, 0.114, 0.124):
+        slope = float(rising.slope(rising.inverse([free]))[0])
+        assert slope == pytest.approx(
+            throttle * (end - free) / (2.0 * free - law.shortest_m), rel=0.03
+        )
+    assert rising.y[-1] == pytest.approx(law.most_m)
 
 
 def test_tables_predict_where_other_muscles_come_to(bench):
-    rig, readings, _ = bench
+    rig, readings, found = bench
     other = measure_muscles(rig, seed=1)
+    falling, rising = tables(readings, found, (17, 17))
+    full = readings.deflating_m[0].mean()
+    since_full = falling.inverse([full])[0] + other.deflating_s
+    whole = (other.inflating_m < other.deflating_m[0] - 2e-3).all(axis=1)
     for curve, time, lengths in (
-        (tables(readings, (13, 11))[0], other.deflating_s, other.deflating_m),
-        (tables(readings, (13, 11))[1], other.inflating_s, other.inflating_m),
+        (falling, since_full, other.deflating_m),
+        (rising, other.inflating_s[whole], other.inflating_m[whole]),
     ):
         shared = time <= curve.x[-1]
-        np.testing.assert_allclose(curve(time[shared]), lengths[shared].mean(axis=1), atol=1e-3)
+        assert shared.sum() >= 5
+        np.testing.assert_allclose(curve(time[shared]), lengths[shared].mean(axis=1), atol=1.5e-3)
 
 
 def test_it_says_what_to_write(bench):
     rig, readings, found = bench
     text = '\n'.join(describe_muscles(rig, readings, found))
-    for name in ('deflating.lengths_m', 'inflating.times_s', 'supply_push_N', 'muscle_stiffness'):
+    for name in ('deflating.lengths_m', 'inflating.times_s', 'supply_push_N', 'empty_length_m'):
         assert name in text
 
 

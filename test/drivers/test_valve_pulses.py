@@ -162,8 +162,9 @@ def test_a_line_that_jitters_and_loses_keeps_interlock_and_count(seed):
     assert book.pulses > 100
     assert board.closest_ms >= 15  # what relays of the arm need
     assert book.cut > 5
-    # What was cut is known to the jitter, or to where states have it: 30 ms a cut, either way.
-    assert max(errors) < 1e-6 * (20 + 100 * book.cut / MUSCLES)
+    # What was cut is known to the jitter, or to where states have it: 30 ms a cut, either way,
+    # at 5.7 mm/s; some go one way and some the other.
+    assert max(errors) < 1e-6 * (20 + 115 * book.cut / MUSCLES)
 
 
 def test_a_steady_line_without_holds_leaves_none_at_all():

@@ -20,6 +20,7 @@ from softarm_ros.models.banded_kernels import (
 from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.models.minimum_energy.kernels import retract_into
 from softarm_ros.models.minimum_energy.least_squares import TipSupport, solve_least_squares
+from softarm_ros.models.minimum_energy.muscle_kernels import NO_SPRINGS, Springs
 from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
     UNSTABLE,
@@ -27,7 +28,7 @@ from softarm_ros.models.minimum_energy.newton_kernels import (
     potential,
     system_into,
 )
-from softarm_ros.models.minimum_energy.rod import NO_ANCHORS, NO_LENGTHS, MinimumEnergyRod
+from softarm_ros.models.minimum_energy.rod import NO_ANCHORS, MinimumEnergyRod
 
 P = np.array([0.25, 0.10, 0.85])
 BACKBONE = BackboneConfig()
@@ -191,6 +192,8 @@ def test_gradient_and_hessian_of_everything_at_once():
     anchors *= 0.03
     lengths = 0.25 + 0.02 * rng.normal(size=(modules, 3))
     muscles = rng.uniform(100.0, 500.0, size=(modules, 3))
+    gas = rng.uniform(1.0, 4.0, size=(modules, 3))
+    springs = Springs(muscles, lengths, gas, muscles, np.zeros((modules, 3)))
     q = np.zeros((n + 1, 4))
     q[:, 0] = 1.0
     random_step = 0.3 * rng.normal(size=3 * n)
@@ -200,8 +203,8 @@ def test_gradient_and_hessian_of_everything_at_once():
 
     def energy(nodes):
         return potential(
-            nodes, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, lengths,
-            muscles, r, vectors, c,
+            nodes, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, springs,
+            r, vectors, c,
         )  # fmt: skip
 
     def derivatives(nodes):
@@ -210,7 +213,7 @@ def test_gradient_and_hessian_of_everything_at_once():
         border, by_lengths = np.empty((3 * n, 6)), np.empty((3 * n, 3 * modules))
         system_into(
             nodes, ds, stiffness, loads, attitude, multipliers - spring * c, anchors, vectors,
-            lengths, muscles, np.empty((n, 3)), gradient, band, border, by_lengths, True,
+            springs, np.empty((n, 3)), gradient, band, border, by_lengths, True,
         )  # fmt: skip
         hessian = border @ np.diag(spring) @ border.T
         for i in range(3 * n):
@@ -338,7 +341,7 @@ def test_the_second_mode_of_buckling_is_in_equilibrium_and_called_unstable():
         force = np.array([0.0, 0.0, -frame.stiffness[0] * (waves * np.pi) ** 2])
         status, _, moment, defect = constrained_newton(
             nodes, frame.ds, frame.stiffness, frame.loads(), target, np.eye(4)[0], force,
-            NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, 5, 40,
+            NO_ANCHORS, NO_SPRINGS, 5, 40,
         )  # fmt: skip
         assert status == expected
         assert moment < 1e-9 and defect < 1e-11

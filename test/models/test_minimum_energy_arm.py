@@ -29,7 +29,12 @@ PUBLISHED_MM = [
 
 
 def arm(**changes):
-    return MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(**changes))
+    """The paper's arm, whose muscles have the lengths commanded."""
+    return MinimumEnergyArm(BackboneConfig(), linear(**changes))
+
+
+def linear(**changes):
+    return ParallelModulesConfig(**({'muscle_stiffness_N_m': 1e5} | changes))
 
 
 def test_worked_muscle_lengths():
@@ -171,10 +176,10 @@ def test_limits_and_bad_input_are_reported():
     with pytest.raises(ModelError, match='beyond the length_m'):
         model.inverse([0.9, 0.9, 0.0])
     with pytest.raises(ValueError, match='multiple of modules'):
-        MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), intervals=33)
+        MinimumEnergyArm(BackboneConfig(), linear(), intervals=33)
     with pytest.raises(ValueError, match='must be below max_length_m'):
         ParallelModulesConfig(min_length_m=0.2)
-    clamped, clamps = clamp_lengths(np.r_[0.04, 0.12, lengths[2:]], ParallelModulesConfig())
+    clamped, clamps = clamp_lengths(np.r_[0.04, 0.12, lengths[2:]], linear())
     assert [c.muscle for c in clamps] == ['module_1_muscle_1', 'module_1_muscle_2']
     assert 'shortest 50.00 mm' in str(clamps[0]) and 'longest 110.00 mm' in str(clamps[1])
     np.testing.assert_allclose(clamped[:2], [0.05, 0.11])
@@ -223,13 +228,13 @@ def test_the_straight_arm_prefers_to_stay_as_it_is():
 
 
 def test_a_payload_is_a_force_along_gravity():
-    loaded = MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), tip_load_kg=0.05)
+    loaded = MinimumEnergyArm(BackboneConfig(), linear(), tip_load_kg=0.05)
     lengths = arm().inverse((0.2, 0.05, 0.9)).actuation
     expected = arm().forward(lengths, tip_force=(0.0, 0.0, 0.05 * 9.81))
     np.testing.assert_allclose(loaded.forward(lengths).tip, expected.tip, atol=1e-9)
     np.testing.assert_allclose(loaded.tips_of(lengths[None])[0], expected.tip[:3, 3], atol=1e-9)
     with pytest.raises(ValueError, match='tip_load_kg'):
-        MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(), tip_load_kg=-1.0)
+        MinimumEnergyArm(BackboneConfig(), linear(), tip_load_kg=-1.0)
 
 
 @pytest.mark.parametrize('longer', [-0.002, 0.002, 0.004])
@@ -264,8 +269,8 @@ FLAT_MINIMA = (
 
 @pytest.mark.parametrize('lengths_mm', FLAT_MINIMA)
 def test_a_minimum_is_found_where_the_arm_is_about_to_snap_over(lengths_mm):
-    from softarm_ros import load_rig
-
-    state = load_rig('pam_arm').model().equilibrium(1e-3 * np.array(lengths_mm))
+    backbone = BackboneConfig(length_m=0.9977, mass_per_length_kg_m=0.428987)
+    modules = ParallelModulesConfig(anchor_radius_m=0.02027, muscle_stiffness_N_m=73067.2)
+    state = MinimumEnergyArm(backbone, modules).equilibrium(1e-3 * np.array(lengths_mm))
     assert state.stable
     assert 0.9 < state.positions[-1, 2] < 0.95

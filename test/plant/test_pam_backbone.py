@@ -12,6 +12,7 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelMod
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.joint_kernels import log_of_quaternion
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
+from softarm_ros.plant.pam_arm.muscle_kernels import muscle_springs_into
 
 ROD = BackboneConfig()
 PLANT = load_rig('pam_arm').plant
@@ -67,6 +68,35 @@ def test_it_rests_where_the_minimum_energy_rod_does(target, load):
     # Second order in the intervals, and one limit.
     np.testing.assert_allclose(errors[:2] / errors[1:], 4.0, atol=0.3)
     assert np.linalg.norm(tips[2] + (tips[2] - tips[1]) / 3.0 - tip) < 5e-6
+
+
+@pytest.mark.parametrize('target', TARGETS)
+def test_it_rests_there_with_muscles_of_gas_too(target):
+    """Amounts of gas in the plant, free lengths in the model."""
+    modules = ParallelModulesConfig()
+    commands = MinimumEnergyArm(ROD, modules, 40).inverse(target).actuation
+    rods = [MinimumEnergyArm(ROD, modules, n).equilibrium(commands) for n in (80, 160)]
+    tip = rods[1].positions[-1] + (rods[1].positions[-1] - rods[0].positions[-1]) / 3.0
+    skeleton = 22.8 / 0.06
+    gas = (22.8 - skeleton * (0.11 - commands)) * commands
+    limits = np.array([0.11, 22.8, 13.5, 0.0, 0.0, 1e4])
+    tips = []
+    for n in (10, 20, 40):
+        moving, length = inextensible(backbone(n)), np.full(30, 0.1)
+        acting, stiffness = np.empty(30), np.empty(30)
+        for _ in range(8):
+            muscle_springs_into(
+                gas, length.copy(), length, np.full(30, skeleton), limits, acting, stiffness
+            )
+            moving.settle(acting, stiffness)
+            length = moving.muscle_lengths()
+        tips.append(moving.section_tips()[0][:3, 3])
+        if n == 40:
+            np.testing.assert_allclose(moving.state.tension, rods[1].tensions, atol=0.02)
+    errors = np.linalg.norm(np.array(tips) - tip, axis=1)
+    assert errors[0] < 5e-3
+    np.testing.assert_allclose(errors[:2] / errors[1:], 4.0, atol=0.4)
+    assert np.linalg.norm(tips[2] + (tips[2] - tips[1]) / 3.0 - tip) < 2e-5
 
 
 def test_a_rod_that_stretches_hangs_lower_by_its_strain():

@@ -1,86 +1,173 @@
-"""Filling of the simulated muscles: closed forms, limits of force, play, leak."""
+"""The simulated muscles: gas by closed forms, its energy, limits of force, play, film, leak."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad, solve_ivp
 
+from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
-from softarm_ros.plant.pam_arm.muscle_kernels import fill_muscles, muscle_state_into
+from softarm_ros.plant.pam_arm.muscle_kernels import (
+    fill_muscles,
+    hang_muscles,
+    muscle_springs_into,
+)
 
-LOW, FULL, PULL, PUSH = 0.05, 0.11, 22.7, 13.5
-SKELETON = PULL / (FULL - LOW)
+LOW, FULL, AIR, PUSH, FILM = 0.05, 0.11, 22.7, 13.5, 1e4
+SKELETON = AIR / (FULL - LOW)
 NEVER = 1e12
+THROTTLE = 0.017
 
 
-def run(start, seconds, inflate, tension=0.0, times=(10.0, 8.0), play=0.0, leak=NEVER, h=1e-3,
-        opened=(0.0, NEVER)):  # fmt: skip
-    gas, free = np.array([start]), np.array([start])
-    limits = np.array([LOW, FULL, PULL, PUSH, leak, play])
+def limits(leak=0.0, play=0.0):
+    return np.array([FULL, AIR, PUSH, leak, play, FILM])
+
+
+def gas_of(free):
+    """Return what gives one muscle a length without load: the skeleton leaves this pressure."""
+    return np.array([(AIR - SKELETON * (FULL - free)) * free])
+
+
+def pull(gas, length, folds=None, play=0.0):
+    """Return the pull [N] and stiffness [N/m] of the springs that touch the law."""
+    folds = np.array([length if folds is None else folds])
+    acting, stiffness = np.empty(1), np.empty(1)
+    muscle_springs_into(
+        gas, folds, np.array([length]), np.array([SKELETON]), limits(play=play), acting, stiffness
+    )
+    return float(stiffness[0] * (length - acting[0])), float(stiffness[0])
+
+
+def hang(gas, length, seconds, inflate=False, load=0.0, h=1e-3, opened=(0.0, NEVER), leak=0.0):
+    """Return gas and length of a muscle that rests under a load while a valve is open."""
+    gas, length = gas.copy(), np.array([length])
     open_s, close_s = np.full((1, 2), -1.0), np.full((1, 2), -1.0)
     open_s[0, int(inflate)], close_s[0, int(inflate)] = opened
-    for k in range(round(seconds / h)):
-        fill_muscles(
-            gas, free, np.array([tension]), open_s, close_s, np.array([times]), limits, k * h, h
-        )
-    return gas[0], free[0]
+    hang_muscles(
+        gas, length.copy(), length, np.array([load]), open_s, close_s, np.full((1, 2), THROTTLE),
+        np.array([SKELETON]), limits(leak), np.empty(1), np.empty(1), 0.0, h, round(seconds / h),
+    )  # fmt: skip
+    return float(gas[0]), float(length[0])
 
 
-def test_emptying_and_filling_without_load_are_exponential():
-    gas, free = run(0.1, 2.0, False)
-    assert gas == pytest.approx(LOW + 0.05 * math.exp(-0.2), rel=1e-4)
-    assert free == gas
-    supply = FULL + PUSH / SKELETON
-    gas, _ = run(0.07, 1.5, True)
-    assert gas == pytest.approx(supply - (supply - 0.07) * math.exp(-1.5 / 8.0), rel=1e-4)
-    assert run(0.1, 30.0, True)[0] == FULL
+def free_length_after(seconds, start, push):
+    """Integrate the pressure's own equation: an unloaded muscle, filling or, None, emptying."""
+
+    def flow(_, state):
+        gas = state[0]
+        # Skeleton and gas carry each other: k l^2 - (k full - air) l - gas = 0.
+        length = 0.5 * (LOW + math.sqrt(LOW**2 + 4.0 * gas / SKELETON))
+        inside = gas / length
+        return [-THROTTLE * inside if push is None else THROTTLE * (AIR + push - inside)]
+
+    end = solve_ivp(flow, (0.0, seconds), gas_of(start), rtol=1e-10, atol=1e-12).y[0, -1]
+    return 0.5 * (LOW + math.sqrt(LOW**2 + 4.0 * end / SKELETON))
+
+
+@pytest.mark.parametrize('seconds', [1.0, 4.0, 9.0])
+def test_emptying_and_filling_without_load(seconds):
+    _, length = hang(gas_of(0.1), 0.1, seconds)
+    assert length == pytest.approx(free_length_after(seconds, 0.1, None), abs=2e-6)
+    _, length = hang(gas_of(0.06), 0.06, 0.3 * seconds, inflate=True)
+    assert length == pytest.approx(free_length_after(0.3 * seconds, 0.06, PUSH), abs=2e-6)
+
+
+def test_pull_is_that_of_closed_gas_beside_a_skeleton_and_so_is_its_stiffness():
+    for free in (0.06, 0.085, 0.105):
+        gas = gas_of(free)
+        assert pull(gas, free)[0] == pytest.approx(0.0, abs=1e-12)
+        for length in (0.07, 0.09, 0.108):
+            inside = (AIR - SKELETON * (FULL - free)) * free / length  # Boyle
+            by_hand = (AIR - inside) - SKELETON * (FULL - length)
+            found, stiffness = pull(gas, length)
+            assert found == pytest.approx(by_hand, abs=1e-12)
+            h = 1e-7
+            slope = (pull(gas, length + h)[0] - pull(gas, length - h)[0]) / (2.0 * h)
+            assert stiffness == pytest.approx(slope, rel=1e-6)
+
+
+def test_drawn_out_and_back_it_gives_the_work_that_gas_and_skeleton_take():
+    gas, short, long = gas_of(0.08), 0.075, 0.105
+    work = quad(lambda length: pull(gas, length)[0], short, long, epsabs=1e-12)[0]
+    compressed = -float(gas[0]) * math.log(long / short)  # isothermal
+    against_air = AIR * (long - short)
+    folds = 0.5 * SKELETON * ((FULL - long) ** 2 - (FULL - short) ** 2)
+    assert work == pytest.approx(compressed + against_air + folds, abs=1e-9)
+    # A way there and back through the steps of the simulation loses nothing.
+    way = short + 0.5 * (long - short) * (1.0 - np.cos(np.linspace(0.0, 2.0 * np.pi, 2001)))
+    pulls = np.array([pull(gas, length)[0] for length in way])
+    assert abs(np.trapezoid(pulls, way)) < 1e-9
+
+
+def test_the_model_has_the_same_law_in_other_words():
+    """By free lengths, without an amount of gas: two formulations, one muscle."""
+    law = GasSprings(LOW, FULL, AIR, PUSH)
+    for free in (0.06, 0.09, 0.12):
+        for length in (0.085, 0.1, 0.108):
+            assert float(law.pull(length, free)) == pytest.approx(
+                pull(gas_of(free), length)[0], abs=1e-12
+            )
 
 
 def test_a_muscle_pulls_no_more_than_its_vacuum_and_pushes_no_more_than_its_supply():
-    pull = 15.0
-    assert run(0.1, 120.0, False, pull)[0] == pytest.approx(LOW + pull / SKELETON, rel=1e-4)
-    assert run(0.1, 5.0, False, 0.99 * SKELETON * 0.05)[0] == pytest.approx(0.1, abs=3e-4)
-    assert run(0.1, 5.0, False, 1.01 * SKELETON * 0.05)[0] == pytest.approx(0.1, abs=1e-9)
-    push = -(PUSH + SKELETON * (FULL - 0.1))
-    assert run(0.1, 5.0, True, 1.01 * push)[0] == pytest.approx(0.1, abs=1e-9)
-    assert run(0.1, 5.0, True, 0.5 * push)[0] > 0.105
+    load = 15.0
+    gas, length = hang(gas_of(0.09), 0.105, 120.0, load=load)
+    assert gas < 1e-3 * AIR * FULL
+    assert length == pytest.approx(LOW + load / SKELETON, abs=1e-5)
+    gas, length = hang(gas_of(0.09), 0.09, 120.0, inflate=True, load=-15.0)
+    assert gas == pytest.approx((AIR + PUSH) * length, rel=1e-4)
+    assert pytest.approx(-PUSH - SKELETON * (FULL - length), abs=1e-3) == -15.0
 
 
 def test_only_while_the_valve_is_open_whatever_the_step():
+    start = gas_of(0.1)
+    flow = THROTTLE * float(start[0]) / 0.1
     for h in (1e-3, 5e-3):
-        gas, _ = run(0.1, 0.1, False, opened=(0.0123, 0.0456), h=h)
-        assert gas - 0.1 == pytest.approx(-0.05 * 0.0333 / 10.0, rel=3e-3)
-    assert run(0.1, 0.1, False, opened=(0.03, 0.02))[0] == pytest.approx(0.1, abs=1e-9)
+        gas, _ = hang(start, 0.1, 0.1, opened=(0.0123, 0.0456), h=h)
+        assert gas - start[0] == pytest.approx(-flow * 0.0333, rel=5e-3)
+    assert hang(start, 0.1, 0.1, opened=(0.03, 0.02))[0] == start[0]
+
+
+def test_a_leak_brings_the_pressure_inside_to_that_outside():
+    leak = (2.0 * FULL - LOW) / 300.0
+    gas, length = hang(gas_of(0.109), 0.109, 60.0, opened=(0.0, -1.0), h=0.01, leak=leak)
+    assert FULL - length == pytest.approx(1e-3 * math.exp(-60.0 / 300.0), rel=0.01)
+    gas, length = hang(gas_of(0.1), 0.1, 3000.0, load=-3.0, opened=(0.0, -1.0), h=0.01, leak=leak)
+    assert gas / length == pytest.approx(AIR, rel=1e-4)
+    assert length == pytest.approx(FULL - 3.0 / SKELETON, rel=1e-4)
+
+
+def test_the_film_stops_a_bag_that_is_filled_on():
+    gas, length = hang(gas_of(0.1), 0.1, 60.0, inflate=True)
+    assert gas == pytest.approx((AIR + PUSH) * length, rel=1e-3)
+    stretched = PUSH / (FILM + SKELETON)
+    assert length - FULL == pytest.approx(stretched, rel=0.02)
 
 
 def test_play_is_what_a_stop_leaves_of_its_input():
-    play = 2e-4
-    limits = np.array([LOW, FULL, PULL, PUSH, NEVER, play])
-    gas, free = np.array([0.1]), np.array([0.1])
+    """The folds follow the length behind their play: their force lags by stiffness times that."""
+    play, gas = 2e-4, gas_of(0.09)
+    folds, acting, stiffness = np.array([0.1]), np.empty(1), np.empty(1)
     stop = PrandtlIshlinskii(
         HysteresisConfig(stiffness=1.0, lost_share=0.999999, saturation=play, stops=1)
     )
     stop.reset(0.1)
     for k in range(4000):
-        open_s, close_s = np.zeros((1, 2)), np.full((1, 2), -1.0)
-        close_s[0, int(math.sin(0.01 * k) > 0.2)] = NEVER
-        times = np.array([[10.0, 8.0]])
-        fill_muscles(gas, free, np.zeros(1), open_s, close_s, times, limits, 0.0, 1e-3)
-        held = stop.step(float(gas[0])).output
-        assert gas[0] - free[0] == pytest.approx(held, abs=1e-8)
+        length = 0.1 + 1e-3 * math.sin(0.01 * k) * math.cos(0.0031 * k)
+        muscle_springs_into(
+            gas, folds, np.array([length]), np.array([SKELETON]), limits(play=play),
+            acting, stiffness,
+        )  # fmt: skip
+        lag = float(stiffness[0] * (length - acting[0])) - pull(gas, length)[0]
+        assert -lag / SKELETON == pytest.approx(stop.step(length).output, abs=1e-8)
 
 
-def test_a_leak_brings_the_pressure_inside_to_that_outside():
-    gas, _ = run(0.09, 900.0, False, leak=300.0, opened=(0.0, -1.0), h=0.01)
-    assert gas == pytest.approx(FULL - 0.02 * math.exp(-3.0), rel=1e-4)
-    gas, _ = run(0.11, 3000.0, False, tension=-3.0, leak=300.0, opened=(0.0, -1.0), h=0.01)
-    assert gas == pytest.approx(FULL - 3.0 / SKELETON, rel=1e-4)
-
-
-def test_short_muscles_are_softer():
-    acting, stiffness = np.empty(3), np.empty(3)
-    limits = np.array([LOW, FULL, PULL, PUSH, NEVER, 0.0])
-    free, offset = np.array([FULL, LOW, 0.08]), np.array([1e-4, 0.0, -1e-4])
-    muscle_state_into(free, offset, np.full(3, 8e4), 0.5, limits, acting, stiffness)
-    np.testing.assert_allclose(stiffness, [8e4, 4e4, 6e4])
-    np.testing.assert_allclose(acting, free + offset)
+def test_valves_at_work_fill_what_is_open():
+    gas, length = gas_of(0.1), np.array([0.1])
+    open_s, close_s = np.zeros((1, 2)), np.full((1, 2), -1.0)
+    close_s[0, 1] = NEVER
+    before = gas.copy()
+    fill_muscles(gas, length, open_s, close_s, np.full((1, 2), THROTTLE), limits(), 0.0, 5e-3)
+    head = AIR + PUSH - before[0] / 0.1
+    assert gas[0] - before[0] == pytest.approx(5e-3 * THROTTLE * head, rel=1e-12)

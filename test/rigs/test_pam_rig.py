@@ -37,7 +37,7 @@ def changed(path, value):
 def test_limits_and_model_agree():
     model, limits = RIG.model(), RIG.actuator_limits()
     assert limits.names == model.actuator_names
-    low, high = model.modules.min_length_m, model.modules.max_length_m
+    low, high = model.modules.command_range_m
     assert np.all(limits.position_min > low) and np.all(limits.position_max < high)
     configuration = RIG.configuration_limits()
     assert np.array_equal(configuration.lower, limits.position_min)
@@ -76,12 +76,14 @@ def test_payload_reaches_model_and_plant():
         (('plant', 'intervals'), 25, 'multiple of arm.modules'),
         (('arm', 'valves', 'guard_s'), 0.01, 'both valves of a muscle can be open together'),
         (('arm', 'actuators', 3, 'name'), 'elbow', "expected 'module_2_muscle_1'"),
-        (('arm', 'actuators', 3, 'position_max_m'), 0.115, 'expected at most 0.11'),
-        (('arm', 'actuators', 3, 'position_min_m'), 0.052, 'expected at least 0.0564'),
+        (('arm', 'actuators', 3, 'position_max_m'), 0.132, 'expected at most 0.1306'),
+        (('arm', 'actuators', 3, 'position_min_m'), 0.051, 'expected at least 0.0521'),
+        (('arm', 'modules', 'muscle_stiffness_N_m'), 1e5, 'the driver counts that'),
+        (('arm', 'valves', 'empty_length_m'), 0.111, 'must be below full_length_m'),
         (
             ('arm', 'actuators', 3, 'position_max_m'),
-            0.099,
-            'position_min_m < 0.09977 < position_max_m',
+            0.105,
+            'position_min_m < 0.1063',
         ),
         (('arm', 'actuators', 3, 'max_speed_m_s'), 0.01, 'expected at most'),
         (

@@ -8,7 +8,6 @@ import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.controller import VelocityBounds
-from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.arrays import Array
@@ -38,7 +37,6 @@ def nearest_configuration(
     configuration_limits: ConfigurationLimits,
     target: Array,
     start: Array,
-    forces: ForceLimits | None = None,
 ) -> Nearest:
     """
     Go from a configuration (dof,) towards a tip position (3,) [m], within all limits.
@@ -59,10 +57,10 @@ def nearest_configuration(
     for _ in range(_STEPS):
         if miss <= _EXACT * length:
             break
-        step = _step(here, target, room, configuration_limits, scale, length, forces)
+        step = _step(here, target, room, configuration_limits, scale, length)
         if step is None:
             break
-        found = _shortened(model, room, configuration_limits, here, step, target, miss, forces)
+        found = _shortened(model, room, configuration_limits, here, step, target, miss)
         if found is None:
             break
         gained = miss - found[1]
@@ -77,15 +75,12 @@ def allowed(
     room: ActuatorLimits,
     limits: ConfigurationLimits,
     configuration: Array,
-    forces: ForceLimits | None = None,
 ) -> bool:
-    """Return whether a configuration (dof,), its actuation and forces are within all limits."""
+    """Return whether a configuration (dof,), its actuation are within all limits."""
     try:
         limits.check(configuration, model.configuration_names)
         posture = model.posture_of(configuration)
         room.check(posture.actuation)
-        if forces is not None:
-            forces.check(posture, room.names)
     except ValueError:
         return False
     return True
@@ -98,7 +93,6 @@ def _step(
     limits: ConfigurationLimits,
     scale: Array,
     length: float,
-    forces: ForceLimits | None,
 ) -> Array | None:
     J = here.tip_jacobian * scale
     H = J.T @ J + _DAMPING * length**2 * np.eye(len(scale))
@@ -111,12 +105,6 @@ def _step(
     high = np.maximum(room.position_max - free - here.actuation, 0.0)
     unit = 1.0 / np.maximum(span, 1e-300)
     rows, row_low, row_high = limits.velocity_bounds(here.configuration, 1.0)
-    if forces is not None and (found := forces.room(here)) is not None:
-        more, down, up = found
-        size = 1.0 / np.maximum(down + up, 1e-300)
-        rows = np.vstack([rows, more * size[:, None]])
-        row_low = np.append(row_low, -np.maximum(down * size, 0.0))
-        row_high = np.append(row_high, np.maximum(up * size, 0.0))
     bounds = VelocityBounds(
         np.ascontiguousarray(
             np.vstack(
@@ -138,25 +126,15 @@ def _shortened(
     step: Array,
     target: Array,
     miss: float,
-    forces: ForceLimits | None,
 ) -> tuple[Posture, float] | None:
     """Return where the step, or a shorter one, leads nearer within the limits."""
-
-    def held(posture: Posture) -> bool:
-        try:
-            if forces is not None:
-                forces.check(posture, room.names)
-        except ValueError:
-            return False
-        return room.hold(posture.actuation)
-
-    inside = held(here)
+    inside = room.hold(here.actuation)
     share = 1.0
     for _ in range(_HALVINGS):
         try:
             there = model.posture_of(limits.clipped(here.configuration + share * step), here)
             left = float(np.linalg.norm(target - there.tip))
-            if left < miss and (held(there) or not inside):
+            if left < miss and (room.hold(there.actuation) or not inside):
                 return there, left
         except ValueError:  # beyond what the model can be
             pass

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.goals.course import Course, Through, Timetable
 from softarm_ros.control.goals.goal import Goal, GoalKind
 from softarm_ros.control.goals.nearest import Nearest, allowed, nearest_configuration
@@ -88,8 +87,6 @@ class Planner:
         Of the smoothed motion [s].
     period_s : float
         Of the control cycle.
-    forces : ForceLimits, optional
-        Of the actuators, where they are known.
 
     """
 
@@ -100,10 +97,8 @@ class Planner:
         configuration_limits: ConfigurationLimits,
         windows_s: tuple[float, float],
         period_s: float,
-        forces: ForceLimits | None = None,
     ) -> None:
         self.model, self.room, self.limits = model, room, configuration_limits
-        self.forces = forces
         self.windows_s, self.period_s = windows_s, period_s
 
     def plan(self, goal: Goal, start: Array) -> Plan:
@@ -159,18 +154,14 @@ class Planner:
             return None
 
     def _nearest(self, target: Array, start: Array) -> Nearest:
-        return nearest_configuration(
-            self.model, self.room, self.limits, target, start, self.forces
-        )
+        return nearest_configuration(self.model, self.room, self.limits, target, start)
 
     def _allowed(self, configuration: Array) -> bool:
-        return allowed(self.model, self.room, self.limits, configuration, self.forces)
+        return allowed(self.model, self.room, self.limits, configuration)
 
     def _check(self, posture: Posture) -> None:
-        """Raise ValueError for a posture that the actuators cannot have or hold."""
+        """Raise ValueError for a posture that the actuators cannot have."""
         self.room.check(posture.actuation)
-        if self.forces is not None:
-            self.forces.check(posture, self.room.names)
 
     # -- paths
 

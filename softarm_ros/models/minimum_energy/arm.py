@@ -18,7 +18,7 @@ from softarm_ros.models.arm_model import (
 )
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy.inverse import LengthProblem
+from softarm_ros.models.minimum_energy.inverse import LengthProblem, commands_of_held
 from softarm_ros.models.minimum_energy.muscled_rod import MuscledRod, MuscleEquilibrium
 from softarm_ros.models.minimum_energy.muscles import (
     muscle_lengths,
@@ -48,16 +48,6 @@ class MusclePosture(PlainPosture):
         jacobian = self.model.muscled.jacobian(state, self.configuration, ZERO3)[:3]
         return state.positions[-1].copy(), jacobian
 
-    @property
-    def tensions(self) -> Array:
-        """Muscle forces (3 modules,) [N], positive pulling."""
-        return self._equilibrium.tensions
-
-    @cached_property
-    def tension_jacobian(self) -> Array:
-        """Derivative of these by the lengths (3 modules, 3 modules) [N/m]."""
-        return self.model.muscled.tension_jacobian(self._equilibrium, self.configuration)
-
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
@@ -86,8 +76,10 @@ class MinimumEnergyArm:
         intervals: int = 40,
         gravity: Vector3 = (0.0, 0.0, 9.81),
         tip_load_kg: float = 0.0,
+        commands_m: tuple[float, float] | None = None,
     ) -> None:
         self.modules = modules
+        self.commands_m = commands_m or modules.command_range_m
         self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
         self.rod = self.muscled.rod
 
@@ -109,7 +101,7 @@ class MinimumEnergyArm:
     @property
     def rest_configuration(self) -> Array:
         """Lengths (3 modules,) [m] of the straight arm, within the limits."""
-        return np.full(3 * self.modules.modules, self.neutral_length())
+        return np.full(3 * self.modules.modules, self.neutral_command())
 
     @property
     def configuration_scale(self) -> Array:
@@ -189,7 +181,8 @@ class MinimumEnergyArm:
         Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
 
         From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
-        changes of length that close the remaining error, within the limits. Not converged, with
+        changes of length that close the remaining error, within the limits: those of the
+        actuators, and where that does not do, of the muscles. Not converged, with
         the reason in the message, if an error remains or a muscle would have to pull too hard.
 
         Raises
@@ -253,16 +246,25 @@ class MinimumEnergyArm:
         rod = self.rod.reach(position, orientation, tip_force, guess)
         return muscle_lengths(rod, self.modules), rod
 
+    def commands_of_held_tip(
+        self,
+        position: Vector3,
+        tip_force: Vector3 = ZERO3,
+        guess: RodEquilibrium | None = None,
+    ) -> tuple[Array, RodEquilibrium]:
+        """Return commands (3 modules,) [m] that nearly bend the rod held at its tip, and it."""
+        rod = self.rod.reach(position, None, tip_force, guess)
+        return commands_of_held(rod, self.modules), rod
+
     def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
         config = self.modules
         lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
-        slack = 1e-12
+        slack, (low, high) = 1e-12, config.command_range_m
         for name, value in zip(self.actuator_names, lengths):
-            if not config.min_length_m - slack <= value <= config.max_length_m + slack:
+            if not low - slack <= value <= high + slack:
                 raise ModelError(
-                    f'{name}: length {value:.6g} m is outside {config.min_length_m} to '
-                    f'{config.max_length_m} m'
+                    f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m'
                 )
         return lengths.reshape(config.modules, 3)
 
@@ -271,6 +273,11 @@ class MinimumEnergyArm:
         config = self.modules
         neutral = self.rest_length_m / config.modules
         return min(max(neutral, config.min_length_m), config.max_length_m)
+
+    def neutral_command(self) -> float:
+        """Return the command [m] under which muscles of the straight arm are vented."""
+        law, length = self.modules.gas_springs, self.neutral_length()
+        return length if law is None else float(law.vented(length))
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """Return the posture of lengths (3 modules,) [m]."""

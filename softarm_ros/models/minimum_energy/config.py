@@ -6,7 +6,10 @@ import math
 
 from pydantic import Field, model_validator
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.models.minimum_energy.gas_springs import GasSprings, linear_springs
+from softarm_ros.models.minimum_energy.muscle_kernels import Springs
 
 
 class BackboneConfig(ConfigBlock):
@@ -41,16 +44,21 @@ class ParallelModulesConfig(ConfigBlock):
 
     Not printed in the paper and assumed: the muscles act on the disks' edge (20 mm); a muscle
     reaches a little more than its airbag's 100 mm, without which a backbone of ten times 100 mm
-    could not bend; the axial stiffness of a muscle with closed valves, with which the open-loop
-    command misses by about as much as the paper measured (2.5 % of the length).
+    could not bend. Muscles are gas springs (`GasSprings`), whose commands are amounts of gas, told
+    as lengths without load; with a `muscle_stiffness_N_m` they are linear springs instead.
     """
 
     modules: int = Field(default=10, ge=1)
     anchor_radius_m: Positive = 0.02
     min_length_m: Positive = 0.05
     max_length_m: Positive = 0.11
-    muscle_stiffness_N_m: Positive = 1e5
+    muscle_stiffness_N_m: Positive | None = Field(
+        default=None, description='axial, of linear springs in place of gas springs; studies only'
+    )
     max_pull_N: Positive = Field(default=22.8, description='of a muscle under full vacuum')
+    supply_push_N: NonNegative = Field(
+        default=13.5, description='supply pressure by cross-section, of gas springs'
+    )
 
     @model_validator(mode='after')
     def _ordered(self) -> ParallelModulesConfig:
@@ -60,3 +68,26 @@ class ParallelModulesConfig(ConfigBlock):
                 f'{self.max_length_m}'
             )
         return self
+
+    @property
+    def gas_springs(self) -> GasSprings | None:
+        """The law of the muscles, none where they are linear springs."""
+        if self.muscle_stiffness_N_m is not None:
+            return None
+        return GasSprings(
+            self.min_length_m, self.max_length_m, self.max_pull_N, self.supply_push_N
+        )
+
+    @property
+    def command_range_m(self) -> tuple[float, float]:
+        """Shortest and longest length that can be commanded: of gas springs, without load."""
+        law = self.gas_springs
+        return self.min_length_m, self.max_length_m if law is None else law.most_m
+
+    def springs(self, commands: Array) -> Springs:
+        """Return the muscles under commands (modules, 3) [m]."""
+        law, stiffness = self.gas_springs, self.muscle_stiffness_N_m
+        if law is None:
+            assert stiffness is not None
+            return linear_springs(commands, stiffness)
+        return law.springs(commands)

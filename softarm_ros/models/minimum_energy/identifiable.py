@@ -8,11 +8,11 @@ from softarm_ros.models.identifiable import Parameter
 
 
 def of_muscles(arm: Any) -> tuple[Parameter, ...]:
-    """Return the stiffnesses of backbone and muscles, its length and weight, and their radius."""
+    """Return the backbone's stiffness, length, weight; how hard muscles pull, and where."""
     rows = (
         ('youngs_modulus', 'stiffness', 'arm.backbone.youngs_modulus_Pa', 0.3, 'Pa'),
         ('shear_modulus', 'stiffness', 'arm.backbone.shear_modulus_Pa', 0.3, 'Pa'),
-        ('muscle_stiffness', 'stiffness', 'arm.modules.muscle_stiffness_N_m', 0.5, 'N/m'),
+        ('max_pull', 'stiffness', 'arm.modules.max_pull_N', 0.1, 'N'),
         ('mass_per_length', 'weight', 'arm.backbone.mass_per_length_kg_m', 0.1, 'kg/m'),
         ('length', 'lengths', 'arm.backbone.length_m', 0.02, 'm'),
         ('anchor_radius', 'radii', 'arm.modules.anchor_radius_m', 0.1, 'm'),

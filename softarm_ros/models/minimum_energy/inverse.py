@@ -10,13 +10,40 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
-from softarm_ros.models.minimum_energy.muscles import clamp_lengths, muscle_lengths
-from softarm_ros.models.minimum_energy.rod import node_poses
+from softarm_ros.models.minimum_energy.muscles import (
+    clamp_lengths,
+    muscle_anchors,
+    muscle_lengths,
+)
+from softarm_ros.models.minimum_energy.rod import RodEquilibrium, node_poses
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
+    from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
     from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
+
+
+def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Array:
+    """
+    Return the commands (3 modules,) [m] that nearly bend a rod as a force at its tip does.
+
+    Of linear springs its muscles' lengths. Of gas springs what, in the middle of a module, has the
+    moment of that force; what three muscles pull beside, all alike, is halfway between vacuum and
+    supply.
+    """
+    law, lengths = config.gas_springs, muscle_lengths(held, config)
+    if law is None:
+        return lengths
+    stride = (len(held.nodes) - 1) // config.modules
+    middle = np.arange(config.modules) * stride + stride // 2
+    poses = node_poses(held.nodes[middle], held.positions[middle])
+    moment = np.cross(held.positions[-1] - poses[:, :3, 3], held.tip_wrench[:3])
+    local = np.einsum('tji,tj->ti', poses[:, :3, :3], moment)
+    anchors = muscle_anchors(config)
+    turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
+    share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
+    return law.free(law.middle_pull(lengths.mean()) - share, lengths)
 
 
 class LengthProblem(SteppedProblem):
@@ -27,7 +54,10 @@ class LengthProblem(SteppedProblem):
         config, count = arm.modules, 3 * arm.modules.modules
         self.scale = arm.configuration_scale
         self.max_step = np.full(count, np.inf)
-        self.ranges = ((np.full(count, config.min_length_m), np.full(count, config.max_length_m)),)
+        self.ranges = tuple(
+            (np.full(count, low), np.full(count, high))
+            for low, high in (arm.commands_m, config.command_range_m)
+        )
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the lengths of the rod held at its tip alone, else those of the straight arm."""
@@ -35,8 +65,12 @@ class LengthProblem(SteppedProblem):
         orientation = target.rotation if target.with_orientation else None
         held = arm.rod.reach(target.position, orientation, self._tip_force)
         if held.converged:
-            return [clamp_lengths(muscle_lengths(held, arm.modules), arm.modules)[0]]
-        return [np.full(3 * arm.modules.modules, arm.neutral_length())]
+            return [clamp_lengths(commands_of_held(held, arm.modules), arm.modules)[0]]
+        return [arm.rest_configuration]
+
+    def ranges_from(self, near: bool) -> tuple[tuple[Array, Array], ...]:
+        """Keep a guess to what actuators take: the rod's own start may reach where it does not."""
+        return self.ranges[:1] if near else self.ranges
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of lengths (3 modules,) [m]."""
@@ -73,7 +107,7 @@ class LengthProblem(SteppedProblem):
     def limits_met(self, end: End) -> list[str]:
         """Return the muscles at their shortest or longest."""
         names = self._arm.actuator_names
-        return values_at_limits(names, end.unknowns, self.ranges[0], 'mm', 1e3)
+        return values_at_limits(names, end.unknowns, self.ranges[-1], 'mm', 1e3)
 
     def _overload(self, state: MuscleEquilibrium) -> str:
         """Return which muscles would have to pull harder than they can, or nothing."""

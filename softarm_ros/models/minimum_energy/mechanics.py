@@ -14,12 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MuscleModules:
-    """Modules of three parallel muscles on an elastic backbone; gravity in the base frame."""
+    """
+    Modules of three parallel muscles on an elastic backbone; gravity in the base frame.
+
+    `commands_m` are the shortest and longest length that actuators take, if less than muscles can.
+    """
 
     backbone: BackboneConfig
     modules: ParallelModulesConfig
     gravity_m_s2: tuple[float, float, float]
     tip_load_kg: float = 0.0
+    commands_m: tuple[float, float] | None = None
 
 
 def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) -> MinimumEnergyArm:
@@ -32,4 +37,5 @@ def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) ->
         settings.intervals,
         mechanics.gravity_m_s2,
         mechanics.tip_load_kg,
+        mechanics.commands_m,
     )

@@ -1,13 +1,15 @@
 """
-Compiled muscles: lengths of the parallel modules (Chen et al. 2022, eq. 54), as stiff springs.
+Compiled muscles: lengths of the parallel modules (Chen et al. 2022, eq. 54), as springs.
 
 Muscle i of module t joins the points a on the disks at both ends of the module:
 p = (R_b - R_a) a + r_b - r_a, l = |p|; the same a on both disks (eq. 54 mixes t and t - 1).
+It pulls with k (l - l_0) - c / l: a skeleton, and gas that is shut in behind it.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,31 @@ from softarm_ros.models.minimum_energy.kernels import (
     step_jacobian_into,
     times_unit,
 )
+
+
+class Springs(NamedTuple):
+    """
+    Muscles under a command u, arrays (modules, 3).
+
+    Attributes
+    ----------
+    stiffness, rest
+        k [N/m] and l_0 [m].
+    gas
+        c [N m]: absolute pressure by cross-section by length, which stays as it is at rest.
+    by_command, gas_by_command
+        The pull falls by these, d [N/m] and e [N], as the command rises: dT/du = -(d + e / l).
+
+    """
+
+    stiffness: Array
+    rest: Array
+    gas: Array
+    by_command: Array
+    gas_by_command: Array
+
+
+NO_SPRINGS = Springs(*(np.zeros((0, 3)) for _ in Springs._fields))
 
 
 @kernel
@@ -40,19 +67,21 @@ def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> N
 
 
 @kernel
-def muscle_energy(vectors: Array, lengths: Array, stiffness: Array) -> float:
-    """Return sum of k (l - l_commanded)^2 / 2 [J]; lengths, stiffness (modules, 3) [m], [N/m]."""
+def muscle_energy(vectors: Array, springs: Springs) -> float:
+    """Return the sum of k (l - l_0)^2 / 2 - c log(l / m) [J]."""
     energy = 0.0
     for t in range(vectors.shape[0]):
         for i in range(3):
             p = vectors[t, i]
-            excess = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - lengths[t, i]
-            energy += 0.5 * stiffness[t, i] * excess * excess
+            norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+            excess = norm - springs.rest[t, i]
+            energy += 0.5 * springs.stiffness[t, i] * excess * excess
+            energy -= springs.gas[t, i] * math.log(norm)
     return energy
 
 
 @kernel
-def add_muscle_forces(vectors: Array, lengths: Array, stiffness: Array, forces: Array) -> None:
+def add_muscle_forces(vectors: Array, springs: Springs, forces: Array) -> None:
     """Subtract the muscle tensions from the backbone forces (n, 3): muscles compress it."""
     modules = vectors.shape[0]
     if modules == 0:
@@ -62,7 +91,8 @@ def add_muscle_forces(vectors: Array, lengths: Array, stiffness: Array, forces: 
         for i in range(3):
             p = vectors[t, i]
             norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-            pull = stiffness[t, i] * (norm - lengths[t, i]) / norm
+            pull = springs.stiffness[t, i] * (norm - springs.rest[t, i]) / norm
+            pull -= springs.gas[t, i] / (norm * norm)
             for j in range(t * stride, (t + 1) * stride):
                 for k in range(3):
                     forces[j, k] -= pull * p[k]
@@ -99,8 +129,7 @@ def add_muscle_terms(
     ds: float,
     anchors: Array,
     vectors: Array,
-    lengths: Array,
-    stiffness: Array,
+    springs: Springs,
     gradient: Array,
     band: Array,
     by_lengths: Array,
@@ -109,7 +138,7 @@ def add_muscle_terms(
     """
     Add what `add_muscle_forces` leaves out: levers of the disks, and the stiffness of the muscles.
 
-    Writes -d gradient / d lengths (3 n, 3 modules) into `by_lengths` where `second` is set.
+    Writes -d gradient / d command (3 n, 3 modules) into `by_lengths` where `second` is set.
     """
     modules = anchors.shape[0]
     if modules == 0:
@@ -125,7 +154,8 @@ def add_muscle_terms(
         for i in range(3):
             p = vectors[t, i]
             norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-            pull = stiffness[t, i] * (norm - lengths[t, i]) / norm
+            pull = springs.stiffness[t, i] * (norm - springs.rest[t, i]) / norm
+            pull -= springs.gas[t, i] / (norm * norm)
             for k in range(3):
                 force[k] = -pull * p[k]
             add_vector_term(q[b], force, anchors[t, i], 3 * b - 3, gradient, band, second)
@@ -136,17 +166,17 @@ def add_muscle_terms(
             if not second:
                 continue
             vector_jacobian_into(q, ds, a, b, anchors[t, i], jacobian)
+            gives = springs.stiffness[t, i] + springs.gas[t, i] / (norm * norm)
+            by_command = springs.by_command[t, i] + springs.gas_by_command[t, i] / norm
             for m in range(size):
                 along = 0.0
                 for k in range(3):
                     along += p[k] / norm * jacobian[k, m]
                 for k in range(3):
-                    weighted[k, m] = (
-                        pull * jacobian[k, m] + (stiffness[t, i] - pull) * along * p[k] / norm
-                    )
+                    weighted[k, m] = pull * jacobian[k, m] + (gives - pull) * along * p[k] / norm
                 row = 3 * a - 3 + m
                 if row >= 0:
-                    by_lengths[row, 3 * t + i] += stiffness[t, i] * along
+                    by_lengths[row, 3 * t + i] += by_command * along
             for m in range(size):
                 row = 3 * a - 3 + m
                 if row < 0:

@@ -11,7 +11,7 @@ from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.banded_kernels import banded_ldl_into, banded_solve_into
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.kernels import positions_into
-from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy.muscle_kernels import Springs, muscle_vectors_into
 from softarm_ros.models.minimum_energy.muscles import check_disks, muscle_anchors
 from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
@@ -79,7 +79,6 @@ class MuscledRod:
         check_disks(intervals, modules)
         self.modules = modules
         self.rod = MinimumEnergyRod(backbone, intervals, gravity, tip_load_kg)
-        self._stiffness = np.full((modules.modules, 3), modules.muscle_stiffness_N_m)
         self._anchors = muscle_anchors(modules)
         self._stride = intervals // modules.modules
         self._band = max(5, 3 * self._stride + 2)
@@ -98,12 +97,12 @@ class MuscledRod:
             If no equilibrium is found.
 
         """
-        loads = self.rod.loads(tip_force)
+        loads, springs = self.rod.loads(tip_force), self.modules.springs(lengths)
         if guess is not None:
             nodes = guess.nodes.copy()
-            status, used = self._newton(nodes, loads, lengths)
+            status, used = self._newton(nodes, loads, springs)
             if status == CONVERGED:
-                return self._equilibrium(nodes, lengths, True, used)
+                return self._equilibrium(nodes, springs, True, used)
         total = 0
         # Next to lengths at which the arm snaps over, a minimum is so flat that Newton's steps
         # leave it, and only the descent comes down to it; from some starts rounding stops that.
@@ -115,13 +114,13 @@ class MuscledRod:
             nodes = self._bent_modules(bent)
             _, steps = descend(
                 nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
-                _FREE_TIP, _FREE_TIP, self._anchors, lengths, self._stiffness, self._band,
+                _FREE_TIP, _FREE_TIP, self._anchors, springs, self._band,
                 tolerance, most,
             )  # fmt: skip
-            status, used = self._newton(nodes, loads, lengths)
+            status, used = self._newton(nodes, loads, springs)
             total += steps + used
             if status == CONVERGED:
-                return self._equilibrium(nodes, lengths, True, total)
+                return self._equilibrium(nodes, springs, True, total)
         raise ModelError(
             f'no stable equilibrium found for muscle lengths '
             f'{np.round(1e3 * lengths.ravel(), 2).tolist()} mm after {total} iterations'
@@ -132,6 +131,10 @@ class MuscledRod:
         anchors = self._anchors
         # l_i = const + (turn x a_i) . z, by least squares for three anchors 120 degrees apart.
         weight = 2.0 / (3.0 * self.modules.anchor_radius_m**2)
+        # The backbone takes its share, of soft muscles most.
+        springs = self.modules.springs(lengths)
+        gives = float(np.mean(springs.stiffness + springs.gas / lengths**2))
+        weight /= 1.0 + weight * self.rod.stiffness[0] / (gives * self._stride * self.rod.ds)
         turn = weight * np.stack(
             [np.sum(lengths * anchors[:, :, 1], 1), -np.sum(lengths * anchors[:, :, 0], 1)], 1
         )
@@ -150,49 +153,40 @@ class MuscledRod:
                 )
         return nodes
 
-    def _newton(self, nodes: Array, loads: Array, lengths: Array) -> tuple[int, int]:
+    def _newton(self, nodes: Array, loads: Array, springs: Springs) -> tuple[int, int]:
         status, used, _, _ = constrained_newton(
             nodes, self.rod.ds, self.rod.stiffness, loads, _NO_TARGET, _NO_ATTITUDE,
-            np.zeros(0), self._anchors, lengths, self._stiffness, self._band,
+            np.zeros(0), self._anchors, springs, self._band,
             _WARM_ITERATIONS,
         )  # fmt: skip
         return status, used
 
     def _equilibrium(
-        self, nodes: Array, commanded: Array, stable: bool, iterations: int
+        self, nodes: Array, springs: Springs, stable: bool, iterations: int
     ) -> MuscleEquilibrium:
         positions = np.empty((self.rod.intervals + 1, 3))
         positions_into(nodes, self.rod.ds, positions)
         vectors = np.empty(self._anchors.shape)
         muscle_vectors_into(nodes, positions, self._anchors, vectors)
         lengths = np.linalg.norm(vectors, axis=2)
-        tensions = self.modules.muscle_stiffness_N_m * (lengths - commanded)
+        tensions = springs.stiffness * (lengths - springs.rest) - springs.gas / lengths
         return MuscleEquilibrium(
             nodes, positions, lengths.ravel(), tensions.ravel(), stable, iterations
         )
 
     def jacobian(self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3) -> Array:
         """Return the tip twist per length by the implicit function theorem."""
-        _, moved, border = self._response(state, lengths, tip_force)
+        moved, border = self._response(state, lengths, tip_force)
         jacobian = np.empty((6, lengths.size))
         jacobian[:3] = border.T @ moved
         rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
         jacobian[3:] = 2.0 * rotation @ moved[-3:]
         return jacobian
 
-    def tension_jacobian(self, state: MuscleEquilibrium, lengths: Array) -> Array:
-        """
-        Return the muscle forces per length (3 modules, 3 modules) [N/m], without tip load.
-
-        A force is k (l - l_commanded), and k dl/du what a commanded length does to the nodes.
-        """
-        forced, moved, _ = self._response(state, lengths, ZERO3)
-        return np.asarray(forced.T @ moved - np.diag(self._stiffness.ravel()))
-
     def _response(
         self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
-    ) -> tuple[Array, Array, Array]:
-        """Return forces on the nodes per length, how these move by it, and the tip's border."""
+    ) -> tuple[Array, Array]:
+        """Return how nodes move per command, and the border of the tip."""
         n, size = self.rod.intervals, 3 * self.rod.intervals
         vectors = np.empty(self._anchors.shape)
         muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)
@@ -201,14 +195,13 @@ class MuscledRod:
         system_into(
             state.nodes, self.rod.ds, self.rod.stiffness, self.rod.loads(tip_force),
             _NO_ATTITUDE, np.zeros(3), self._anchors, vectors,
-            np.ascontiguousarray(lengths.reshape(-1, 3)), self._stiffness,
+            self.modules.springs(lengths.reshape(-1, 3)),
             np.empty((n, 3)), gradient, band, border, by_lengths, True,
         )  # fmt: skip
         if banded_ldl_into(band) < 0:
             raise ModelError('the equilibrium is about to buckle: its Jacobian is unbounded')
-        forced = by_lengths.copy()
         banded_solve_into(band, by_lengths)
-        return forced, by_lengths, border
+        return by_lengths, border
 
     def shape(self, state: MuscleEquilibrium, lengths: Array) -> Shape:
         """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""

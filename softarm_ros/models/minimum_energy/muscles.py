@@ -70,7 +70,7 @@ def clamp_lengths(
 ) -> tuple[Array, tuple[MuscleClamp, ...]]:
     """Return lengths (3 modules,) [m] within the limits, and what was clamped."""
     wanted = finite_array(lengths, (3 * config.modules,), 'lengths')
-    clamped = np.clip(wanted, config.min_length_m, config.max_length_m)
+    clamped = np.clip(wanted, *config.command_range_m)
     names = muscle_names(config.modules)
     return clamped, tuple(
         MuscleClamp(names[i], float(wanted[i]), float(clamped[i]))

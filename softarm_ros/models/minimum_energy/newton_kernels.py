@@ -31,6 +31,7 @@ from softarm_ros.models.minimum_energy.kernels import (
     tip_jacobian_into,
 )
 from softarm_ros.models.minimum_energy.muscle_kernels import (
+    Springs,
     add_muscle_forces,
     add_muscle_terms,
     muscle_energy,
@@ -69,8 +70,7 @@ def potential(
     multipliers: Array,
     spring: Array,
     anchors: Array,
-    lengths: Array,
-    muscle_stiffness: Array,
+    springs: Springs,
     r: Array,
     vectors: Array,
     c: Array,
@@ -82,7 +82,7 @@ def potential(
         for k in range(3):
             energy -= loads[i, k] * (r[i + 1, k] - r[i, k])
     muscle_vectors_into(q, r, anchors, vectors)
-    energy += muscle_energy(vectors, lengths, muscle_stiffness)
+    energy += muscle_energy(vectors, springs)
     constraint_into(q, r[r.shape[0] - 1], target, attitude, c)
     for k in range(c.size):
         energy += (0.5 * spring[k] * c[k] - multipliers[k]) * c[k]
@@ -99,8 +99,7 @@ def system_into(
     effective: Array,
     anchors: Array,
     vectors: Array,
-    lengths: Array,
-    muscle_stiffness: Array,
+    springs: Springs,
     forces: Array,
     gradient: Array,
     band: Array,
@@ -118,11 +117,9 @@ def system_into(
     for i in range(n):
         for k in range(3):
             forces[i, k] = loads[i, k] + (effective[k] if rows > 0 else 0.0)
-    add_muscle_forces(vectors, lengths, muscle_stiffness, forces)
+    add_muscle_forces(vectors, springs, forces)
     derivatives_into(q, ds, stiffness, forces, gradient, band, second)
-    add_muscle_terms(
-        q, ds, anchors, vectors, lengths, muscle_stiffness, gradient, band, by_lengths, second
-    )
+    add_muscle_terms(q, ds, anchors, vectors, springs, gradient, band, by_lengths, second)
     if rows > 0:
         tip_jacobian_into(q, ds, border)
     if rows == 6:
@@ -188,9 +185,9 @@ def newton_step_into(
 
 
 @kernel
-def stiffest(muscle_stiffness: Array) -> float:
-    """Return the largest of (modules, 3) stiffnesses, 0 without muscles."""
-    return muscle_stiffness.max() if muscle_stiffness.size > 0 else 0.0
+def stiffest(springs: Springs) -> float:
+    """Return the largest of the stiffnesses beside the gas, 0 without muscles."""
+    return springs.stiffness.max() if springs.stiffness.size > 0 else 0.0
 
 
 @kernel
@@ -213,8 +210,7 @@ def constrained_newton(
     attitude: Array,
     multipliers: Array,
     anchors: Array,
-    lengths: Array,
-    muscle_stiffness: Array,
+    springs: Springs,
     width: int,
     max_iterations: int,
 ) -> tuple[int, int, float, float]:
@@ -235,16 +231,16 @@ def constrained_newton(
     c, zero = np.empty(rows), np.zeros(rows)
     moved = q.copy()
     limit = _GRADIENT_TOLERANCE * stiffness[0] / length
-    limit += _ROUNDING * length * length * stiffest(muscle_stiffness)
+    limit += _ROUNDING * length * length * stiffest(springs)
     worst_gradient, worst_defect = np.inf, np.inf
     for iteration in range(max_iterations):
         potential(
-            q, ds, stiffness, loads, target, attitude, multipliers, zero, anchors, lengths,
-            muscle_stiffness, r, vectors, c,
+            q, ds, stiffness, loads, target, attitude, multipliers, zero, anchors, springs,
+            r, vectors, c,
         )  # fmt: skip
         system_into(
-            q, ds, stiffness, loads, attitude, multipliers, anchors, vectors, lengths,
-            muscle_stiffness, forces, gradient, band, border, by_lengths, True,
+            q, ds, stiffness, loads, attitude, multipliers, anchors, vectors, springs,
+            forces, gradient, band, border, by_lengths, True,
         )  # fmt: skip
         worst_gradient, worst_defect = np.abs(gradient).max(), 0.0
         for k in range(rows):
@@ -277,8 +273,7 @@ def descend(
     multipliers: Array,
     spring: Array,
     anchors: Array,
-    lengths: Array,
-    muscle_stiffness: Array,
+    springs: Springs,
     width: int,
     tolerance: float,
     max_iterations: int,
@@ -303,19 +298,19 @@ def descend(
     compliance = 1.0 / spring
     moved = q.copy()
     limit = tolerance * stiffness[0] / length
-    limit += _ROUNDING * length * length * stiffest(muscle_stiffness)
+    limit += _ROUNDING * length * length * stiffest(springs)
     first_shift = stiffness[0] * ds / (length * length)
     status, used = NOT_CONVERGED, max_iterations
     energy = potential(
-        q, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, lengths,
-        muscle_stiffness, r, vectors, c,
+        q, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, springs,
+        r, vectors, c,
     )  # fmt: skip
     for k in range(rows):
         effective[k] = multipliers[k] - spring[k] * c[k]
     for iteration in range(max_iterations):
         system_into(
-            q, ds, stiffness, loads, attitude, effective, anchors, vectors, lengths,
-            muscle_stiffness, forces, gradient, band, border, by_lengths, True,
+            q, ds, stiffness, loads, attitude, effective, anchors, vectors, springs,
+            forces, gradient, band, border, by_lengths, True,
         )  # fmt: skip
         shift = 0.0
         convex = False
@@ -344,7 +339,7 @@ def descend(
             retract_into(q, step, scale, moved)
             trial = potential(
                 moved, ds, stiffness, loads, target, attitude, multipliers, spring, anchors,
-                lengths, muscle_stiffness, r, vectors, c,
+                springs, r, vectors, c,
             )  # fmt: skip
             if trial <= energy + 1e-4 * scale * slope + 1e-14 * abs(energy):
                 accepted = True

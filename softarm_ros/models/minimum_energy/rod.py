@@ -12,6 +12,7 @@ from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.minimum_energy.config import BackboneConfig
 from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into
+from softarm_ros.models.minimum_energy.muscle_kernels import NO_SPRINGS
 from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
     UNSTABLE,
@@ -20,7 +21,6 @@ from softarm_ros.models.minimum_energy.newton_kernels import (
 )
 
 NO_ANCHORS = np.zeros((0, 3, 3))
-NO_LENGTHS = np.zeros((0, 3))
 _WARM_ITERATIONS, _COLD_ITERATIONS, _DESCENT_ITERATIONS = 12, 20, 80
 _OUTER_ITERATIONS = 10
 _ASIDE = 1e-2
@@ -181,7 +181,7 @@ class MinimumEnergyRod:
         for _ in range(_OUTER_ITERATIONS):
             _, steps = descend(
                 nodes, self.ds, self.stiffness, loads, target, attitude, multipliers, spring,
-                NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
+                NO_ANCHORS, NO_SPRINGS, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
             )  # fmt: skip
             trial, wrench = nodes.copy(), multipliers.copy()
             status, iterations, moment, defect = self._newton(
@@ -204,7 +204,7 @@ class MinimumEnergyRod:
     ) -> tuple[int, int, float, float]:
         status, used, moment, defect = constrained_newton(
             nodes, self.ds, self.stiffness, loads, target, attitude, multipliers,
-            NO_ANCHORS, NO_LENGTHS, NO_LENGTHS, _NEIGHBOUR_BAND, iterations,
+            NO_ANCHORS, NO_SPRINGS, _NEIGHBOUR_BAND, iterations,
         )  # fmt: skip
         return status, used, moment, defect
 

@@ -40,15 +40,20 @@ class RelayConfig(ConfigBlock):
 class PneumaticsConfig(ConfigBlock):
     """How gas makes a muscle longer and shorter."""
 
-    max_pull_N: Positive = Field(description='of a full-length muscle under the pump')
+    max_pull_N: Positive = Field(
+        description='of a full-length muscle under the pump: pressure of the air by cross-section'
+    )
     supply_push_N: NonNegative = Field(
         description='supply pressure times the cross-section of a bag'
     )
-    filling_time_s: Positive = Field(description='of the bag through its throttle')
+    filling_time_s: Positive = Field(
+        description='in which a full muscle without load would shorten as far as it can, if it '
+        'went on as at first'
+    )
     filling_spread: float = Field(
         ge=0.0, lt=0.4, description='of the throttles, relative, twice the standard deviation'
     )
-    leak_time_s: Positive = Field(description='of the bag with closed valves')
+    leak_time_s: Positive = Field(description='likewise, towards its full length, valves closed')
     play_m: NonNegative = Field(description='half-width of the play of the folds at a reversal')
     offset_m: NonNegative = Field(description='standard deviation of length at homing')
 
@@ -88,45 +93,14 @@ class PamPlantConfig(PlantBase):
     backbone: PlantBackboneConfig
     anchor_radius_m: Positive
     gyration_radius_m: Positive = Field(description='of a cross-section about its own axes')
-    min_length_m: Positive = Field(description='of an empty muscle')
-    full_length_m: Positive = Field(description='of a full one')
-    muscle_stiffness_N_m: Positive = Field(description='axial, closed valves, full length')
+    full_length_m: Positive = Field(description='of a vented muscle without load')
+    skeleton_stiffness_N_m: Positive = Field(description='of the folds of a muscle')
     stiffness_spread: float = Field(
-        ge=0.0, lt=0.4, description='of the muscles, relative, twice the standard deviation'
+        ge=0.0, lt=0.4, description='of the skeletons, relative, twice the standard deviation'
     )
-    softening: float = Field(ge=0.0, lt=1.0, description='share of it that an empty one has lost')
-    gas_springs: bool = Field(
-        default=False,
-        description='stiffness of gas and skeleton instead of muscle_stiffness_N_m and softening',
-    )
+    film_stiffness_N_m: Positive = Field(description='of a bag drawn longer than it is, taut')
     muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
     backbone_damping_time_s: NonNegative = Field(description='likewise, of bending and twist')
     drag_rate_1_s: NonNegative = Field(description='of air and sleeve: force by momentum')
     pneumatics: PneumaticsConfig
     relays: RelayConfig
-
-    def full_stiffness_and_softening(self) -> tuple[float, float]:
-        """
-        Return the stiffness of a full muscle [N/m], and which share of it an empty one has lost.
-
-        Of gas springs: behind closed valves the gas keeps its amount and, a film bag of 20 ml, the
-        temperature of the room, so that at pressure P and length l it has the stiffness A P / l.
-        Unloaded, A P is what the skeleton, a spring k = max_pull / (full - min), leaves of the
-        full pull: k (l - min). That makes k + k (l - min) / l, here linear in l between its ends:
-        within 8 %.
-        """
-        if not self.gas_springs:
-            return self.muscle_stiffness_N_m, self.softening
-        full, span = self.full_length_m, self.full_length_m - self.min_length_m
-        skeleton = self.pneumatics.max_pull_N / span
-        gas = skeleton * span / full
-        return skeleton + gas, gas / (skeleton + gas)
-
-    @model_validator(mode='after')
-    def _lengths(self) -> PamPlantConfig:
-        if not self.min_length_m < self.full_length_m:
-            raise ValueError(
-                f'min_length_m = {self.min_length_m} must be below full_length_m = '
-                f'{self.full_length_m}'
-            )
-        return self

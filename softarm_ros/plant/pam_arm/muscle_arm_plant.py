@@ -29,7 +29,7 @@ class MuscleArmPlant(Plant[MovingBackbone, Muscles]):
     drive
         The driver's table and the timing of its board.
     home_length_m : (m,)
-        Lengths at the start, three muscles a module from base to tip.
+        What the driver takes the gas for at the start, three muscles a module from base to tip.
     names : (m,)
         Of the muscles, for messages and faults.
     load_of

@@ -8,7 +8,7 @@ from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_build import build_muscles
-from softarm_ros.plant.pam_arm.muscle_kernels import fill_muscles, muscle_state_into
+from softarm_ros.plant.pam_arm.muscle_kernels import hang_muscles
 from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import ValveBoard
 
@@ -48,8 +48,8 @@ class MuscleBench:
         self._board = ValveBoard(drive, self._relays)
         self._ruler = np.random.default_rng([seed, _RULER_STREAM])
         self._noise, self._step_s = ruler_noise_m, config.time_step_s
-        self._gas = np.full(count, config.full_length_m)
-        self._free = self._gas.copy()
+        self._length = np.full(count, config.full_length_m)
+        self._gas, self._folds = self._build.vented_N * self._length, self._length.copy()
         self._tension = np.zeros(count)
         self._now_s = 0.0
 
@@ -71,20 +71,17 @@ class MuscleBench:
 
     def read(self, readings: int) -> Array:
         """Return the mean of some readings of each ruler (m,) [m]."""
-        acting, stiffness = np.empty_like(self._gas), np.empty_like(self._gas)
-        build = self._build
-        muscle_state_into(
-            self._free, build.offset, build.full_stiffness, build.softening, build.limits,
-            acting, stiffness,
-        )  # fmt: skip
-        noise = self._noise * self._ruler.standard_normal((readings, len(acting)))
-        return np.asarray(acting + self._tension / stiffness + noise.mean(axis=0))
+        self.wait(0.0)
+        noise = self._noise * self._ruler.standard_normal((readings, len(self._length)))
+        return np.asarray(self._length + self._build.offset + noise.mean(axis=0))
 
     def wait(self, duration_s: float) -> None:
-        """Let time pass."""
-        for _ in range(round(duration_s / self._step_s)):
-            fill_muscles(
-                self._gas, self._free, self._tension, self._relays.open_s, self._relays.close_s,
-                self._build.filling_times, self._build.limits, self._now_s, self._step_s,
-            )  # fmt: skip
-            self._now_s += self._step_s
+        """Let time pass, one step at least: a weight takes that to come to rest."""
+        steps = max(round(duration_s / self._step_s), 1)
+        acting, stiffness = np.empty_like(self._gas), np.empty_like(self._gas)
+        hang_muscles(
+            self._gas, self._folds, self._length, self._tension, self._relays.open_s,
+            self._relays.close_s, self._build.throttles, self._build.skeleton,
+            self._build.limits, acting, stiffness, self._now_s, self._step_s, steps,
+        )  # fmt: skip
+        self._now_s += self._step_s * steps

@@ -20,43 +20,48 @@ class MuscleBuild:
 
     Attributes
     ----------
-    filling_times : (m, 2)
-        Emptying, filling [s].
-    full_stiffness : (m,)
-        Of full muscles [N/m]; `softening` is the share of it that an empty one has lost.
+    throttles : (m, 2)
+        Emptying, filling [m/s].
+    skeleton : (m,)
+        Stiffness of the folds [N/m].
     offset : (m,)
-        Longer than homing takes them for [m].
+        By what connectors make a muscle longer than its bag [m].
     limits : (6,)
-        Least length, full length [m], largest pull, supply's push [N], leak time [s], play [m].
+        As of `muscle_kernels.fill_muscles`.
 
     """
 
-    filling_times: Array
-    full_stiffness: Array
-    softening: float
+    throttles: Array
+    skeleton: Array
     offset: Array
     limits: Array
+
+    @property
+    def vented_N(self) -> float:
+        """Force of gas at the pressure of the air, and of the air on the bag."""
+        return float(self.limits[1])
 
 
 def build_muscles(config: PamPlantConfig, count: int, seed: int) -> MuscleBuild:
     """Return the muscles of the arm of a seed."""
     build, gas = np.random.default_rng([seed, _BUILD_STREAM]), config.pneumatics
+    full, span = config.full_length_m, gas.max_pull_N / config.skeleton_stiffness_N_m
+    # A full muscle without load begins to shorten by its span in a filling time.
+    way = full + span
     filling_times = gas.filling_time_s * _spread(build, gas.filling_spread, (count, 2))
-    stiffness, softening = config.full_stiffness_and_softening()
-    full_stiffness = stiffness * _spread(build, config.stiffness_spread, (count,))
+    skeleton = config.skeleton_stiffness_N_m * _spread(build, config.stiffness_spread, (count,))
     return MuscleBuild(
-        filling_times,
-        full_stiffness,
-        softening,
+        way / filling_times,
+        skeleton,
         gas.offset_m * build.standard_normal(count),
         np.array(
             [
-                config.min_length_m,
-                config.full_length_m,
+                full,
                 gas.max_pull_N,
                 gas.supply_push_N,
-                gas.leak_time_s,
+                way / gas.leak_time_s,
                 gas.play_m,
+                config.film_stiffness_N_m,
             ]
         ),
     )

@@ -1,16 +1,21 @@
 """
-Compiled muscles of the simulated arm: filling through valves, play of the folds, stiffness.
+Compiled muscles of the simulated arm: gas through valves, gas that is shut in, folds.
 
-A muscle pulls with (P_out - P_in) d_a^2 less what its folded skeleton, a spring k_s, takes. Gas
-flows through a throttle in proportion to the pressure difference. In terms of the free length g
-that the gas alone would give the unloaded muscle, and with k_s = max_pull / (full - min):
+A bag of cross-section A has gas n = P_in A l in it, pressure by volume, at the temperature of the
+room. The air pushes it together with P_out A, its folded skeleton of stiffness k pushes it out to
+its full length; where that is passed, the film is taut. With x the length that the folds follow,
+a little behind l, a muscle pulls
 
-    emptying  g' = -(g - min - T / k_s) / filling_time
-    filling   g' = (full + supply_push / k_s - g + T / k_s) / filling_time,  g <= full
-    leaking   g' = (full - g + T / k_s) / leak_time
+    T = P_out A - n / l - k (full - x) + film (l - full if l > full)
 
-so that a muscle which pulls as hard as its vacuum can shortens no further, nor does one that
-pushes against the full supply lengthen.
+Gas flows through a throttle in proportion to the difference of pressures:
+
+    emptying  n' = -c n / l
+    filling   n' = c (P_out A + supply_push - n / l)
+    leaking   n' = c_leak (P_out A - n / l)
+
+so that a muscle which pulls as hard as its vacuum can shortens no further, and one that pushes
+against the full supply does not lengthen.
 """
 
 from __future__ import annotations
@@ -28,88 +33,132 @@ from softarm_ros.plant.layout import (
 from softarm_ros.plant.pam_arm.backbone_kernels import step_backbone
 from softarm_ros.plant.step_kernels import OK
 
+_NEWTON_STEPS, _STILL_M = 50, 1e-10
+
 
 @kernel(allocates=False)
 def fill_muscles(
     gas: Array,
-    free: Array,
-    tension: Array,
+    length: Array,
     open_s: Array,
     close_s: Array,
-    filling_times: Array,
+    throttles: Array,
     limits: Array,
     now: float,
     h: float,
 ) -> None:
     """
-    Advance `gas` and `free` (m,) [m]: free lengths by the gas, and behind the play of the folds.
+    Advance the gas of bags.
 
     Parameters
     ----------
+    gas, length
+        (m,): [N m], changed; of the bags [m].
     now, h
         Start and length of the step [s].
-    gas, free
-        (m,) [m], changed.
-    tension
-        (m,) [N], positive pulling.
     open_s, close_s
         (m, 2) [s]: when the valves, emptying and filling, open and close.
-    filling_times
-        (m, 2) [s]: emptying, filling.
+    throttles
+        (m, 2) [m/s]: emptying, filling; gas by force of its pressure and time.
     limits
-        min length, full length [m], max pull, supply push [N], leak time [s], play [m].
+        Full length [m], force of the air, push of the supply [N], leak [m/s], play [m], film
+        [N/m].
 
     """
-    shortest, full, pull, push = limits[0], limits[1], limits[2], limits[3]
-    leak_time, play = limits[4], limits[5]
-    skeleton = pull / (full - shortest)
+    air, push, leak = limits[1], limits[2], limits[3]
     for i in range(gas.size):
-        stretched = tension[i] / skeleton
-        flow = h * (full - gas[i] + stretched) / leak_time
+        inside = gas[i] / length[i]
+        flow = h * leak * (air - inside)
         emptied = min(close_s[i, 0], now + h) - max(open_s[i, 0], now)
         if emptied > 0.0:
-            head = gas[i] - shortest - stretched
-            flow -= emptied * max(head, 0.0) / filling_times[i, 0]
+            flow -= emptied * throttles[i, 0] * inside
         filled = min(close_s[i, 1], now + h) - max(open_s[i, 1], now)
         if filled > 0.0:
-            head = full + push / skeleton - gas[i] + stretched
-            flow += filled * max(head, 0.0) / filling_times[i, 1]
-        gas[i] = min(max(gas[i] + flow, shortest), full)
-        free[i] = min(max(free[i], gas[i] - play), gas[i] + play)
+            flow += filled * throttles[i, 1] * max(air + push - inside, 0.0)
+        gas[i] = max(gas[i] + flow, 0.0)
 
 
 @kernel(allocates=False)
-def muscle_state_into(
-    free: Array,
-    offset: Array,
-    full_stiffness: Array,
-    softening: float,
+def muscle_springs_into(
+    gas: Array,
+    folds: Array,
+    length: Array,
+    skeleton: Array,
     limits: Array,
     acting: Array,
     stiffness: Array,
 ) -> None:
     """
-    Write length without load [m] and stiffness [N/m], both (m,), of free lengths (m,).
+    Let the folds follow, and write the springs that touch the muscles' law at their lengths.
 
-    `offset`, `full_stiffness` (m,): what homing got wrong [m], stiffness of the full muscle.
+    Parameters
+    ----------
+    gas, folds, length
+        (m,): [N m]; x [m], changed; of the bags [m].
+    skeleton, limits
+        (m,) [N/m]; as of `fill_muscles`.
+    acting, stiffness
+        (m,), written: length without load [m] and stiffness [N/m].
+
     """
-    span = limits[1] - limits[0]
-    for i in range(free.size):
-        acting[i] = free[i] + offset[i]
-        stiffness[i] = full_stiffness[i] * (1.0 - softening * (limits[1] - free[i]) / span)
+    full, air, play, film = limits[0], limits[1], limits[4], limits[5]
+    for i in range(gas.size):
+        long = length[i]
+        folds[i] = min(max(folds[i], long - play), long + play)
+        pull = air - gas[i] / long - skeleton[i] * (full - folds[i])
+        stiffness[i] = skeleton[i] + gas[i] / (long * long)
+        if long > full:
+            pull += film * (long - full)
+            stiffness[i] += film
+        acting[i] = long - pull / stiffness[i]
+
+
+@kernel(allocates=False)
+def hang_muscles(
+    gas: Array,
+    folds: Array,
+    length: Array,
+    tension: Array,
+    open_s: Array,
+    close_s: Array,
+    throttles: Array,
+    skeleton: Array,
+    limits: Array,
+    acting: Array,
+    stiffness: Array,
+    now: float,
+    h: float,
+    steps: int,
+) -> None:
+    """
+    Advance muscles by `steps` of `h` that rest under weights (m,) [N] all the time.
+
+    The other arguments are those of `drive_muscle_arm`.
+    """
+    for step in range(steps):
+        fill_muscles(gas, length, open_s, close_s, throttles, limits, now + step * h, h)
+        for _ in range(_NEWTON_STEPS):
+            muscle_springs_into(gas, folds, length, skeleton, limits, acting, stiffness)
+            most = 0.0
+            for i in range(gas.size):
+                moved = acting[i] + tension[i] / stiffness[i] - length[i]
+                most = max(most, abs(moved))
+                length[i] += moved
+            if most < _STILL_M:
+                break
 
 
 @kernel(allocates=False)
 def drive_muscle_arm(
     gas: Array,
-    free: Array,
+    folds: Array,
+    length: Array,
     open_s: Array,
     close_s: Array,
-    filling_times: Array,
-    limits: Array,
+    throttles: Array,
+    skeleton: Array,
     offset: Array,
-    full_stiffness: Array,
-    softening: float,
+    limits: Array,
     acting: Array,
     stiffness: Array,
     body: BodyParameters,
@@ -126,16 +175,20 @@ def drive_muscle_arm(
     """
     Advance muscles and backbone by `steps` of `h`; return status and joint.
 
-    `acting`, `stiffness` (m,): of the muscles, as `muscle_state_into` writes them for each step.
+    `length` (m,) of the bags [m] at the start of the latest step, `offset` (m,) [m] what
+    connectors add to that; `acting`, `stiffness` (m,): written for each step. The law is touched
+    where a muscle was a step ago, for a muscle moves micrometres in it.
     """
     for step in range(steps):
-        fill_muscles(
-            gas, free, state.tension, open_s, close_s, filling_times, limits, now + step * h, h
-        )  # fmt: skip
-        muscle_state_into(free, offset, full_stiffness, softening, limits, acting, stiffness)
+        fill_muscles(gas, length, open_s, close_s, throttles, limits, now + step * h, h)
+        muscle_springs_into(gas, folds, length, skeleton, limits, acting, stiffness)
+        for i in range(gas.size):
+            acting[i] += offset[i]
         status, joint, _ = step_backbone(
             body, state, loads, medium, links, acting, stiffness, damping_time, scratch, h
         )
         if status != OK:
             return status, joint
+        for i in range(gas.size):
+            length[i] = scratch.length[i] - offset[i]
     return OK, 0

@@ -14,11 +14,12 @@ from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pam_arm.backbone import MovingBackbone
 from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.plant.pam_arm.muscle_build import build_muscles
-from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_state_into
+from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_springs_into
 from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
 
 _VALVE_STREAM = 102  # apart from those of the build and of the sensor
+_SETTLINGS = 4
 _BURST_S = 0.1  # time constant with which a torn muscle fills with air
 
 
@@ -26,7 +27,7 @@ class Muscles:
     """
     Muscles behind valves, relays, board and driver; they bring the arm to rest, homed.
 
-    Homed: vented, as long as in the straight arm, with what homing gets wrong.
+    Homed: vented, at the pressure of the air; how long they are then the driver is told.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ class Muscles:
         self.relays = Relays(home.size, config.relays, valves)
         self.board = ValveBoard(drive, self.relays)
         self._drive = MuscleDrive(drive, self.board, home, load_of)
-        self._gas, self._free = home.copy(), home.copy()
+        self._length = np.full(home.size, config.backbone.length_m / (home.size // 3))
+        self._gas, self._folds = self._build.vented_N * self._length, self._length.copy()
         self._acting, self._stiffness = np.empty_like(home), np.empty_like(home)
         self._body = body
         self._torn = np.zeros(home.size, dtype=bool)
@@ -107,13 +109,13 @@ class Muscles:
         body, relays, build = self._body, self.relays, self._build
         relays.catch_up(now_s)
         left = np.where(self._torn, np.exp(-h * steps / _BURST_S), 1.0)
-        full = self.config.full_length_m
-        self._gas[:] = full + left * (self._gas - full)
+        vented = build.vented_N * self._length
+        self._gas[:] = vented + left * (self._gas - vented)
         status, joint = drive_muscle_arm(
-            self._gas, self._free, relays.open_s, relays.close_s, build.filling_times,
-            build.limits, build.offset, build.full_stiffness, build.softening,
-            self._acting, self._stiffness, body.body, body.state, body.loads, body.medium,
-            body.links, self.config.muscle_damping_time_s, body.scratch, now_s, h, steps,
+            self._gas, self._folds, self._length, relays.open_s, relays.close_s,
+            build.throttles, build.skeleton, build.offset, build.limits, self._acting,
+            self._stiffness, body.body, body.state, body.loads, body.medium, body.links,
+            self.config.muscle_damping_time_s, body.scratch, now_s, h, steps,
         )  # fmt: skip
         body.check(status, joint)
         self._now_s = now_s + h * steps
@@ -129,6 +131,11 @@ class Muscles:
             self._drive.velocity.copy(),
             self._body.state.tension.copy(),
         )
+
+    @property
+    def gas(self) -> Array:
+        """Gas in the muscles (m,) [N m]: pressure by cross-section by length."""
+        return self._gas.copy()
 
     def true_lengths(self) -> Array:
         """Return the lengths (m,) [m] that the muscles have."""
@@ -155,9 +162,13 @@ class Muscles:
         return target
 
     def _settle(self) -> None:
+        """Come to rest with open bags: only their springs' lengths are sought, by few steps."""
         build = self._build
-        muscle_state_into(
-            self._free, build.offset, build.full_stiffness, build.softening, build.limits,
-            self._acting, self._stiffness,
-        )  # fmt: skip
-        self._body.settle(self._acting, self._stiffness)
+        for _ in range(_SETTLINGS):
+            muscle_springs_into(
+                self._gas, self._folds, self._length, build.skeleton, build.limits,
+                self._acting, self._stiffness,
+            )  # fmt: skip
+            self._body.settle(self._acting + build.offset, self._stiffness)
+            self._length[:] = self._body.muscle_lengths() - build.offset
+            self._gas[:] = build.vented_N * self._length

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from softarm_ros.control.configuration_limits import ConfigurationLimits
-    from softarm_ros.control.force_limits import ForceLimits
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.rigs.schema import Rig
@@ -124,10 +123,6 @@ class ArmBase(ConfigBlock):
     @abstractmethod
     def configuration_limits(self) -> ConfigurationLimits:
         """Return the limits of the configuration of this arm's models."""
-
-    def force_limits(self) -> ForceLimits | None:
-        """Return what the actuators can pull and push; None where nobody knows it."""
-        return None
 
     def sample_configurations(
         self, model: ArmModel, rng: np.random.Generator, n: int

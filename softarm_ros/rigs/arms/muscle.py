@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.force_limits import ForceLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import ValvedMuscles
 from softarm_ros.drivers.valve_config import ValveDriveConfig
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 
-# Of what a module may bend, in drawn configurations: all ten of them bent alike to their limits
-# would curl the arm into itself, and weight adds to it.
-_DRAWN_SHARE = 0.25
+# Of what the range of commands lets muscles pull, in drawn configurations.
+_DRAWN_SHARE = 0.9
 # Of the backbone, where tensions of muscles are found for their valves.
 _LEAST_INTERVALS = 40
 
@@ -37,9 +35,9 @@ _LEAST_INTERVALS = 40
 class MuscleConfig(ActuatorBase):
     """One muscle with its two valves."""
 
-    unit: Literal['m'] = Field(default='m', description='of the command: length')
-    position_min_m: Positive = Field(description='shortest length')
-    position_max_m: Positive = Field(description='longest length')
+    unit: Literal['m'] = Field(default='m', description='of the command: length without load')
+    position_min_m: Positive = Field(description='least gas')
+    position_max_m: Positive = Field(description='most gas')
     max_speed_m_s: Positive = Field(description='slower than gas flows through its valves')
     max_acceleration_m_s2: Positive
 
@@ -69,7 +67,11 @@ class MuscleArm(ArmBase):
 
     def mechanics(self, around: Surrounded) -> MuscleModules:
         """Return backbone, modules and what weighs."""
-        return MuscleModules(self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg)
+        low = max(actuator.position_min_m for actuator in self.actuators)
+        high = min(actuator.position_max_m for actuator in self.actuators)
+        return MuscleModules(
+            self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg, (low, high)
+        )
 
     def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
         """Return what knows the tensions of the muscles, by which valves are timed."""
@@ -86,40 +88,32 @@ class MuscleArm(ArmBase):
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
-    def force_limits(self) -> ForceLimits:
-        """Return what vacuum and supply can do at a length."""
-        shortest, longest = self.modules.min_length_m, self.modules.max_length_m
-        return ForceLimits(
-            shortest,
-            longest,
-            self.valves.max_pull_N / (longest - shortest),
-            self.valves.supply_push_N,
-        )
-
     def sample_configurations(
         self, model: ArmModel, rng: np.random.Generator, n: int
     ) -> NDArray[np.float64]:
         """
-        Return n configurations (n, dof): the backbone bent by a vector that changes along it.
+        Return n configurations (n, dof): the arm pulled by a vector that changes along it.
 
-        Lengths drawn one by one would set the muscles of a module against each other.
+        By pulls at the length in the straight arm, which gas bends by, about the middle of what
+        the range of commands gives. Commands drawn one by one would set the muscles of a module
+        against each other.
         """
         from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 
-        limits, neutral = self.actuator_limits(), model.rest_configuration
-        room = min(
-            float(np.min(limits.position_max - neutral)),
-            float(np.min(neutral - limits.position_min)),
-        )
+        limits, law = self.actuator_limits(), self.valves.law
+        straight = self.backbone.length_m / self.modules.modules
+        range_m = np.array([limits.position_max.min(), limits.position_min.max()])
+        least, most = law.pull(np.array(straight), range_m).tolist()
         anchors = muscle_anchors(self.modules)[:, :, :2]  # (modules, 3, 2)
         along = np.linspace(0.0, 1.0, self.modules.modules)[:, None]
-        drawn = np.empty((n, len(neutral)))
+        drawn = np.empty((n, len(limits.names)))
         for k in range(n):
             size, angle = np.sqrt(rng.uniform(size=2)), rng.uniform(0.0, 2.0 * np.pi, 2)
             ends = (size * np.stack([np.cos(angle), np.sin(angle)])).T  # at base and tip
             lever = ends[0] + (ends[1] - ends[0]) * along
             bend = np.einsum('tij,tj->ti', anchors, lever) / self.modules.anchor_radius_m
-            drawn[k] = neutral + _DRAWN_SHARE * room * bend.ravel()
+            pull = 0.5 * (least + most) + 0.5 * _DRAWN_SHARE * (most - least) * bend.ravel()
+            drawn[k] = law.free(pull, straight)
         return drawn
 
     def strands(self) -> tuple[Strand, ...]:

@@ -26,34 +26,45 @@ def _muscles(rig: Any) -> Iterator[Problem]:
 @check('modules', 'actuators', 'valves')
 def _ranges(rig: Any) -> Iterator[Problem]:
     table_low, table_high = rig.valves.range_m
-    low = max(rig.modules.min_length_m, table_low)
-    high = min(rig.modules.max_length_m, table_high)
+    model_low, model_high = rig.modules.command_range_m
+    low, high = max(model_low, table_low), min(model_high, table_high)
     for i, a in enumerate(rig.actuators):
         if not low <= a.position_min_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_min_m'),
-                f'expected at least {low:g}: arm.modules.min_length_m and the tables of valves',
+                f'expected at least {low:g}: arm.modules and the tables of valves',
                 f'{a.position_min_m:g}',
             )
         if not a.position_max_m <= high:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected at most {high:g}: arm.modules.max_length_m and the tables of valves',
+                f'expected at most {high:g}: arm.modules and the tables of valves',
                 f'{a.position_max_m:g}',
             )
 
 
+@check('modules')
+def _gas(rig: Any) -> Iterator[Problem]:
+    if rig.modules.muscle_stiffness_N_m is not None:
+        yield Problem(
+            ('arm', 'modules', 'muscle_stiffness_N_m'),
+            'expected nothing: valves let gas in and out, and the driver counts that',
+            f'{rig.modules.muscle_stiffness_N_m:g}',
+        )
+
+
 @check('modules', 'backbone', 'actuators')
 def _room(rig: Any) -> Iterator[Problem]:
-    neutral = rig.backbone.length_m / rig.modules.modules
+    law = rig.modules.gas_springs
+    if law is None:
+        return  # told by another check
+    neutral = float(law.vented(rig.backbone.length_m / rig.modules.modules))
     for i, a in enumerate(rig.actuators):
         if not a.position_min_m < neutral < a.position_max_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected position_min_m < {neutral:g} < position_max_m: the length in the '
-                'straight arm (arm.backbone.length_m by arm.modules.modules), from which muscles '
-                'must '
-                'both shorten and lengthen to bend a backbone that keeps its length',
+                f'expected position_min_m < {neutral:g} < position_max_m: the gas of '
+                'vented muscles in the straight arm, of which bending takes more and less',
                 f'{a.position_min_m:g} to {a.position_max_m:g}',
             )
 
