@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from softarm_reproduction.bench_rows import BenchRow, median_us
 from softarm_ros import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
@@ -16,17 +14,16 @@ MOVES = {'cable_arm': 5e-3, 'hydraulic_arm': 1e5, 'pneumatic_arm': 2e4, 'fishbon
 
 def rows(repeats: int = 15) -> list[BenchRow]:
     """Return a row for each arm: 50 ms in motion, with the frames of the pose sensor."""
-    sliding = _commanded('cable_arm', repeats, ('plant.cable_friction_coefficient=0.2',))
-    return [*(_commanded(name, repeats) for name in MOVES), sliding, _muscles(repeats)]
+    return [*(_commanded(name, repeats) for name in MOVES), _muscles(repeats)]
 
 
-def _commanded(name: str, repeats: int, settings: Sequence[str] = ()) -> BenchRow:
-    plant = build_plant(load_rig(name, settings), 0)
+def _commanded(name: str, repeats: int) -> BenchRow:
+    plant = build_plant(load_rig(name), 0)
     target = plant.actuator_state().position
     target[0] += MOVES[name]
     plant.step(target, PERIOD_S)
     us = median_us(lambda: plant.step(target, PERIOD_S), repeats)
-    return _row(', '.join((name, *settings, 'plant, 50 ms')), us)
+    return _row(f'{name}, plant, 50 ms', us)
 
 
 def _muscles(repeats: int) -> BenchRow:

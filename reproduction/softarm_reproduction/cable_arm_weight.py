@@ -5,7 +5,8 @@ Where the simulated cable_arm can stand at rest, by the weight of its body.
 
 No model of a controller decides: contractions are spread over what bends both sections in one
 plane, the simulated arm comes to rest under them, is pushed sideways by 2 mN at the tip, and
-comes to rest again. Where that moves it by more than 20 mm it has fallen aside.
+comes to rest again. Where that moves it by more than 20 mm it has fallen aside. Threads have no
+friction here: it would hold an arm where cables cannot.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def body_of(rig: Rig, mass_kg: float) -> SoftArm:
         PlantCable(arm.section_names.index(a.section), float(np.deg2rad(a.angle_deg)))
         for a in arm.actuators
     ]
-    return SoftArm(plant.model_copy(update={'sections': sections}), cables, rig.gravity_m_s2)
+    changed = {'sections': sections, 'cable_friction_coefficient': 0.0}
+    return SoftArm(plant.model_copy(update=changed), cables, rig.gravity_m_s2)
 
 
 def stands(

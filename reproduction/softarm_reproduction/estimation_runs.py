@@ -37,24 +37,59 @@ _TURN = 10.0  # rad of orientation noise per metre of position noise: a triangle
 
 
 class SpoilingMocap(Mocap):
-    """A sensor of which some frames are far off."""
+    """A sensor of which a share of the frames is some way [m] off, or does not come at all."""
 
-    def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float) -> None:
+    def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float | None) -> None:
         super().__init__(config, seed)
         self._rng = np.random.default_rng([seed, 5])
         self._share, self._by_m = share, by_m
 
     def poll(self, now_s: float) -> list[PoseMeasurement]:
         """Return the frames that have arrived; a share of them moved in some direction."""
-        return [self._spoiled(frame) for frame in super().poll(now_s)]
+        frames = [self._spoiled(frame) for frame in super().poll(now_s)]
+        return [frame for frame in frames if frame is not None]
 
-    def _spoiled(self, frame: PoseMeasurement) -> PoseMeasurement:
+    def _spoiled(self, frame: PoseMeasurement) -> PoseMeasurement | None:
         away = self._rng.standard_normal(3)
         if self._rng.random() >= self._share:
             return frame
+        if self._by_m is None:
+            return None
         tips = frame.section_tips.copy()
         tips[:, :3, 3] += self._by_m * away / np.linalg.norm(away)
         return PoseMeasurement(frame.stamp_s, tips, frame.frame_id)
+
+
+class OtherNoiseMocap(Mocap):
+    """A sensor of other noise; what else is random in it is the same."""
+
+    def __init__(self, config: MocapConfig, seed: int) -> None:
+        super().__init__(config, seed)
+        streams = np.random.SeedSequence([seed, 6]).spawn(2)
+        self._position_noise, self._orientation_noise = map(np.random.default_rng, streams)
+
+
+class RememberingMocap(Mocap):
+    """
+    A sensor that remembers what it saw, without its noise.
+
+    Attributes
+    ----------
+    seen : list of (float, (sections, 4, 4))
+        Time [s] and true poses of the frames that arrived or are under way.
+
+    """
+
+    def __init__(self, config: MocapConfig, seed: int) -> None:
+        super().__init__(config, seed)
+        self.seen: list[tuple[float, Array]] = []
+
+    def capture(self, now_s: float, section_tips: Array) -> None:
+        """Take a frame of the true poses (sections, 4, 4)."""
+        before = len(self._under_way)
+        super().capture(now_s, section_tips)
+        if len(self._under_way) > before:
+            self.seen.append((now_s, section_tips.copy()))
 
 
 @dataclass
@@ -104,6 +139,9 @@ class Run:
     time_s, phase, truth, raw, reference, command
         Per cycle: simulated time, phase, true tip (3,), newest measured tip (3,), reference (3,)
         now, command (m,).
+    postures, actuations
+        Section tips (sections, 4, 4) that the model has for the command, and what the actuators
+        did (m,).
     tracks : mapping
         Of the estimators that looked on; `loop` is the one that closed the loop.
 
@@ -116,6 +154,8 @@ class Run:
     reference: list[Array] = field(default_factory=list)
     command: list[Array] = field(default_factory=list)
     pace: list[float] = field(default_factory=list)
+    postures: list[Array] = field(default_factory=list)
+    actuations: list[Array] = field(default_factory=list)
     tracks: dict[str, Track] = field(default_factory=dict)
 
     def tracking(self) -> Array:
@@ -197,7 +237,7 @@ def run(
     *,
     seed: int = 0,
     seconds: float | None = None,
-    spoil: tuple[float, float] | None = None,
+    sensor: Callable[[MocapConfig, int], Mocap] | None = None,
     blind: Callable[[float], bool] | None = None,
     tip_only: bool = False,
 ) -> Run:
@@ -214,8 +254,8 @@ def run(
         Of every random number.
     seconds : float, optional
         Of tracking; all of it without.
-    spoil : (float, float), optional
-        Share of frames that are off, and by how much [m].
+    sensor : callable, optional
+        From the rig's sensor and a seed to the one that sees the arm in its place.
     blind : callable, optional
         From seconds of tracking to whether the sensor sees nothing.
     tip_only : bool
@@ -224,8 +264,8 @@ def run(
     """
     loop = build_control_loop(rig, None, laps=1)
     plant = build_plant(rig, seed)
-    if spoil is not None:
-        plant.look_with(SpoilingMocap(rig.plant_for('sim').mocap, seed, *spoil))
+    if sensor is not None:
+        plant.look_with(sensor(rig.plant_for('sim').mocap, seed))
     intake = build_pose_intake(rig, loop.model)
     watching: dict[str, Estimator] = {
         kind: build_estimator(with_estimator(rig, kind), loop.model) for kind in beside
@@ -269,6 +309,9 @@ def run(
             result.command.append(output.actuation.copy())
             result.pace.append(loop.pace)
         actuation = loop.tracker.measured(plant.actuator_state().position)
+        if record:
+            result.postures.append(loop.tracker.posture.section_tips.copy())
+            result.actuations.append(actuation.copy())
         for one in (intake.estimator, *watching.values()):
             one.command(now, loop.tracker.posture)
             one.actuated(now, actuation)

@@ -15,12 +15,30 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from softarm_reproduction.estimation_runs import RIGS, Run, Track, rig_of, run, with_gain
+from softarm_reproduction.estimation_bound import bound_lines
+from softarm_reproduction.estimation_runs import (
+    RIGS,
+    OtherNoiseMocap,
+    Run,
+    SpoilingMocap,
+    Track,
+    rig_of,
+    run,
+    with_gain,
+)
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.config import MocapConfig
+from softarm_ros.plant.mocap import Mocap
 
 SPEEDS = (1.0, 4.0)
 CAUSE_SPEED, GAINS = 4.0, (1.0, 2.0, 3.0)
-SPOILED = (0.05, 0.05)  # share of frames, metres
+SHARE, BY_M = 0.05, 0.05  # of frames that are off, and by how much
+OUTLIERS = 'by outliers'
+SENSORS: dict[str, Callable[[MocapConfig, int], Mocap]] = {
+    OUTLIERS: lambda config, seed: SpoilingMocap(config, seed, SHARE, BY_M),
+    'by the same frames missing': lambda config, seed: SpoilingMocap(config, seed, SHARE, None),
+    'by other noise': OtherNoiseMocap,
+}
 BEGIN_S = 2.0  # of a gap, after tracking began
 
 
@@ -161,20 +179,43 @@ def gap_lines(name: str, kind: str, seed: int) -> list[str]:
     return lines
 
 
-def outlier_lines(name: str, kinds: Sequence[str], seconds: float, seed: int) -> list[str]:
-    """Return how far 5 % of frames that are 50 mm off move the true tip."""
-    parts = []
+def outlier_lines(
+    name: str, kinds: Sequence[str], seconds: float, seeds: Sequence[int]
+) -> list[str]:
+    """
+    Return how far 5 % of frames that are 50 mm off move the true tip.
+
+    Of estimators that predict: beside what the same frames do where they do not come at all, and
+    what other noise of the sensor does without any outlier.
+    """
+    lines = []
     for kind in kinds:
-        runs = [
-            run(rig_of(name, estimator=kind), seed=seed, seconds=seconds, spoil=spoil)
-            for spoil in (None, SPOILED)
-        ]
-        # From when each of them tracks: outliers make the arm settle sooner or later before that.
-        clean, spoiled = (np.array(one.truth)[one.tracking()] for one in runs)
-        n = min(len(clean), len(spoiled))
-        away = np.linalg.norm(clean[:n] - spoiled[:n], axis=1)
-        parts.append(f'{kind} at most {1e3 * away.max():.2f} mm, rms {rms_mm(away):.3f} mm')
-    return [f'{name:17} 5 % outliers of 50 mm move the tip by: ' + '; '.join(parts)]
+        rig, moved = rig_of(name, estimator=kind), dict[str, list[Array]]()
+        for seed in seeds:
+            clean = run(rig, seed=seed, seconds=seconds)
+            for what, sensor in SENSORS.items():
+                if what != OUTLIERS and kind == 'direct':
+                    continue
+                other = run(rig, seed=seed, seconds=seconds, sensor=sensor)
+                moved.setdefault(what, []).append(_apart(clean, other))
+        parts = []
+        for what, ways in moved.items():
+            most, rms = [1e3 * way.max() for way in ways], [rms_mm(way) for way in ways]
+            parts.append(
+                f'{what} at most {np.median(most):.2f} mm, rms {np.median(rms):.3f} mm '
+                f'(largest {max(most):.2f}, {max(rms):.3f})'
+            )
+        count = f'{len(seeds)} seeds, median'
+        lines.append(f'{name:17} {kind:7} the tip moves ({count}): ' + '; '.join(parts))
+    return lines
+
+
+def _apart(one: Run, other: Run) -> Array:
+    """Return how far the true tips of two runs are apart (n,) [m], each from when it tracks."""
+    # What they are told makes an arm settle sooner or later before that.
+    first, second = (np.array(of.truth)[of.tracking()] for of in (one, other))
+    n = min(len(first), len(second))
+    return np.asarray(np.linalg.norm(first[:n] - second[:n], axis=1))
 
 
 def _since_tracking(result: Run) -> Array:
@@ -207,9 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         '--seeds',
         type=lambda text: [int(one) for one in text.split(',')],
         default=[200, 201, 202],
-        help='of the runs beside the loop; the first one of the others',
+        help='of the runs beside the loop and with outliers; the first one of the others',
     )
-    parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers')
+    parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers,bound')
     parser.add_argument('--kinds', default='filter', help='of estimators beside direct')
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(',')
@@ -221,7 +262,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         'closed': lambda name: closed_lines(name, both, seconds, seed),
         'cause': lambda name: cause_lines(name, seconds, seed),
         'gaps': lambda name: gap_lines(name, kinds[0], seed),
-        'outliers': lambda name: outlier_lines(name, both, min(seconds, 6.0), seed),
+        'bound': lambda name: bound_lines(name, seconds, seeds, SPEEDS),
+        'outliers': lambda name: outlier_lines(name, both, min(seconds, 6.0), seeds),
     }
     for part in given.parts.split(','):
         for name in given.rigs:

@@ -15,6 +15,7 @@ from softarm_ros import load_rig
 from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
@@ -76,9 +77,10 @@ class Changes:
     held_s, stands_s : float
         After the last target of a stream: when it was held, and when the reference stood still;
         of a fresh arm, where the first was stopped.
-    pressures : bool
-        Whether the actuators are chambers. Their pressures also move with a body that swings (on
-        the circle of hydraulic_arm by 1.5 of the limit of the commands), so no limit is theirs.
+    servo : (float, float) or None
+        Largest share of the limits of servo drives, which press water into the chambers: speed of
+        a shaft and torque. Their pressures also move with a body that swings (on the circle of
+        hydraulic_arm by 1.5 of the limit of the commands), so none of those limits is theirs.
 
     """
 
@@ -102,8 +104,7 @@ class Changes:
     fault: str
     held_s: float
     stands_s: float
-
-    pressures: bool
+    servo: tuple[float, float] | None
 
     def problems(self) -> list[str]:
         """Return what is not as it has to be."""
@@ -117,12 +118,16 @@ class Changes:
         ):
             if value > limit:
                 found.append(f'{name} of the reference {value:.4g}, limit {limit:.4g}')
-        for name, share in (
-            ('command speed', self.command_speed),
-            ('command acceleration', self.command_acceleration),
-            ('plant speed', 0.0 if self.pressures else self.plant_speed),
-            ('plant acceleration', 0.0 if self.pressures else self.plant_acceleration),
-        ):
+        plant = (
+            {'plant speed': self.plant_speed, 'plant acceleration': self.plant_acceleration}
+            if self.servo is None
+            else {'speed of a shaft': self.servo[0], 'torque of a drive': self.servo[1]}
+        )
+        commands = {
+            'command speed': self.command_speed,
+            'command acceleration': self.command_acceleration,
+        }
+        for name, share in {**commands, **plant}.items():
             if share > 1.0 + _FIRST_ORDER:
                 found.append(f'{name} {share:.3f} of its limit')
         if self.fault:
@@ -143,6 +148,8 @@ class _Run:
     command: list[Array] = field(default_factory=list)
     position: list[Array] = field(default_factory=list)  # of the actuators, at every look
     tip: list[Array] = field(default_factory=list)  # of the plant, at every look
+    shaft_rad_s: list[Array] = field(default_factory=list)  # of servo drives, at every look
+    torque_N_m: list[Array] = field(default_factory=list)
     ended: dict[int, list[GoalState]] = field(default_factory=dict)
     fault: str = ''
     worst_m: float = 0.0
@@ -165,7 +172,11 @@ class _Run:
         self.command.append(output.actuation.copy())
         for _ in range(arm.looks):
             arm.advance()
-            self.position.append(arm.plant.actuator_state().position.copy())
+            state = arm.plant.actuator_state()
+            self.position.append(state.position.copy())
+            if isinstance(arm.plant, HydraulicPlant):
+                self.shaft_rad_s.append(arm.plant.drives.shaft_speeds())
+                self.torque_N_m.append(state.effort.copy())
             self.tip.append(arm.plant.true_section_tips()[-1, :3, 3].copy())
         if not self.fault and arm.status.state is SafetyState.FAULT:
             self.fault = f'after {arm.now_s:.2f} s: {arm.status.reason}'
@@ -225,7 +236,7 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
         fault=run.fault,
         held_s=held,
         stands_s=stands,
-        pressures=rig.actuator_limits().unit == 'Pa',
+        servo=_servo_shares(run, rig),
     )
 
 
@@ -298,6 +309,18 @@ def _plant_shares(run: _Run, rig: Rig) -> tuple[float, float]:
     )
 
 
+def _servo_shares(run: _Run, rig: Rig) -> tuple[float, float] | None:
+    if not run.shaft_rad_s or rig.devices is None:
+        return None
+    axes = rig.devices.servo.axes
+    speed = np.array([axis.speed_limit_rad_s for axis in axes])
+    torque = np.array([axis.torque_limit_N_m for axis in axes])
+    return (
+        float(np.max(np.abs(run.shaft_rad_s) / speed)),
+        float(np.max(np.abs(run.torque_N_m) / torque)),
+    )
+
+
 def _window_s(rig: Rig) -> float:
     """Return over which time [s] the actuators have a speed."""
     if not isinstance(rig.arm, MuscleArm):
@@ -336,6 +359,8 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.rigs:
         result = change_targets(load_rig(name, settings), options.changes, options.seed)
         left = '' if result.left_m is None else f', {1e3 * result.left_m:.2f} mm from commands'
+        if result.servo is not None:
+            left += ', speed of a shaft {:.2f}, torque of a drive {:.2f}'.format(*result.servo)
         print(
             f'{name}: {result.reported}/{result.asked} goals {result.states}; reference '
             f'{1e3 * result.speed[0]:.1f}/{1e3 * result.speed[1]:.1f} mm/s, '

@@ -24,7 +24,7 @@ from softarm_reproduction.estimation_of_load import (
     loaded_rig,
     loads_parser,
 )
-from softarm_ros.control.estimation.tip_load import TipLoadObserver
+from softarm_ros.control.estimation.tip_force import TipForceObserver
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.rigs.schema import Rig
@@ -114,7 +114,7 @@ def lines(name: str, seed: int) -> list[str]:
     weight = LOADS_KG[name] * (1.0 - wet) * gravity
     size = float(np.linalg.norm(weight))
     beyond = rig.gripper.centre_m if rig.gripper is not None else 0.0
-    observer = TipLoadObserver(model, np.eye(3), beyond, 10.0 * size, 0.0, 1.0)
+    observer = TipForceObserver(model, beyond, 10.0 * size, 0.0, 1.0)
 
     def slope_at(actuation: Array) -> Array:
         """Return the derivative (6, 3) of the tip's pose by a force, around the weight."""

@@ -32,8 +32,9 @@ GRAPH_LAPS = 1
 GRAPH_RATE = 2.0
 NOTES = (
     'All runs drive the same simulated arm, which is not the model of either controller: '
-    'a dynamic chain with gravity, damping, cables that cut in along their length, quantised '
-    'steppers with backlash, and motion capture with noise, delay and drop-outs.',
+    'a dynamic chain with gravity, damping, cables that cut in along their length and rub in '
+    'their guides, quantised steppers with backlash, and motion capture with noise, delay and '
+    'drop-outs.',
     'The paper measured one real arm of its own; circle radius and height are not printed there, '
     'so its errors stand beside ours for orientation, not as a target.',
 )

@@ -190,18 +190,21 @@ def describe(rig: Rig, data: IdentificationData, section: int) -> list[str]:
     """Return what `softarm identify` prints."""
     known = CableArm.of(rig).sections[section]
     ways = data.branch(True), data.branch(False)
-    result, out, both = (identify(rig, one, section=section) for one in (*ways, data))
+    pulled, out = (identify(rig, one, section=section) for one in ways)
+    both = identify(rig, data, section=section)
     pulls = [_pull_at(way, float(np.deg2rad(LOOP_ANGLE_DEG))) for way in ways]
     return [
-        f'{rig.name}, section {known.name}: {len(ways[0].angle)} readings at rest, pulled in',
-        f'bending_stiffness_N_m2: {result.bending_stiffness:.4g}'
+        f'{rig.name}, section {known.name}: {len(data.angle)} readings at rest, '
+        'pulled in and let out',
+        f'bending_stiffness_N_m2: {both.bending_stiffness:.4g}'
         f'    (rig file: {known.bending_stiffness_N_m2:.4g})',
-        f'cutting_in_stiffness_N_m2: {result.cutting_in_stiffness:.4g}'
+        f'cutting_in_stiffness_N_m2: {both.cutting_in_stiffness:.4g}'
         f'    (rig file: {known.cutting_in_stiffness_N_m2:.4g})',
-        f'contraction residual: {1e3 * result.contraction_rms:.2f} mm rms'
-        f'    (constant curvature: {1e3 * result.baseline_rms:.2f} mm)',
-        f'let out again: {out.bending_stiffness:.4g} N m2, {out.cutting_in_stiffness:.4g} N/m2; '
-        f'both ways: {both.bending_stiffness:.4g} N m2, {both.cutting_in_stiffness:.4g} N/m2',
+        f'contraction residual: {1e3 * both.contraction_rms:.2f} mm rms'
+        f'    (constant curvature: {1e3 * both.baseline_rms:.2f} mm)',
+        f'pulled in alone: {pulled.bending_stiffness:.4g} N m2, '
+        f'{pulled.cutting_in_stiffness:.4g} N/m2; '
+        f'let out alone: {out.bending_stiffness:.4g} N m2, {out.cutting_in_stiffness:.4g} N/m2',
         f'pull at {LOOP_ANGLE_DEG:g} deg: {pulls[0]:.3f} N pulled in, {pulls[1]:.3f} N let out',
     ]
 

@@ -140,13 +140,24 @@ def wrong_spread(config: ConfigBlock, pattern: str, spread: SpreadConfig) -> str
     try:
         for place, stated in _places(config, pattern):
             ends = spread.ends(stated)
-            if ends[0] == ends[1]:
+            if ends[0] == ends[1] and not _switched_off(config, _text(place), stated):
                 return f'{_text(place)} = {stated:g} does not vary; give sd'
             for value in ends:
                 as_drawn(config, [Draw(_text(place), stated, value)])
     except ValueError as error:
         return str(error)
     return None
+
+
+def _switched_off(config: ConfigBlock, field: str, stated: float) -> bool:
+    """Return whether a field is zero and cannot be less: then a share of it is rightly nothing."""
+    if stated != 0.0:
+        return False
+    try:
+        as_drawn(config, [Draw(field, stated, -1.0)])
+    except ValueError:
+        return True
+    return False
 
 
 def patterns(config: ConfigBlock) -> list[str]:

@@ -90,6 +90,15 @@ def test_one_batch_of_material_has_one_draw():
     assert first == second != config.sections[0].bending_stiffness_N_m2
 
 
+def test_what_is_switched_off_stays_so():
+    field, share = 'cable_friction_coefficient', {'sd_percent': 20.0}
+    config = varied({field: share}).model_copy(update={field: 0.0})
+    assert wrong_spread(config, field, SpreadConfig.model_validate(share)) is None
+    assert values(config, 3) == {field: 0.0}
+    rough = config.model_copy(update={field: 0.2})
+    assert 0.0 < abs(values(rough, 3)[field] - 0.2) <= 0.08
+
+
 @pytest.mark.parametrize(
     ('pattern', 'spread', 'says'),
     [
@@ -97,7 +106,7 @@ def test_one_batch_of_material_has_one_draw():
         ('sections.length_m', {'sd': 1.0}, "'sections.length_m' names no number"),
         ('segments_per_section', {'sd': 1.0}, "'segments_per_section' names no number"),
         ('sections[0].length_m', {'sd': 1.0}, "'sections[0].length_m': expected a field"),
-        ('stepper.slack_m', {'sd_percent': 5.0}, 'stepper.slack_m = 0 does not vary'),
+        ('base_tilt_deg[]', {'sd_percent': 5.0}, 'base_tilt_deg[0] = 0 does not vary'),
         ('stepper.slack_m', {'sd': 1e-4}, 'stepper.slack_m = -0.0002: Input should be greater'),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.measurements import Measured, Noise, Places
+from softarm_ros.control.estimation.tip_force import TipForceObserver
 from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
+from softarm_ros.control.estimation.tip_weight import TipWeightObserver
 from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
@@ -157,7 +159,14 @@ class PredictingEstimator(Estimator):
             log.pop(0)
 
     def _applied(self, belief: Belief, measured: Measured) -> Belief:
-        return self._believer.updated(belief, measured)[0]
+        """Return the belief after a measurement; if all of it was rejected, as if it was missing.
+
+        To the bit: a prediction in two steps is not that, for speeds are learnt at every one.
+        """
+        after, taken = self._believer.updated(belief, measured)
+        if taken.rows.any() or self._believer.contradicted(belief, measured):
+            return after
+        return replace(belief, rejected_since_s=after.rejected_since_s, partly=after.partly)
 
     # -- what comes out
 
@@ -247,17 +256,12 @@ def _observer(
     """Return what estimates the load, where that is asked for; ModelError if the model cannot."""
     if config.tip_load is None:
         return None
-    directions = np.eye(3)
-    if config.tip_load == 'weight':
-        gravity = np.array(surroundings.gravity_m_s2)
-        if not gravity.any():
-            raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
-        directions = (gravity / np.linalg.norm(gravity))[:, None]
-    return TipLoadObserver(
-        model,
-        directions,
-        surroundings.load_beyond_m,
-        config.tip_load_spread_N,
-        config.tip_load_model_share,
-        config.memory_s,
-    )
+    beyond, spread = surroundings.load_beyond_m, config.tip_load_spread_N
+    share = config.tip_load_model_share
+    if config.tip_load == 'force':
+        return TipForceObserver(model, beyond, spread, share, config.memory_s)
+    gravity = np.array(surroundings.gravity_m_s2)
+    if not gravity.any():
+        raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
+    down = (gravity / np.linalg.norm(gravity))[:, None]
+    return TipWeightObserver(model, down, beyond, spread, share)

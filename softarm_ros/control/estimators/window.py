@@ -66,6 +66,10 @@ class Window(PredictingEstimator):
             self._window.forget()
         self._fitted = None
 
+    def _applied(self, belief: Belief, measured: Measured) -> Belief:
+        """Return the belief at the time of a measurement: the fit has all of them, weighed."""
+        return self._believer.updated(belief, measured)[0]
+
     def _current(self) -> Belief | None:
         """Return the belief after a fit, made when it is asked for: once for several frames."""
         if self._fitted is None and self._belief is not None:
