@@ -13,6 +13,8 @@ BAR_PERCENT = 0.5
 # With two degrees of freedom the tip of the model stays on a surface, that of the arm on another
 # (longer, sagging), and no feedback closes the distance between them.
 SURFACE_PERCENT = 2.0
+# Its threads rub in their guides, which no controller here knows (docs/machines.md).
+MISSED_PERCENT = {'cable_arm': 0.8}
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -30,7 +32,9 @@ def test_closed_loop_stays_under_the_bar_and_is_not_perfect(name, monkeypatch):
     def should_stop():
         return bool(tracked) and tracked[-1] - tracked[0] > TRACKED_S
 
-    bar = BAR_PERCENT if len(rig.model().configuration_names) > 2 else SURFACE_PERCENT
+    bar = MISSED_PERCENT.get(name, BAR_PERCENT)
+    if len(rig.model().configuration_names) <= 2:
+        bar = SURFACE_PERCENT
     record = run_direct(rig, seed=1, progress=progress, should_stop=should_stop)
     summary = record.summary()
     assert set(summary) == SUMMARY
