@@ -23,6 +23,7 @@ _SECTION_COLOURS = ('#e8a15c', '#c9773d', '#d9b38c', '#b5653a')
 _FAINTEST, _FAINT = 0.25, 0.6  # of the moments before the last
 _EARLIER_WIDTH = 5.0
 _ZOOM = 0.86
+_LONGEST = 0.7  # of a box's edges, as a share of what fills the figure
 
 
 def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
@@ -49,8 +50,9 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     span = high - low
     box = span / np.max(span)
-    # Flat boxes leave room that a cube would fill.
-    ax.set_box_aspect(box, zoom=_ZOOM * float(np.sqrt(3.0) / np.linalg.norm(box)))
+    # Flat boxes leave room that a cube would fill; of slender ones the ends have to stay inside.
+    size = float(np.linalg.norm(box))
+    ax.set_box_aspect(box, zoom=min(_ZOOM * float(np.sqrt(3.0)) / size, _LONGEST * size))
     if rig.gravity_m_s2[2] > 0.0:
         ax.invert_zaxis()  # z of the base frame points down: drawn as the arm hangs
     ax.set_xlabel('x [mm]', fontsize=SMALL_SIZE)
