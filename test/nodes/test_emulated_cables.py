@@ -14,7 +14,7 @@ from emulated_bench import Case, arm_of, assert_reported, assert_tracks, stand_b
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
 CASE = Case(
     'cable_arm',
-    'type: circle\ncenter: [0.0, 0.0, 0.24]\nradius: 0.02\nspeed: 0.04\nlaps: 100\n',
+    'type: circle\ncenter: [0.0, 0.0, 0.24]\nradius: 0.02\nspeed: 0.015\nlaps: 100\n',
     board='steppers',
     settings=('sensors.natnet.timeout_s=0.5',),
 )
