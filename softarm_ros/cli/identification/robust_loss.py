@@ -42,8 +42,7 @@ class RobustLoss:
 
     def total(self, error: Array) -> float:
         """Return the loss of errors (n,)."""
-        each = self.weight**2 * (self.roots(error) - 1.0)
-        return float(np.sum(each / np.bincount(self.point)[self.point]))
+        return 0.5 * float(np.sum(self.as_searched(error**2)[0]))
 
     def slope(self, error: Array) -> Array:
         """Return its derivative (n,) by the errors."""
