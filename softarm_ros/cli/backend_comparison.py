@@ -94,8 +94,8 @@ def _run_both(
 
 
 def seeing_alike(rig: Rig, seed: int) -> Rig:
-    """Return the rig with simulated cameras that are calibrated as wrongly as its drawn ones."""
-    from softarm_ros.runtime.camera_calibration import calibration_settings
+    """Return the rig with a simulated sensor that is calibrated as wrongly as its emulated one."""
+    from softarm_ros.runtime.sensor_calibration import calibration_settings
 
     settings = calibration_settings(rig, seed)
     if not settings or rig.source is None:

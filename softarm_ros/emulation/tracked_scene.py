@@ -10,10 +10,10 @@ import numpy as np
 
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3, rotation_x, rotation_z
 from softarm_ros.perception.base_calibration_file import read_base
-from softarm_ros.perception.base_frame import moved
+from softarm_ros.perception.base_frame import BaseCalibration, moved
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.plant.mocap import PoseMeasurement
@@ -101,23 +101,7 @@ class TrackedScene:
         self._fault = ''
         self._own_faults = tuple(own_faults)
         self._garbling = np.random.default_rng([seed, 2])
-        self.frame = self._base_frame(seed)
-
-    def _base_frame(self, seed: int) -> Array:
-        """Return where the base hangs: as calibrated, off by what the calibration admits."""
-        config = self._config
-        if config.base_from == 'sensor':
-            return np.eye(4)
-        if config.base_calibration is None:
-            return X_RB
-        try:
-            calibration = read_base(config.base_calibration)
-        except SensorError as error:
-            raise EmulationError(str(error)) from error
-        random = np.random.default_rng([seed, 4])
-        return moved(
-            calibration.pose, random.multivariate_normal(np.zeros(6), calibration.covariance)
-        )
+        self.frame = base_frame(config, seed)
 
     @property
     def names(self) -> list[str]:
@@ -231,3 +215,45 @@ class TrackedScene:
     def _called(self, name: str) -> str:
         renamed = self._fault == 'rename' and name == self._body_names[-1]
         return f'{name} 2' if renamed else name
+
+
+def base_frame(config: PoseSensorConfig, seed: int) -> Array:
+    """
+    Return where (4, 4) the base hangs in the device's frame: as calibrated, and off by an error.
+
+    The error is drawn from the covariance that the calibration states.
+
+    Raises
+    ------
+    EmulationError
+        If the calibration cannot be read.
+
+    """
+    if config.base_from == 'sensor':
+        return np.eye(4)
+    calibration = _calibration(config)
+    if calibration is None:
+        return X_RB
+    random = np.random.default_rng([seed, 4])
+    return moved(calibration.pose, random.multivariate_normal(np.zeros(6), calibration.covariance))
+
+
+def base_error(config: PoseSensorConfig, seed: int) -> Array:
+    """
+    Return by what (4, 4) poses in the base frame are moved, since the calibration is off.
+
+    Identity without a calibration; errors as `base_frame`.
+    """
+    calibration = _calibration(config)
+    if calibration is None:
+        return np.eye(4)
+    return inverse_pose(calibration.pose) @ base_frame(config, seed)
+
+
+def _calibration(config: PoseSensorConfig) -> BaseCalibration | None:
+    if config.base_calibration is None:
+        return None
+    try:
+        return read_base(config.base_calibration)
+    except SensorError as error:
+        raise EmulationError(str(error)) from error

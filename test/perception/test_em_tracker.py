@@ -15,16 +15,19 @@ pytest.importorskip(
     reason="needs scikit-surgerynditracker: pip install 'softarm_ros[sensing]'",
 )
 
+from softarm_ros import load_rig
+from softarm_ros.cli.backend_comparison import seeing_alike
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.ndi_device import OWN_FAULTS, NdiDevice, crc16
 from softarm_ros.emulation.tracked_scene import EPOCH_S, X_RB, TrackedScene
-from softarm_ros.geometry.poses import inverse_pose
-from softarm_ros.geometry.rotations import log_so3
-from softarm_ros.perception.base_calibration_file import write_base
+from softarm_ros.geometry.poses import inverse_pose, pose
+from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.perception.base_calibration_file import read_base, write_base
 from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
 from softarm_ros.plant.mocap import PoseMeasurement
+from softarm_ros.runtime.arm_assembly import sensor_config
 
 pytestmark = pytest.mark.packets
 
@@ -157,3 +160,17 @@ def test_a_base_by_calibration_is_off_by_what_the_calibration_admits(tmp_path: P
     missing = config.model_copy(update={'base_calibration': str(tmp_path / 'none.yaml')})
     with pytest.raises(EmulationError, match=r'none\.yaml'):
         TrackedScene(missing, SECTIONS, 0)
+
+
+def test_a_simulated_tracker_is_calibrated_as_wrongly_as_the_emulated_one() -> None:
+    """Where the driver has the coil is where the simulated sensor of `softarm compare` has it."""
+    rig = load_rig('pam_arm')
+    config = sensor_config(rig, 'em_tracker')
+    tip = pose(exp_so3([0.3, -0.2, 0.1]), [0.2, -0.1, 0.9])
+    scene = TrackedScene(config, rig.section_names, 0)
+    seen = scene.passing([PoseMeasurement(0.0, tip[None])], 0.01)[0].bodies['0A']
+    read = inverse_pose(read_base(config.base_calibration).pose) @ seen
+    sensor = seeing_alike(rig, 0).plant.mocap
+    frame = pose(exp_so3(np.radians(sensor.frame_turn_deg)), np.array(sensor.frame_shift_m))
+    np.testing.assert_allclose(frame @ tip, read, atol=1e-7)
+    assert np.linalg.norm(read[:3, 3] - tip[:3, 3]) > 5e-4

@@ -11,7 +11,7 @@ from softarm_ros.emulation.camera_setup import calibration_error, setup_of
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.perception.stereo.tracking import MarkerTracker
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, sensor_config
-from softarm_ros.runtime.camera_calibration import calibration_settings
+from softarm_ros.runtime.sensor_calibration import calibration_settings
 
 RIGS = ('hydraulic_arm', 'pneumatic_arm')
 CAMERAS = 'stereo_cameras'
@@ -63,7 +63,7 @@ def test_its_size_is_what_a_calibration_leaves():
     assert max(turns) < 1e-2
 
 
-def test_a_rig_without_cameras_stays_as_it_is():
+def test_a_rig_without_a_calibrated_sensor_stays_as_it_is():
     rig = load_rig('cable_arm')
     assert calibration_settings(rig, 0) == ()
     assert seeing_alike(rig, 0) is rig
