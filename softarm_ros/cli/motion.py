@@ -17,6 +17,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
+from softarm_ros.runtime.view_state import drawn_configuration
 
 POINTS = 60
 _BAG_STEP_S = 0.04
@@ -33,7 +34,7 @@ class Motion:
         From the start of tracking [s].
     bodies : (n, points, 3)
         Centrelines [m], base frame: the simulated body's own, or of a bag the model's at the
-        measured configuration (or the commanded one, where it is not measured).
+        measured configuration (where it is not measured, the commanded one, led to the tip).
     tips : (n, 3)
         Where the tip was [m]: the simulated body's own, or as measured.
     errors_m : (n,)
@@ -103,10 +104,11 @@ def film_of_bag(bag: Path, rig: Rig | None) -> tuple[Rig, Motion]:
     tracked = [m for m in moments if m.phase == Phase.TRACK.value] or moments
     times, bodies, tips, errors = [], [], [], []
     for moment in tracked:
-        if moment.configuration is None or moment.tip is None:
+        configuration = drawn_configuration(model, moment)
+        if configuration is None or moment.tip is None:
             continue
         try:
-            body = model.shape_of(moment.configuration).centerline(POINTS)
+            body = model.shape_of(configuration).centerline(POINTS)
         except ModelError:
             continue  # a measurement beyond what the model can be
         times.append(moment.time_s)

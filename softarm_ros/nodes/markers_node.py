@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.led_to_tip import configuration_at_tip
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import drawing_of
 from softarm_ros.nodes.goal_handle import GoalHandle
@@ -40,7 +41,8 @@ class MarkersNode(Node):
     """
     Draws the arm's configuration, the trail of the tip and the reference path.
 
-    The configuration is the measured one, or the commanded one where sensors do not give it.
+    The configuration is the measured one; where sensors give the tip alone, the commanded one, led
+    to that tip.
     While nobody looks at the drawing, this node listens to nothing and draws nothing.
     """
 
@@ -58,14 +60,14 @@ class MarkersNode(Node):
             'publish description and transforms of the links; off: robot_state_publisher does',
         )
         goals = declare(self, 'goals', False, 'offer a handle in rviz that sends goals')
-        model = self.rig.model()
+        model = self._model = self.rig.model()
         self._names = model.configuration_names
         self._drawing = drawing_of(self.rig)
         self._joint_positions = joint_map(self.rig, DEFAULT_LINKS_PER_SECTION)
         self._configuration = model.rest_configuration
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
-        self._tip: np.ndarray | None = None
+        self._tip: np.ndarray | None = None  # the newest
         self._path: Marker | None = None
         self._drawn = 0
         # Compiled code is loaded now.
@@ -159,13 +161,16 @@ class MarkersNode(Node):
 
     def _draw(self) -> None:
         stamp = self.get_clock().now().to_msg()
+        configuration = self._configuration
         if self._tip is not None:
-            self._trail.append(self._tip)
-            self._tip = None
+            if not self._trail or self._tip is not self._trail[-1]:
+                self._trail.append(self._tip)
+            if not self._measured:
+                configuration = configuration_at_tip(self._model, configuration, self._tip)
         trail = np.array(self._trail).reshape(-1, 3)
         drawing = conversions.arm_markers(
-            self._drawing.cylinders(self._configuration),
-            self._drawing.cables(self._configuration),
+            self._drawing.cylinders(configuration),
+            self._drawing.cables(configuration),
             trail,
             stamp,
             self.rig.base_frame,
@@ -176,7 +181,7 @@ class MarkersNode(Node):
         self._markers.publish(drawing)
         if self._travelled.get_subscription_count() > 0:
             self._travelled.publish(conversions.path_message(trail, stamp, self.rig.base_frame))
-        names, values = self._joint_positions(self._configuration)
+        names, values = self._joint_positions(configuration)
         self._joints.publish(conversions.joint_message(names, values, stamp))
         if self._links is not None:
             self._links.publish(names, values, stamp)

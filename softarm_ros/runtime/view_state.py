@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.led_to_tip import configuration_at_tip
 
 _NO_LATENCY_MS = 1e4
 
@@ -72,3 +74,14 @@ class ViewState:
 def latency_ms(delay_ms: float) -> float | None:
     """Return a delay from stamp to sending; None off real time, where stamps are simulated."""
     return delay_ms if 0.0 <= delay_ms < _NO_LATENCY_MS else None
+
+
+def drawn_configuration(model: ArmModel, state: ViewState) -> Array | None:
+    """
+    Return the configuration (dof,) that an arm is drawn with; None where there is none.
+
+    As measured; where sensors tell the tip alone, that of the command, led to the measured tip.
+    """
+    if state.configuration is None or state.measured or state.tip is None:
+        return state.configuration
+    return configuration_at_tip(model, state.configuration, state.tip)

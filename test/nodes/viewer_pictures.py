@@ -35,6 +35,7 @@ RIGS = (
     'pneumatic_arm',
     'fishbone_arm',
     'pam_arm',
+    'trunk',
 )
 SIZE = (1200, 820)
 START_S, TRACKED_S, PLAYED_S = 0.5, 12.0, 20.0

@@ -173,7 +173,8 @@ def _words(name: str, state: ViewState, reached: Sequence[str]) -> str:
     if state.error_m is not None:
         lines.append(f'error {1e3 * state.error_m:.2f} mm')
     if state.configuration is not None and not state.measured:
-        lines.append('shape as commanded; sections are not measured')
+        led = '' if state.tip is None else ', led to the measured tip'
+        lines.append(f'shape as commanded{led}; sections are not measured')
     if reached:
         rest = f' and {len(reached) - _SHOWN} more' if len(reached) > _SHOWN else ''
         lines.append(f'limits reached: {", ".join(reached[:_SHOWN])}{rest}')

@@ -14,7 +14,7 @@ from softarm_ros.cli.viewer.tube import Centreline, centreline_of, strand_points
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.view_state import ViewState
+from softarm_ros.runtime.view_state import ViewState, drawn_configuration
 
 POINTS = 61  # of the centreline
 TRAIL = 600  # tips
@@ -97,9 +97,10 @@ class ArmScene:
 
     def show(self, state: ViewState) -> None:
         """Draw a state; what is not known is not drawn."""
-        if state.configuration is not None:
+        configuration = drawn_configuration(self._model, state)
+        if configuration is not None:
             try:
-                shape = self._model.shape_of(state.configuration)
+                shape = self._model.shape_of(configuration)
             except ModelError:
                 shape = None  # a measurement beyond what the model can be
             if shape is not None:
