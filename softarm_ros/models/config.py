@@ -42,6 +42,11 @@ class SectionConfig(ConfigBlock):
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='give under a load at the tip, of an arm with pairs of cables'
     )
+    axial_stiffness_N: Positive | None = Field(
+        default=None,
+        description='E A: how the backbone shortens under its cables, for `cosserat`; not at all '
+        'without it',
+    )
 
 
 class BendConfig(ConfigBlock):
@@ -57,7 +62,8 @@ class CableConfig(ConfigBlock):
     Where one cable runs: the section it bends, its angle around the backbone from x.
 
     A `pair` is this cable and its counterpart on the opposite side, which one motor pulls in and
-    pays out by as much. `bends` replaces what geometry says a pair does.
+    pays out by as much. `bends` replaces what geometry says a pair does. By `stretch_m_N` the
+    thread gets longer per newton, from the motor to where it is fixed.
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
@@ -65,3 +71,4 @@ class CableConfig(ConfigBlock):
     angle_deg: Finite
     pair: bool = False
     bends: tuple[BendConfig, ...] = ()
+    stretch_m_N: NonNegative = 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative
 from softarm_ros.geometry.parts import Part
 
 _HERE = 'softarm_ros.models'
@@ -39,7 +39,16 @@ class CosseratSettings(ConfigBlock):
     """How the rod is integrated."""
 
     steps: int = Field(default=3, ge=1, le=100, description='of integration in each segment')
-    extensible: bool = Field(default=False, description='whether the rod stretches and shears')
+    extensible: bool = Field(
+        default=False,
+        description='whether the rod stretches and shears; of cable-driven sections, whether they '
+        'state an axial stiffness decides',
+    )
+    pretension_m: NonNegative = Field(
+        default=0.0,
+        description='by which all cables of cable-driven sections are wound beyond what the model '
+        'is asked for: that of the controller, or of pairs at rest',
+    )
 
 
 class MinimumEnergySettings(ConfigBlock):
@@ -95,7 +104,11 @@ COSSERAT = Part(
     'model',
     'cosserat',
     CosseratSettings,
-    {'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat'},
+    {
+        'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat',
+        'cables': f'{_HERE}.cable_driven.mechanics:cosserat',
+        'cable_pairs': f'{_HERE}.cable_driven.mechanics:cosserat',
+    },
     'an elastic rod with the exact wrenches of its cables, weight and load',
 )
 MINIMUM_ENERGY = Part(

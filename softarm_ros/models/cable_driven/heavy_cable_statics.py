@@ -192,6 +192,15 @@ class HeavyCableStaticsArm(BendingArm):
         """Return what the cables do that hold sections at rest; the others are just not slack."""
         return self._pulled.pull(held)
 
+    @property
+    def cable_count(self) -> int:
+        """How many contractions there are."""
+        return len(self.cables)
+
+    def contraction_of(self, held: HeldSections) -> Array:
+        """Return the contractions (m,) [m] that hold sections at rest."""
+        return self.pull_of(held).contraction
+
     def actuation_of(self, configuration: Array) -> Array:
         """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
         return self.pull_of(self._held(configuration)).contraction

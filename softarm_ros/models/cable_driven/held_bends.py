@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,16 +11,52 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Shape
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
-from softarm_ros.models.cable_driven.weight_layout import Loads
-from softarm_ros.models.cable_driven.weighted_sections import HeldSections
+from softarm_ros.models.config import SectionConfig
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
-if TYPE_CHECKING:
-    from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm
-
 _MAX_STEP_RAD = 0.4
 _STRAIGHT_RAD = 1e-6
+
+
+class HeldBody(Protocol):
+    """Statics of a body whose bends are held; `held` and `load` are of its own kinds."""
+
+    def settled(self, bend: Array, load: Any, near: Any = None) -> Any:
+        """Return the body at rest with bends (dof,) [rad]."""
+        ...
+
+    def section_tips(self, held: Any) -> Array:
+        """Return the section tips (sections, 4, 4)."""
+        ...
+
+    def tip_twist(self, held: Any) -> Array:
+        """Return the twist of the tip by the bends (6, dof)."""
+        ...
+
+    def centerline(self, held: Any, n: int) -> Array:
+        """Return (n, 3) points [m] from base to tip."""
+        ...
+
+
+class HeldArm(Protocol):
+    """An arm on such a body."""
+
+    sections: tuple[SectionConfig, ...]
+
+    @property
+    def rod(self) -> HeldBody:
+        """The body."""
+        ...
+
+    @property
+    def cable_count(self) -> int:
+        """How many contractions there are."""
+        ...
+
+    def contraction_of(self, held: Any) -> Array:
+        """Return the contractions (m,) [m] that hold the body where it is."""
+        ...
 
 
 class HeldBends(SteppedProblem):
@@ -38,7 +74,7 @@ class HeldBends(SteppedProblem):
 
     """
 
-    def __init__(self, arm: HeavyCableStaticsArm, arcs: BendProblem, load: Loads) -> None:
+    def __init__(self, arm: HeldArm, arcs: BendProblem, load: Any) -> None:
         self._arm, self._arcs, self._load = arm, arcs, load
         self._limits = np.radians([s.max_bending_angle_deg for s in arm.sections])
         dof = 2 * len(self._limits)
@@ -72,14 +108,14 @@ class HeldBends(SteppedProblem):
     def outcome(self, end: End) -> Outcome:
         """Return contractions and shape."""
         rod = self._arm.rod
-        held: HeldSections = rod.settled(np.array(end.unknowns), self._load)
+        held = rod.settled(np.array(end.unknowns), self._load)
         tips = rod.section_tips(held)
         shape = Shape(tips[-1].copy(), tips, held.bend, lambda n: rod.centerline(held, n))
         refusal = ''
         try:
-            actuation = self._arm.pull_of(held).contraction
+            actuation = self._arm.contraction_of(held)
         except ModelError as error:
-            actuation, refusal = np.zeros(len(self._arm.cables)), str(error)
+            actuation, refusal = np.zeros(self._arm.cable_count), str(error)
         return Outcome(actuation, shape, refusal)
 
     def limits_met(self, end: End) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softarm_ros.models.config import CableConfig, SectionConfig
-from softarm_ros.models.parts import HeavyCableSettings, NoSettings
+from softarm_ros.models.parts import CosseratSettings, HeavyCableSettings, NoSettings
 
 if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
@@ -59,4 +59,18 @@ def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics)
         bends=settings.curvature_terms,
         twists=settings.twist_terms,
         pieces=settings.pieces,
+    )
+
+
+def cosserat(settings: CosseratSettings, mechanics: CableMechanics) -> ArmModel:
+    """Return a Cosserat rod on single cables or pairs, under weight and load."""
+    from softarm_ros.models.cable_driven.rod import CableRodArm
+
+    return CableRodArm(
+        mechanics.sections,
+        mechanics.cables,
+        mechanics.gravity_m_s2,
+        mechanics.tip_weight_N,
+        pretension_m=settings.pretension_m,
+        steps=settings.steps,
     )

@@ -67,6 +67,16 @@ def solve3(matrix: Array, b: Array, x: Array) -> bool:
 
 
 @kernel
+def determinant3(t: Array) -> float:
+    """Return the determinant of a matrix (3, 3)."""
+    return (
+        t[0, 0] * (t[1, 1] * t[2, 2] - t[1, 2] * t[2, 1])
+        - t[0, 1] * (t[1, 0] * t[2, 2] - t[1, 2] * t[2, 0])
+        + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
+    )
+
+
+@kernel
 def crosses(before: Array, after: Array, transfer: Array, column: Array) -> bool:
     """
     Tell whether Y turned singular between two cuts, also twice at once.
@@ -90,9 +100,5 @@ def crosses(before: Array, after: Array, transfer: Array, column: Array) -> bool
         + t[1, 1] * t[2, 2]
         - t[1, 2] * t[2, 1]
     )
-    det = (
-        t[0, 0] * (t[1, 1] * t[2, 2] - t[1, 2] * t[2, 1])
-        - t[0, 1] * (t[1, 0] * t[2, 2] - t[1, 2] * t[2, 0])
-        + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
-    )
+    det = determinant3(t)
     return not (trace > 0.0 and det > 0.0 and trace * minors > det)

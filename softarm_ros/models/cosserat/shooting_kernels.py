@@ -28,7 +28,12 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.cosserat.frame_kernels import crosses, matrix_into, quaternion_product
+from softarm_ros.models.cosserat.frame_kernels import (
+    crosses,
+    determinant3,
+    matrix_into,
+    quaternion_product,
+)
 from softarm_ros.models.cosserat.strain_kernels import (
     CABLES,
     OK,
@@ -154,6 +159,7 @@ def shoot(
         for i in range(3):
             d_force[i, 3 + i] = 1.0
             var[3 + i, 6 + i] = 1.0
+    trace.crossings[0] = 0
     for i in range(cables):
         trace.cable_lengths[i] = 0.0
     stage_q, stage_moment, velocity = np.empty(4), np.empty(3), np.empty(3)
@@ -179,6 +185,10 @@ def shoot(
                 for i in range(3):
                     force[i] += grid.segment_mass[segment] * gravity[i]
             segment = int(segment_of_step[j])
+            if derivatives:
+                for c in range(columns):
+                    for i in range(3):
+                        trace.turn_variation[segment, i, c] = var[i, c]
             _cross_connector(
                 grid.connectors[segment],
                 loads.gravity,
@@ -355,8 +365,9 @@ def shoot(
                     for i in range(6):
                         for c in range(columns):
                             var[i, c] += weight * slope_var[s, i, c]
-            if regular:
-                regular = not crosses(before, var[:3, :3], transfer, stage_moment)
+            if (regular or derivatives) and crosses(before, var[:3, :3], transfer, stage_moment):
+                regular = False
+                trace.crossings[0] += 1 if determinant3(transfer) < 0.0 else 2
             for i in range(3):
                 for c in range(3):
                     before[i, c] = var[i, c]

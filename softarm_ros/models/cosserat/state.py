@@ -152,13 +152,17 @@ class RodState:
         Between the ends of the steps by a Hermite polynomial of degree 5 (point, tangent and
         curvature are known there); straight along connectors.
         """
+        whole = sum(s.length_m + s.connector.length_m for s in self.config.segments)
+        return self.points_at(np.linspace(0.0, whole, n))
+
+    def points_at(self, along: Array) -> Array:
+        """Return points (n, 3) [m] at lengths (n,) [m] along the arm at rest; see `centerline`."""
         per = self.nodes_per_segment
         segments = self.config.segments
         lengths = [s.length_m + s.connector.length_m for s in segments]
         ends = np.cumsum(lengths)
-        along = np.linspace(0.0, ends[-1], n)
         which = np.minimum(np.searchsorted(ends, along), len(segments) - 1)
-        out = np.empty((n, 3))
+        out = np.empty((len(along), 3))
         v = self.strains[:, 3:]
         first = np.einsum('nij,nj->ni', self.rotations, v)
         second = np.einsum('nij,nj->ni', self.rotations, np.cross(self.strains[:, :3], v))

@@ -63,6 +63,8 @@ class Trace(NamedTuple):
     base_rotation: Array  # (4,)
     base_point: Array  # (3,)
     variation: Array  # (9 + cables, columns): dtheta, dM, dp, dlength at the base
+    turn_variation: Array  # (segments, 3, columns): dtheta at the distal face of each connector
+    crossings: IntArray  # (1,) how often Y turned singular on the way
 
 
 def new_trace(steps: int, segments: int, cables: int) -> Trace:
@@ -79,4 +81,6 @@ def new_trace(steps: int, segments: int, cables: int) -> Trace:
         np.zeros(4),
         np.zeros(3),
         np.zeros((9 + cables, 9 + cables)),
+        np.zeros((segments, 3, 9 + cables)),
+        np.zeros(1, dtype=np.int64),
     )

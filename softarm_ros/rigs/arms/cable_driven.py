@@ -10,7 +10,7 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import CableRun, WoundCables
-from softarm_ros.geometry.configs import Finite, Positive
+from softarm_ros.geometry.configs import Finite, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
@@ -41,6 +41,10 @@ class ActuatorConfig(ActuatorBase):
     )
     bends: tuple[BendConfig, ...] = Field(
         default=(), description='what the pair does to each section; by geometry without it'
+    )
+    stretch_m_N: NonNegative = Field(
+        default=0.0,
+        description='by which the thread gets longer per newton, for `cosserat` alone',
     )
 
 
@@ -74,8 +78,9 @@ class CableArm(ArmBase):
         """Return where the cables run, one per actuator."""
         return tuple(
             CableConfig(
-                name=a.name, section=a.section, angle_deg=a.angle_deg, pair=a.pair, bends=a.bends
-            )
+                name=a.name, section=a.section, angle_deg=a.angle_deg, pair=a.pair, bends=a.bends,
+                stretch_m_N=a.stretch_m_N,
+            )  # fmt: skip
             for a in self.actuators
         )
 

@@ -1,0 +1,305 @@
+"""A Cosserat rod as the model of arms of cable-driven sections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    InverseSolution,
+    ModelError,
+    Posture,
+    Shape,
+    Vector3,
+)
+from softarm_ros.models.cable_driven.bending_arm import BendingArm
+from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.cable_driven.rod_statics import RodRest, RodStatics
+from softarm_ros.models.cable_driven.slack_kernels import least_bend
+from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.cosserat.shots import DeadLoad
+from softarm_ros.models.inverse import find_pose, pose_target
+
+
+class RodPosture:
+    """A `Posture` that keeps how the rod rests, for what is asked and for its neighbours."""
+
+    def __init__(self, arm: CableRodArm, rest: RodRest) -> None:
+        self._arm, self.rest = arm, rest
+
+    @property
+    def configuration(self) -> Array:
+        """See `Posture`."""
+        return self.rest.bend
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.section_tips(self.rest)
+
+    @property
+    def tip(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self.section_tips[-1, :3, 3])
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.tip_twist(self.rest)[:3]
+
+    @cached_property
+    def actuation(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.contractions(self.rest)
+
+    @cached_property
+    def actuation_jacobian(self) -> Array:
+        """See `Posture`."""
+        return self._arm.rod.contractions_by_bend(self.rest)
+
+    @cached_property
+    def preferred(self) -> Array:
+        """See `Posture`."""
+        return self._arm.preferred_configuration(self.rest.bend)
+
+
+class CableRodArm(BendingArm):
+    """
+    Sections as one Cosserat rod with rigid endcaps, bent by cables of given length.
+
+    Knows weight, load at the tip, a backbone that shortens, threads that stretch, cables that go
+    slack, tendons of later sections that pass through earlier ones. Cables cut in as on arcs
+    (`rod_statics`).
+
+    Configuration: the bending vector from one section tip to the next [rad], which measured
+    section tips show exactly, whatever the shape between them.
+
+    Parameters
+    ----------
+    sections, cables
+        As of `BendingArm`; all cables are pairs or none. `bends` of pairs are not used: geometry
+        and elasticity say what a pair does.
+    gravity_m_s2 : (3,)
+        Base frame.
+    tip_weight_N : (3,)
+        What the tip always carries.
+    pretension_m : float
+        By which all cables are wound beyond the actuation: of single cables the controller's, so
+        that every one keeps at least the tension it has at rest; of pairs that at rest.
+    steps : int
+        Of integration in each section.
+
+    Raises
+    ------
+    ValueError
+        As `BendingArm`; if only some cables are pairs; if there are not just two pairs a section.
+    ModelError
+        If the arm does not stand at rest, or pretension has nothing that gives way.
+
+    """
+
+    name = 'cosserat'
+
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        gravity_m_s2: Vector3 = ZERO3,
+        tip_weight_N: Vector3 = ZERO3,
+        *,
+        pretension_m: float = 0.0,
+        steps: int = 3,
+    ) -> None:
+        super().__init__(sections, cables)
+        if any(cable.pair != self.cables[0].pair for cable in self.cables):
+            raise ValueError('some cables are pairs, others are not; expected all or none')
+        gravity = finite_array(gravity_m_s2, (3,), 'gravity_m_s2')
+        self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
+        self.rod = RodStatics(self.sections, self.cables, gravity, pretension_m, steps)
+        self._own_load = self.rod.load(self._tip_weight, np.zeros(3))
+        gives = any(s.axial_stiffness_N for s in self.sections) or all(
+            c.stretch_m_N > 0.0 for c in self.cables
+        )
+        if pretension_m > 0.0 and not gives:
+            raise ModelError(
+                f'pretension_m = {pretension_m:g}: nothing gives way; expected 0, or '
+                'axial_stiffness_N of sections, or stretch_m_N of cables'
+            )
+        rest = self.rod.under(self.rod.wound(np.zeros(len(self.cables))), self._own_load)
+        self._rest_bend = rest.bend
+        if not self.rod.paired:
+            self.rod.floor_N[:] = rest.tension
+
+    def _cable_paths(self, k: int) -> Array:
+        own = super()._cable_paths(k)
+        if not any(cable.pair for cable in self.cables):
+            return own
+        return np.concatenate([own, own * [-1.0, -1.0, 1.0] + [0.0, 0.0, math.pi]])
+
+    @property
+    def rest_configuration(self) -> Array:
+        """The bends (dof,) [rad] with all contractions zero."""
+        return self._rest_bend.copy()
+
+    # Configuration -> shape.
+
+    def _settled(self, configuration: Array) -> RodRest:
+        return self.rod.settled(self._checked_configuration(configuration), self._own_load)
+
+    def _shape(self, rest: RodRest) -> Shape:
+        tips = self.rod.section_tips(rest)
+        return Shape(tips[-1].copy(), tips, rest.bend, lambda n: self.rod.centerline(rest, n))
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """
+        Return the shape of a configuration (dof,) [rad] under the arm's own weight.
+
+        Raises
+        ------
+        ModelError
+            If it is not stable, however the cables hold it; so do all that take a configuration.
+
+        """
+        return self._shape(self._settled(configuration))
+
+    def tips_of(self, configurations: Array) -> Array:
+        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
+        bends = np.asarray(configurations, dtype=float)
+        dof = len(self.configuration_names)
+        if bends.ndim != 2 or bends.shape[1] != dof:
+            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        tips = np.full((len(bends), 3), math.nan)
+        for row, bend in enumerate(bends):
+            if not np.isfinite(bend).all():
+                raise ValueError(f'configurations[{row}] = {bend.tolist()}: expected finite rad')
+            try:
+                tips[row] = self.rod.section_tips(self._settled(bend))[-1, :3, 3]
+            except ModelError:
+                continue
+        return tips
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""
+        posture = self.posture_of(configuration)
+        return posture.tip.copy(), posture.tip_jacobian
+
+    def twist_jacobian(self, configuration: Array) -> Array:
+        """Return the tip twist per configuration rate (6, dof), base frame, linear first."""
+        return self.rod.tip_twist(self._settled(configuration))
+
+    def damped_step(self, configuration: Array, target: Vector3, damping: float) -> Array:
+        """Return J^T (J J^T + damping I)^-1 (target - tip) (dof,) [rad]."""
+        if not damping > 0.0:
+            raise ValueError(f'damping = {damping}: must be positive')
+        tip, J = self.tip_and_jacobian(configuration)
+        miss = finite_array(target, (3,), 'target') - tip
+        return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping * np.eye(3), miss))
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> RodPosture:
+        """See `ArmModel`."""
+        bend = self._checked_configuration(configuration)
+        start = near.rest if isinstance(near, RodPosture) else None
+        return RodPosture(self, self.rod.settled(bend, self._own_load, start))
+
+    # Actuation <-> configuration.
+
+    @property
+    def cable_count(self) -> int:
+        """How many contractions there are."""
+        return len(self.cables)
+
+    def contraction_of(self, held: RodRest) -> Array:
+        """Return the contractions (m,) [m] that hold the rod where it is."""
+        return self.rod.contractions(held)
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
+        return self.rod.contractions(self._settled(configuration))
+
+    def actuation_jacobian(self, configuration: Array) -> Array:
+        """Return d actuation / d configuration (m, dof) [m/rad]."""
+        return self.rod.contractions_by_bend(self._settled(configuration))
+
+    def tensions_of(self, configuration: Array) -> Array:
+        """Return the tensions (n,) [N] that hold a configuration; of a pair the one pulled in first."""
+        return self._settled(configuration).tension.copy()
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the configuration (dof,) [rad] under contractions (m,) [m]; see `forward`."""
+        return self._rest_under(actuation, ZERO3, ZERO3).bend
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under contractions (m,) [m], weight, and a load at the tip [N, N m].
+
+        Raises
+        ------
+        ValueError
+            If the actuation has a wrong shape or is not finite (names the actuator).
+        ModelError
+            If no stable rest is found on cables of these lengths.
+
+        """
+        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+
+    def jacobian(self, actuation: Array) -> Array:
+        """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
+        contraction = self._checked_actuation(actuation)
+        wound = self.rod.wound(contraction)
+        rest = self.rod.under(wound, self._own_load, self._start_bend(contraction))
+        by_cable = self.rod.twist_by_contraction(rest, wound) * self.rod.cables.sign
+        return np.stack(
+            [by_cable[:, self.rod.cables.motor == j].sum(axis=1) for j in range(len(self.cables))],
+            axis=1,
+        )
+
+    def _rest_under(
+        self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
+    ) -> RodRest:
+        contraction = self._checked_actuation(actuation)
+        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
+        load: DeadLoad = self.rod.load(force, finite_array(tip_moment, (3,), 'tip_moment'))
+        return self.rod.under(self.rod.wound(contraction), load, self._start_bend(contraction))
+
+    def _start_bend(self, contraction: Array) -> Array:
+        """Return the bends (dof,) [rad] of arcs on cables of these lengths."""
+        if self.rod.paired:
+            return self.rod.arcs(contraction)
+        bend = np.empty(2 * len(self.sections))
+        for k, columns in enumerate(self._columns):
+            bx, by, _ = least_bend(contraction[columns], self._paths[k])
+            bend[2 * k], bend[2 * k + 1] = bx, by
+        return bend
+
+    # Inverse.
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the actuation that brings the tip to a position, and to an orientation if given.
+
+        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
+        """
+        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
+        target = pose_target(position, orientation, self.rest_length_m)
+        problem = HeldBends(self, self._bend_problem, self.rod.load(force, np.zeros(3)))
+        start = None
+        if guess is not None:
+            checked = self._checked_actuation(guess, 'guess')
+            try:
+                start = self._rest_under(checked, tip_force, ZERO3).bend
+            except ModelError:
+                start = None
+        return find_pose(problem, target, start)

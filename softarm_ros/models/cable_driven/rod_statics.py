@@ -1,0 +1,659 @@
+"""
+Statics of a Cosserat rod on cables of given length: what holds given bends, what lengths lead to.
+
+Unknowns are the rotation of the tip and the tensions, together, so that shapes are found which
+dead tensions would not hold. A cable is as much shorter than at rest as its path in the rod, by
+what it cuts in and by its own stretch,
+
+    c_i = l_i(rest) - l_i + e(t_i, b, K_t) + s_i t_i.
+
+Cutting in is that of an arc of the section's bend b (Qi et al. 2024, eq. 16-19), while the rod
+feels the cable where its guides would keep it, with t = T cos(alpha): exact for arcs, and an
+approximation where weight bends a section otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
+from softarm_ros.models.cable_driven.rod_kernels import bends_into, cut_in_into
+from softarm_ros.models.cable_driven.rod_layout import cables_of, rod_of
+from softarm_ros.models.cable_driven.slack_kernels import holding_shares
+from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.cosserat.shots import DeadLoad, RodShots, Shot
+
+Mask = NDArray[np.bool_]
+_FOUND = 1e-9  # rad, and lengths over the lever of a cable
+_MAX_ROUNDS, _MAX_TRIES = 40, 12
+_MAX_TURN_RAD = 0.8
+_LEAST_STEP = 1.0 / 64.0  # of bends and load, on the way from rest
+_MAX_TENSION_N = 1e4
+_NEAR_RAD = 0.5  # bends further away are no start
+_TOUCHING_M = 1e-8  # a cable that is slack by less counts as touching
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Contractions of the cables (n,) [m] at a shot and their slopes (n, 3 + n) by its columns."""
+
+    contraction: Array
+    slope: Array
+
+
+@dataclass(frozen=True)
+class RodRest:
+    """
+    A rod at rest.
+
+    Attributes
+    ----------
+    bend : (dof,)
+        Bending vectors from one section tip to the next [rad].
+    load : DeadLoad
+    shot : Shot
+        That meets the base.
+    lengths : Lengths
+    unknowns : (dof,)
+        What tensions follow from: see `_Held`; empty where lengths were given.
+    by_bend : (3 + n, dof)
+        Rotation of the tip and tensions by the bends; empty where lengths were given.
+    unknowns_by_bend : (dof, dof)
+
+    """
+
+    bend: Array
+    load: DeadLoad
+    shot: Shot
+    lengths: Lengths
+    unknowns: Array
+    by_bend: Array
+    unknowns_by_bend: Array
+
+    @property
+    def tension(self) -> Array:
+        """Tensions of the cables (n,) [N]."""
+        return self.shot.tensions
+
+
+class RodStatics:
+    """
+    An arm of sections on cables.
+
+    Single cables: those beside the moment of a section hold it, the others have the tension that
+    `floor_N` says. Pairs: both cables are wound by a pretension at rest; the motor pulls one in and
+    pays the other out, which may go slack.
+
+    Parameters
+    ----------
+    sections, cables
+        Of the arm; all cables are pairs or none.
+    gravity_m_s2 : (3,)
+        Base frame.
+    pretension_m : float
+        By which all cables are wound beyond their lengths at rest.
+    steps : int
+        Of integration in each section.
+
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        gravity_m_s2: Array,
+        pretension_m: float,
+        steps: int,
+    ) -> None:
+        self.sections = tuple(sections)
+        self.names = [cable.name for cable in cables]
+        self.cables = cables_of(sections, cables)
+        self.paired = any(cable.pair for cable in cables)
+        self.pretension_m = pretension_m
+        self.shots = RodShots(rod_of(sections, cables, gravity_m_s2, steps))
+        self._gravity = np.array(gravity_m_s2, dtype=float)
+        self._count, self._dof = len(self.cables.motor), 2 * len(sections)
+        self._cutting = np.array([[s.length_m, s.cutting_in_stiffness_N_m2] for s in sections])
+        self._stiffness = np.repeat([s.bending_stiffness_N_m2 / s.length_m for s in sections], 2)
+        self._rest_bend = np.radians([s.rest_bend_deg for s in sections]).reshape(-1)
+        self._lever = float(np.linalg.norm(self.cables.levers, axis=1).min())
+        angles = np.arctan2(self.cables.levers[:, 1], self.cables.levers[:, 0])
+        paths = np.column_stack([self.cables.levers, angles])
+        self._of_section = [np.flatnonzero(self.cables.own == k) for k in range(len(sections))]
+        self._paths = [np.ascontiguousarray(paths[own]) for own in self._of_section]
+        self._caps = np.array([s.endcap_length_m for s in sections])
+        self._base = np.array([0.0, 0.0, self._caps[0]])
+        if self.paired and len(cables) != self._dof:
+            raise ValueError(
+                f'{len(cables)} pairs of cables bend {self._dof} coordinates; a rod needs one each'
+            )
+        if self.paired:
+            nominal = nominal_contractions(sections, cables)
+            self._bends_of_arcs = np.linalg.pinv(nominal)
+            self._first_guess = self._bends_of_arcs.T
+        self.floor_N = np.zeros(self._count)
+
+    # Loads.
+
+    def load(self, tip_force: Array, tip_moment: Array) -> DeadLoad:
+        """Return gravity, and a force (3,) [N] and moment [N m] on the tip."""
+        return DeadLoad(np.concatenate([tip_force, tip_moment]), self._gravity)
+
+    # What a rest says.
+
+    def section_tips(self, rest: RodRest) -> Array:
+        """Return the section tips (sections, 4, 4)."""
+        turns, points = rest.shot.turns[1:], rest.shot.points
+        tips = np.zeros((len(points), 4, 4))
+        tips[:, :3, :3], tips[:, 3, 3] = turns, 1.0
+        tips[:, :3, 3] = points + self._base + self._caps[:, None] * turns[:, :, 2]
+        return tips
+
+    def tip_twist(self, rest: RodRest) -> Array:
+        """Return the twist of the tip by the bends (6, dof), base frame, linear rows first."""
+        return self._tip_by_columns(rest.shot) @ rest.by_bend
+
+    def twist_by_contraction(self, rest: RodRest, wound: Array) -> Array:
+        """
+        Return the twist of the tip by the contraction of each cable (6, n), base frame.
+
+        Of cables that are `wound` (n,) [m]. Cables that just touch count as taut; slack ones have zero columns.
+        """
+        taut = self._taut_or_touching(rest, wound)
+        _, base = self._bends(rest.shot)
+        keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
+        matrix = np.vstack([base[:3, keep], rest.lengths.slope[taut][:, keep]])
+        right = np.zeros((len(keep), self._count))
+        right[3 + np.arange(taut.sum()), np.flatnonzero(taut)] = 1.0
+        try:
+            moved = np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError as error:
+            raise ModelError(f'the lengths of the cables do not hold the arm: {error}') from None
+        return np.asarray(self._tip_by_columns(rest.shot)[:, keep] @ moved)
+
+    def centerline(self, rest: RodRest, n: int) -> Array:
+        """Return (n, 3) points [m] from base to tip, evenly spaced along the arm at rest."""
+        whole = sum(s.length_m + 2.0 * s.endcap_length_m for s in self.sections)
+        along = np.linspace(0.0, whole, n) - self._caps[0]
+        points = self.shots.state(rest.shot, rest.load).points_at(np.maximum(along, 0.0))
+        points += self._base
+        points[along < 0.0] = 0.0
+        points[along < 0.0, 2] = along[along < 0.0] + self._caps[0]
+        return points
+
+    def motors(self, by_cable: Array) -> Array:
+        """Return what the motors do (m, ...) of what cables do (n, ...): pairs in the mean."""
+        if not self.paired:
+            return by_cable
+        return 0.5 * (by_cable[0::2] - by_cable[1::2])
+
+    def contractions(self, rest: RodRest) -> Array:
+        """Return the contractions of the motors (m,) [m], less the pretension of single cables."""
+        found = self.motors(rest.lengths.contraction)
+        return found if self.paired else found - self.pretension_m
+
+    def contractions_by_bend(self, rest: RodRest) -> Array:
+        """Return their derivative (m, dof) [m/rad]."""
+        return self.motors(rest.lengths.slope @ rest.by_bend)
+
+    def wound(self, contraction: Array) -> Array:
+        """Return the contractions of the cables (n,) [m] for those of the motors (m,)."""
+        return self.pretension_m + self.cables.sign * contraction[self.cables.motor]
+
+    def arcs(self, contraction: Array) -> Array:
+        """Return the bends (dof,) [rad] of arcs on pairs of contractions (m,) [m]."""
+        return np.asarray(self._rest_bend + self._bends_of_arcs @ contraction)
+
+    # Bends given.
+
+    def settled(self, bend: Array, load: DeadLoad, near: RodRest | None = None) -> RodRest:
+        """
+        Return the rod at rest with bends (dof,) [rad] held by its cables.
+
+        `near` is a neighbour under the same load, for speed.
+
+        Raises
+        ------
+        ModelError
+            If there is none, or it falls aside however the cables hold it.
+
+        """
+        rest = None
+        if near is not None and near.by_bend.size and near.load.tip.tolist() == load.tip.tolist():
+            step = bend - near.bend
+            if float(np.abs(step).max()) < _NEAR_RAD:
+                rest = self._held_from(near, bend, load)
+        if rest is None:
+            rest = self._held_from_guess(bend, load)
+        if rest is None:
+            rest = self._walked(bend, load)
+        if not self._is_stable(rest.shot, rest.lengths, np.ones(self._count, dtype=bool)):
+            raise ModelError(f'{self._bent(bend)}, the arm falls aside under its weight and load')
+        return rest
+
+    def _held_from(self, near: RodRest, bend: Array, load: DeadLoad) -> RodRest | None:
+        step = bend - near.bend
+        turn = (near.by_bend @ step)[:3]
+        tip = _turned(near.shot.tip_rotation, turn)
+        unknowns = near.unknowns + near.unknowns_by_bend @ step
+        held = _Held(self, bend, load)
+        return held.solve(tip, unknowns, near.shot.tensions, near.shot.strains)
+
+    def _held_from_guess(self, bend: Array, load: DeadLoad) -> RodRest | None:
+        turn = np.eye(3)
+        for bx, by in bend.reshape(-1, 2):
+            turn = turn @ exp_so3([-by, bx, 0.0])
+        moment = self._stiffness * (bend - self._rest_bend)
+        unknowns = self._first_guess @ moment if self.paired else moment
+        held = _Held(self, bend, load)
+        return held.solve(quaternion_from_matrix(turn), unknowns, None, None)
+
+    def _walked(self, bend: Array, load: DeadLoad) -> RodRest:
+        """Return the rest that bends and load lead to, put on together step by step."""
+        rest = self._held_from_guess(self._rest_bend, load.share(0.0))
+        done, pace = 0.0, 0.25
+        while rest is not None and done < 1.0:
+            share = min(done + pace, 1.0)
+            wanted = self._rest_bend + share * (bend - self._rest_bend)
+            found = self._held_from(rest, wanted, load.share(share))
+            if found is None:
+                pace *= 0.5
+                if pace < _LEAST_STEP:
+                    raise ModelError(
+                        f'{self._bent(bend)}, the arm finds no rest: {100.0 * done:.0f} % of the '
+                        'bends and the load are reached'
+                    )
+            else:
+                rest, done, pace = found, share, min(2.0 * pace, 0.25)
+        if rest is None:
+            raise ModelError('no rest of the arm is found where it starts from')
+        return rest
+
+    # Lengths given.
+
+    def under(self, wound: Array, load: DeadLoad, start: Array | None = None) -> RodRest:
+        """
+        Return the rod at rest on cables wound by (n,) [m], those that are slack found.
+
+        `start` (dof,) are bends to start from.
+
+        Raises
+        ------
+        ModelError
+            If there is no rest, or it is not stable on these cables.
+
+        """
+        found = None
+        if start is not None:
+            held = self._held_from_guess(start, load)
+            if held is not None:
+                found = self._wound(wound, load, held.shot)
+        if found is None:
+            found = self._wound_up(wound, load)
+        taut = self._taut_or_touching(found, wound)
+        if not self._is_stable(found.shot, found.lengths, taut):
+            raise ModelError(f'{self._pulled(wound)}, the arm falls aside: no stable rest')
+        return found
+
+    def _wound_up(self, wound: Array, load: DeadLoad) -> RodRest:
+        """Return the rest that contractions and load lead to, put on together step by step."""
+        nothing = load.share(0.0)
+        shot = self.shots.shot(self.shots.rest_rotation, np.zeros(self._count), nothing)
+        done, pace = 0.0, 0.5
+        rest: RodRest | None = None
+        while done < 1.0:
+            share = min(done + pace, 1.0)
+            rest = self._wound(share * wound, load.share(share), shot)
+            if rest is None:
+                pace *= 0.5
+                if pace < _LEAST_STEP:
+                    raise ModelError(
+                        f'no rest beyond {100.0 * done:.0f} % of contractions and load: '
+                        f'{self._pulled(wound)}'
+                    )
+            else:
+                shot, done, pace = rest.shot, share, min(2.0 * pace, 0.5)
+        assert rest is not None
+        return rest
+
+    def _wound(self, wound: Array, load: DeadLoad, start: Shot) -> RodRest | None:
+        """Return the rest near a shot; None if there is none: Newton on taut cables."""
+        try:
+            shot = self.shots.shot(start.tip_rotation, start.tensions, load, start.strains)
+            state = self._off(shot, wound)
+            for _ in range(_MAX_ROUNDS):
+                bends, base, lengths, size = state
+                if size < _FOUND:
+                    return RodRest(
+                        bends[3:].copy(), load, shot, lengths, np.zeros(0), np.zeros((0, 0)),
+                        np.zeros((0, 0)),
+                    )  # fmt: skip
+                step = self._taut_step(bends, base, lengths, shot.tensions, wound)
+                turn = float(np.linalg.norm(step[:3]))
+                share, accepted = min(1.0, _MAX_TURN_RAD / max(turn, 1e-300)), None
+                for _ in range(_MAX_TRIES):
+                    tensions = np.maximum(shot.tensions + share * step[3:], 0.0)
+                    if tensions.max() > _MAX_TENSION_N:
+                        share *= 0.4
+                        continue
+                    tip = _turned(shot.tip_rotation, share * step[:3])
+                    try:
+                        trial = self.shots.shot(tip, tensions, load, shot.strains)
+                    except ModelError:
+                        share *= 0.4
+                        continue
+                    found = self._off(trial, wound)
+                    # A cable that goes slack or taut changes the measure: let it rise a little.
+                    if found[3] < 2.0 * size or share < 0.02:
+                        accepted = trial, found
+                        break
+                    share *= 0.4
+                if accepted is None:
+                    return None
+                shot, state = accepted
+        except (ModelError, np.linalg.LinAlgError):
+            return None
+        return None
+
+    def _off(self, shot: Shot, wound: Array) -> tuple[Array, Array, Lengths, float]:
+        """Return values, slopes, lengths, and how far off base and lengths are [rad]."""
+        bends, slopes = self._bends(shot)
+        lengths = self.lengths(shot, bends, slopes)
+        loose = lengths.contraction - wound
+        taut = shot.tensions > 0.0
+        off = np.where(taut, np.abs(loose), np.maximum(-loose, 0.0))
+        size = float(np.abs(bends[:3]).max() + off.max() / self._lever)
+        return bends, slopes, lengths, size
+
+    def _taut_step(
+        self, bends: Array, base: Array, lengths: Array | Lengths, tensions: Array, wound: Array
+    ) -> Array:
+        """Return the step (3 + n,) to the linear rest in which no cable pushes or is too long."""
+        assert isinstance(lengths, Lengths)
+        missing = wound - lengths.contraction
+        taut = (tensions > 0.0) | (missing > _TOUCHING_M)
+        step = np.zeros(3 + self._count)
+        for _ in range(4 * self._count):
+            step[3:] = -tensions
+            keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
+            matrix = np.vstack([base[:3, keep], lengths.slope[taut][:, keep]])
+            let = np.r_[0:3, 3 + np.flatnonzero(~taut)][3:]
+            right = np.concatenate([-bends[:3], missing[taut]])
+            right -= np.vstack([base[:3, let], lengths.slope[taut][:, let]]) @ step[let]
+            step[keep] = np.linalg.solve(matrix, right)
+            pushing = np.where(taut, tensions + step[3:], 0.0)
+            loose = np.where(taut, 0.0, lengths.contraction + lengths.slope @ step - wound)
+            if pushing.min() < -1e-12:
+                taut[int(np.argmin(pushing))] = False
+            elif loose.min() < -_TOUCHING_M:
+                taut[int(np.argmin(loose))] = True
+            else:
+                break
+        return step
+
+    # Parts of it.
+
+    def lengths(self, shot: Shot, bends: Array, slopes: Array) -> Lengths:
+        """Return the contractions of the cables at a shot, with bends and slopes of `bends_of`."""
+        cables = self.cables
+        excess, by_bend = np.empty(self._count), np.empty((self._count, 2))
+        by_tension = np.empty(self._count)
+        cut_in_into(
+            bends[3:].copy(), shot.tensions, cables.own, cables.levers, self._cutting,
+            excess, by_bend, by_tension,
+        )  # fmt: skip
+        contraction = self.shots.rest_lengths - shot.lengths
+        contraction += excess + cables.stretch * shot.tensions
+        slope = -shot.length_slopes
+        first = 3 + 2 * cables.own
+        slope = slope + by_bend[:, :1] * slopes[first] + by_bend[:, 1:] * slopes[first + 1]
+        slope[np.arange(self._count), 3 + np.arange(self._count)] += by_tension + cables.stretch
+        return Lengths(contraction, slope)
+
+    def _bends(self, shot: Shot) -> tuple[Array, Array]:
+        """Return miss of the base and bends (3 + dof,) [rad] and their slopes."""
+        values = np.empty(3 + self._dof)
+        slopes = np.empty((3 + self._dof, 3 + self._count))
+        bends_into(shot.turns, shot.turn_slopes, values, slopes)
+        return values, slopes
+
+    def _tip_by_columns(self, shot: Shot) -> Array:
+        angular = np.zeros((3, 3 + self._count))
+        angular[:, :3] = shot.turns[-1]
+        return np.vstack([shot.tip_slope, angular])
+
+    def _is_stable(self, shot: Shot, lengths: Lengths, taut: Mask) -> bool:
+        """
+        Tell whether cables that keep their lengths hold the arm.
+
+        Of the ways in which it falls under dead tensions, each must be one that they forbid: as
+        many as the softness d contraction / d tension of the taut ones has negative eigenvalues
+        (inertia of the bordered Hessian).
+        """
+        if shot.folds == 0:
+            return True
+        if not taut.any():
+            return False
+        _, slopes = self._bends(shot)
+        try:
+            turn = -np.linalg.solve(slopes[:3, :3], slopes[:3, 3:])
+        except np.linalg.LinAlgError:
+            return False
+        softness = lengths.slope[:, 3:] + lengths.slope[:, :3] @ turn
+        softness = softness[taut][:, taut]
+        values = np.linalg.eigvalsh(0.5 * (softness + softness.T))
+        return int((values < 0.0).sum()) == shot.folds
+
+    def _taut_or_touching(self, rest: RodRest, wound: Array) -> Mask:
+        touching: Mask = rest.lengths.contraction - wound < _TOUCHING_M
+        return touching | (rest.tension > 0.0)
+
+    def shares(self, moments: Array) -> tuple[Array, Array]:
+        """
+        Return tensions (n,) [N] of single cables that make moments (dof,) [N m], and d / d moment.
+
+        Raises
+        ------
+        ModelError
+            If the cables of a section cannot.
+
+        """
+        tensions, slope = self.floor_N.copy(), np.zeros((self._count, self._dof))
+        for k, (own, path) in enumerate(zip(self._of_section, self._paths)):
+            x, y = float(moments[2 * k]), float(moments[2 * k + 1])
+            i, j, share_i, share_j, holdable = holding_shares(x, y, path)
+            if not holdable and (x != 0.0 or y != 0.0):
+                raise ModelError(
+                    f'section {self.sections[k].name}: its cables hold no moment towards '
+                    f'{math.degrees(math.atan2(y, x)):.0f} deg'
+                )
+            tensions[own[i]] += share_i
+            two = slice(2 * k, 2 * k + 2)
+            if i == j:
+                slope[own[i], two] = path[i, :2] / (path[i, :2] @ path[i, :2])
+            else:
+                tensions[own[j]] += share_j
+                slope[own[[i, j]], two] = np.linalg.inv(path[[i, j], :2].T)
+        return tensions, slope
+
+    def _bent(self, bend: Array) -> str:
+        sizes = np.degrees(np.linalg.norm(bend.reshape(-1, 2), axis=1))
+        return 'bent by ' + ', '.join(
+            f'{s.name} {size:.1f} deg' for s, size in zip(self.sections, sizes)
+        )
+
+    def _pulled(self, wound: Array) -> str:
+        pulled = self.motors(wound)
+        return 'with contractions ' + ', '.join(
+            f'{name} {1e3 * value:.3f} mm' for name, value in zip(self.names, pulled)
+        )
+
+
+class _Held:
+    """
+    Newton's search for the rod with given bends.
+
+    Unknowns beside the rotation of the tip: of single cables the moments (dof,) [N m] that those
+    beside them share; of pairs the tensions of taut cables, where both of a pair are taut if
+    their lengths together ask for it.
+    """
+
+    def __init__(self, statics: RodStatics, bend: Array, load: DeadLoad) -> None:
+        self._statics, self._bend, self._load = statics, bend, load
+        self._moment_scale = float(statics._stiffness.min())
+
+    def solve(
+        self, tip: Array, unknowns: Array, tensions: Array | None, strains: Array | None
+    ) -> RodRest | None:
+        """Return the rest found from a start; None if there is none."""
+        try:
+            if self._statics.paired:
+                return self._solve_pairs(tip, unknowns, tensions, strains)
+            return self._solve_single(tip, unknowns, strains)
+        except (ModelError, np.linalg.LinAlgError):
+            return None
+
+    def _solve_single(self, tip: Array, moments: Array, strains: Array | None) -> RodRest | None:
+        statics = self._statics
+        tensions, share = statics.shares(moments)
+        shot = statics.shots.shot(tip, tensions, self._load, strains)
+        miss, slopes = self._miss(shot)
+        for _ in range(_MAX_ROUNDS):
+            system = np.hstack([slopes[:, :3], slopes[:, 3:] @ share])
+            size = float(np.abs(miss).max())
+            if size < _FOUND:
+                return self._rest(shot, miss, slopes, moments, share, system)
+            step = np.linalg.solve(system, -miss)
+            turn = float(np.linalg.norm(step[:3]))
+            part, accepted = min(1.0, _MAX_TURN_RAD / max(turn, 1e-300)), False
+            for _ in range(_MAX_TRIES):
+                try:
+                    trial_moments = moments + part * step[3:]
+                    tensions, trial_share = statics.shares(trial_moments)
+                    trial = statics.shots.shot(
+                        _turned(shot.tip_rotation, part * step[:3]), tensions, self._load,
+                        shot.strains,
+                    )  # fmt: skip
+                except ModelError:
+                    part *= 0.4
+                    continue
+                found, found_slopes = self._miss(trial)
+                if float(np.abs(found).max()) < (1.0 - 0.1 * part) * size:
+                    shot, miss, slopes = trial, found, found_slopes
+                    moments, share, accepted = trial_moments, trial_share, True
+                    break
+                part *= 0.4
+            if not accepted:
+                return None
+        return None
+
+    def _solve_pairs(
+        self, tip: Array, pulls: Array, tensions: Array | None, strains: Array | None
+    ) -> RodRest | None:
+        statics, count = self._statics, self._statics._count
+        near = tensions is not None
+        if tensions is None:
+            tensions = np.zeros(count)
+            tensions[0::2], tensions[1::2] = np.maximum(pulls, 0.0), np.maximum(-pulls, 0.0)
+        taut = tensions > 0.0
+        for j in range(count // 2):
+            if not taut[2 * j : 2 * j + 2].any():
+                taut[2 * j] = True
+        if near:  # to first order where the neighbour's unknowns lead
+            tensions = np.where(taut, np.maximum(pulls, 0.0), 0.0)
+        shot = statics.shots.shot(tip, tensions, self._load, strains)
+        for _ in range(_MAX_ROUNDS):
+            miss, slopes = self._miss(shot)
+            values = miss.copy()
+            values[3:] += self._bend
+            lengths = statics.lengths(shot, values, slopes)
+            together = lengths.contraction[0::2] + lengths.contraction[1::2]
+            together -= 2.0 * statics.pretension_m
+            short = together < -_FOUND * statics._lever
+            one = ~(taut[0::2] & taut[1::2])
+            for j in np.flatnonzero(short & one):
+                taut[2 * j : 2 * j + 2] = True
+            both = taut[0::2] & taut[1::2]
+            joint = lengths.slope[0::2][both] + lengths.slope[1::2][both]
+            columns = np.r_[0:3, 3 + np.flatnonzero(taut)]
+            system = np.vstack([slopes, joint / statics._lever])[:, columns]
+            whole = np.concatenate([miss, together[both] / statics._lever])
+            if float(np.abs(whole).max()) < _FOUND:
+                inverse = np.linalg.inv(system)[:, 3 : 3 + statics._dof]
+                by_bend = np.zeros((3 + count, statics._dof))
+                by_bend[columns] = inverse
+                return RodRest(
+                    self._bend.copy(), self._load, shot, lengths, shot.tensions, by_bend,
+                    by_bend[3:],
+                )  # fmt: skip
+            step = np.zeros(3 + count)
+            step[columns] = np.linalg.solve(system, -whole)
+            part = min(1.0, _MAX_TURN_RAD / max(float(np.linalg.norm(step[:3])), 1e-300))
+            for _ in range(_MAX_TRIES):
+                wanted = shot.tensions + part * step[3:]
+                following, now_taut = wanted.copy(), taut.copy()
+                for j in range(count // 2):
+                    a, b = 2 * j, 2 * j + 1
+                    for i, other in ((a, b), (b, a)):
+                        if now_taut[i] and wanted[i] < 0.0:
+                            following[i], now_taut[i] = 0.0, False
+                            if not now_taut[other]:
+                                now_taut[other] = True
+                try:
+                    trial = statics.shots.shot(
+                        _turned(shot.tip_rotation, part * step[:3]), following, self._load,
+                        shot.strains,
+                    )  # fmt: skip
+                except ModelError:
+                    part *= 0.4
+                    continue
+                size = float(np.abs(self._miss(trial)[0]).max())
+                if size < 2.0 * max(float(np.abs(whole).max()), _FOUND) or part < 0.05:
+                    shot, taut = trial, now_taut
+                    break
+                part *= 0.4
+            else:
+                return None
+        return None
+
+    def _miss(self, shot: Shot) -> tuple[Array, Array]:
+        values, slopes = self._statics._bends(shot)
+        values[3:] -= self._bend
+        return values, slopes
+
+    def _rest(
+        self, shot: Shot, miss: Array, slopes: Array, moments: Array, share: Array, system: Array
+    ) -> RodRest:
+        values = miss.copy()
+        values[3:] += self._bend
+        inverse = np.linalg.inv(system)[:, 3:]
+        by_bend = np.vstack([inverse[:3], share @ inverse[3:]])
+        lengths = self._statics.lengths(shot, values, slopes)
+        return RodRest(
+            self._bend.copy(), self._load, shot, lengths, moments, by_bend, inverse[3:]
+        )
+
+
+def _turned(quaternion: Array, turn: Array) -> Array:
+    """Return a quaternion (4,) turned in its own frame by a rotation vector (3,)."""
+    angle = float(np.linalg.norm(turn))
+    k = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(0.5 * angle) / angle
+    x, y, z, w = quaternion
+    a, b, c, d = k * turn[0], k * turn[1], k * turn[2], math.cos(0.5 * angle)
+    product = np.array(
+        [
+            w * a + d * x + y * c - z * b,
+            w * b + d * y + z * a - x * c,
+            w * c + d * z + x * b - y * a,
+            w * d - x * a - y * b - z * c,
+        ]
+    )
+    return np.asarray(product / np.linalg.norm(product))
