@@ -130,7 +130,8 @@ class CableRodArm(BendingArm):
                 f'pretension_m = {pretension_m:g}: nothing gives way; expected 0, or '
                 'axial_stiffness_N of sections, or stretch_m_N of cables'
             )
-        rest = self.rod.under(self.rod.wound(np.zeros(len(self.cables))), self._own_load)
+        still = np.zeros(len(self.cables))
+        rest = self.rod.under(self.rod.wound(still), self._own_load, self._start_bend(still))
         self._rest_bend = rest.bend
         if not self.rod.paired:
             self.rod.floor_N[:] = rest.tension

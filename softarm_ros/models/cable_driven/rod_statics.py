@@ -28,6 +28,8 @@ from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
 from softarm_ros.models.cable_driven.rod_kernels import bends_into, cut_in_into
 from softarm_ros.models.cable_driven.rod_layout import cables_of, rod_of
 from softarm_ros.models.cable_driven.slack_kernels import holding_shares
+from softarm_ros.models.cable_driven.weight_layout import Loads
+from softarm_ros.models.cable_driven.weighted_sections import WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad, RodShots, Shot
 
@@ -36,9 +38,11 @@ _FOUND = 1e-9  # rad, and lengths over the lever of a cable
 _MAX_ROUNDS, _MAX_TRIES = 40, 12
 _MAX_TURN_RAD = 0.8
 _LEAST_STEP = 1.0 / 64.0  # of bends and load, on the way from rest
+_ARC_PIECES = 8
 _MAX_TENSION_N = 1e4
 _NEAR_RAD = 0.5  # bends further away are no start
 _TOUCHING_M = 1e-8  # a cable that is slack by less counts as touching
+_LENGTH_M = 1e-9  # by which lengths of cables may be missed
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,8 @@ class RodStatics:
         paths = np.column_stack([self.cables.levers, angles])
         self._of_section = [np.flatnonzero(self.cables.own == k) for k in range(len(sections))]
         self._paths = [np.ascontiguousarray(paths[own]) for own in self._of_section]
+        # Arcs under weight, for starts.
+        self._arcs = WeightedSections(sections, gravity_m_s2, self._paths, 1, 0, _ARC_PIECES)
         self._caps = np.array([s.endcap_length_m for s in sections])
         self._base = np.array([0.0, 0.0, self._caps[0]])
         if self.paired and len(cables) != self._dof:
@@ -251,7 +257,12 @@ class RodStatics:
         turn = np.eye(3)
         for bx, by in bend.reshape(-1, 2):
             turn = turn @ exp_so3([-by, bx, 0.0])
-        moment = self._stiffness * (bend - self._rest_bend)
+        whole = float(np.linalg.norm(self._gravity))
+        share = float(np.linalg.norm(load.gravity)) / whole if whole > 0.0 else 0.0
+        forces = share * self._arcs.load(np.zeros(3), np.zeros(3)).forces
+        forces[-1] += load.tip[:3]
+        arcs = self._arcs.settled(bend, Loads(forces, load.tip[3:].copy()))
+        moment = arcs.moments - self._stiffness * self._rest_bend
         unknowns = self._first_guess @ moment if self.paired else moment
         held = _Held(self, bend, load)
         return held.solve(quaternion_from_matrix(turn), unknowns, None, None)
@@ -279,7 +290,7 @@ class RodStatics:
 
     # Lengths given.
 
-    def under(self, wound: Array, load: DeadLoad, start: Array | None = None) -> RodRest:
+    def under(self, wound: Array, load: DeadLoad, start: Array) -> RodRest:
         """
         Return the rod at rest on cables wound by (n,) [m], those that are slack found.
 
@@ -291,11 +302,8 @@ class RodStatics:
             If there is no rest, or it is not stable on these cables.
 
         """
-        found = None
-        if start is not None:
-            held = self._held_from_guess(start, load)
-            if held is not None:
-                found = self._wound(wound, load, held.shot)
+        held = self._held_from_guess(start, load)
+        found = None if held is None else self._wound(wound, load, held.shot)
         if found is None:
             found = self._wound_up(wound, load)
         taut = self._taut_or_touching(found, wound)
@@ -331,7 +339,7 @@ class RodStatics:
             state = self._off(shot, wound)
             for _ in range(_MAX_ROUNDS):
                 bends, base, lengths, size = state
-                if size < _FOUND:
+                if size == 0.0:
                     return RodRest(
                         bends[3:].copy(), load, shot, lengths, np.zeros(0), np.zeros((0, 0)),
                         np.zeros((0, 0)),
@@ -364,13 +372,14 @@ class RodStatics:
         return None
 
     def _off(self, shot: Shot, wound: Array) -> tuple[Array, Array, Lengths, float]:
-        """Return values, slopes, lengths, and how far off base and lengths are [rad]."""
+        """Return values, slopes, lengths, and how far off base and lengths are [rad], 0 if found."""
         bends, slopes = self._bends(shot)
         lengths = self.lengths(shot, bends, slopes)
         loose = lengths.contraction - wound
         taut = shot.tensions > 0.0
         off = np.where(taut, np.abs(loose), np.maximum(-loose, 0.0))
-        size = float(np.abs(bends[:3]).max() + off.max() / self._lever)
+        base, cable = float(np.abs(bends[:3]).max()), float(off.max())
+        size = 0.0 if base < _FOUND and cable < _LENGTH_M else base + cable / self._lever
         return bends, slopes, lengths, size
 
     def _taut_step(
@@ -379,7 +388,7 @@ class RodStatics:
         """Return the step (3 + n,) to the linear rest in which no cable pushes or is too long."""
         assert isinstance(lengths, Lengths)
         missing = wound - lengths.contraction
-        taut = (tensions > 0.0) | (missing > _TOUCHING_M)
+        taut = (tensions > 0.0) | (missing > 0.5 * _LENGTH_M)
         step = np.zeros(3 + self._count)
         for _ in range(4 * self._count):
             step[3:] = -tensions
@@ -393,7 +402,7 @@ class RodStatics:
             loose = np.where(taut, 0.0, lengths.contraction + lengths.slope @ step - wound)
             if pushing.min() < -1e-12:
                 taut[int(np.argmin(pushing))] = False
-            elif loose.min() < -_TOUCHING_M:
+            elif loose.min() < -0.5 * _LENGTH_M:
                 taut[int(np.argmin(loose))] = True
             else:
                 break
