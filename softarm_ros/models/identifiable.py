@@ -32,6 +32,11 @@ _OF_MECHANICS = {
     'rod_cables': f'{_HERE}.tendon_rod.identifiable:of_rod_cables',
     'muscles': f'{_HERE}.minimum_energy.identifiable:of_muscles',
 }
+# By mechanics and model, where a model knows more or other things than the rest.
+_OF_MODEL = {
+    ('cables', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
+    ('cable_pairs', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
+}
 
 
 @dataclass(frozen=True)
@@ -139,9 +144,9 @@ def moved_by(parameters: Sequence[Parameter], known: Values, x: Array) -> dict[s
     return values
 
 
-def parameters_of(mechanics: str, arm: Any) -> tuple[Parameter, ...]:
+def parameters_of(mechanics: str, arm: Any, model: str | None = None) -> tuple[Parameter, ...]:
     """
-    Return what can be identified of an arm, from its fields.
+    Return what can be identified of an arm, from its fields, by a model or by the usual ones.
 
     Raises
     ------
@@ -153,6 +158,7 @@ def parameters_of(mechanics: str, arm: Any) -> tuple[Parameter, ...]:
         raise ValueError(
             f'nothing is identified of {mechanics!r}; there are {", ".join(_OF_MECHANICS)}'
         )
-    module, _, name = _OF_MECHANICS[mechanics].partition(':')
+    place = _OF_MODEL.get((mechanics, model or ''), _OF_MECHANICS[mechanics])
+    module, _, name = place.partition(':')
     function: Callable[[Any], tuple[Parameter, ...]] = getattr(import_module(module), name)
     return function(arm)

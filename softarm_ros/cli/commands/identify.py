@@ -55,6 +55,9 @@ def identify(
     ] = 1.0,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
     *,
+    model: Annotated[
+        str | None, typer.Option(metavar='NAME', help="Whose parameters; the rig's without.")
+    ] = None,
     settings: SetOption,
 ) -> None:
     """
@@ -71,6 +74,8 @@ def identify(
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
+    if model not in (None, arm.default_model):
+        arm = load_rig(rig, [*settings, f'model={model}'])
     if parameters == '?':
         for line in command.listed(arm):
             typer.echo(line)

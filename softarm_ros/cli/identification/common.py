@@ -12,7 +12,7 @@ DELAY_SPREAD_S = 0.2
 # What is identified without --parameters; the rest stands in for the same or needs other data.
 _ASKED_FOR = (
     'compliance', 'softening', 'weight', 'radii', 'stiffness_profile', 'radii_profile',
-    'rest_curvature', 'torsion', 'tilt',
+    'rest_curvature', 'torsion', 'tilt', 'axial',
 )  # fmt: skip
 
 
@@ -23,7 +23,8 @@ def spelled_out(rig: Rig) -> Rig:
 
 def all_parameters(rig: Rig) -> tuple[Parameter, ...]:
     """Return the parameters of the arm, its mount, its markers and its delay."""
-    return (*parameters_of(rig.mechanics_name, rig.arm), *_of_recording(rig))
+    known = parameters_of(rig.mechanics_name, rig.arm, rig.default_model)
+    return (*known, *_of_recording(rig))
 
 
 def usual_groups(rig: Rig) -> tuple[str, ...]:

@@ -85,3 +85,60 @@ def of_cables(arm: Any) -> tuple[Parameter, ...]:
         for j, actuator in enumerate(arm.actuators)
     ]  # fmt: skip
     return tuple(found)
+
+
+def of_rod(arm: Any) -> tuple[Parameter, ...]:
+    """
+    Return what a Cosserat rod on cables or pairs knows.
+
+    Axial stiffness, stretch and masses only where the file states them: without, there is none.
+    """
+    paired = any(actuator.pair for actuator in arm.actuators)
+    found = []
+    for k, section in enumerate(arm.sections):
+        place, name = f'arm.sections[{k}]', section.name
+        given = [
+            ('bending_stiffness', 'stiffness', 'bending_stiffness_N_m2', 0.3, 'N m^2', 1e-9),
+            ('length', 'lengths', 'length_m', LENGTH_SPREAD, 'm', 1e-3),
+            ('cable_radius', 'radii', 'cable_radius_m', 0.1, 'm', 1e-4),
+        ]
+        if not paired:
+            given.append(
+                ('cutting_in_stiffness', 'stiffness', 'cutting_in_stiffness_N_m2', 1.0, 'N/m^2',
+                 1e-9)
+            )  # fmt: skip
+        if section.passing_radius_m > 0.0:
+            given.append(('passing_radius', 'radii', 'passing_radius_m', 0.3, 'm', 1e-4))
+        if section.axial_stiffness_N is not None:
+            given.append(('axial_stiffness', 'axial', 'axial_stiffness_N', 1.0, 'N', 1.0))
+        if section.body_mass_kg > 0.0:
+            given.append(('body_mass', 'weight', 'body_mass_kg', 0.2, 'kg', 1e-6))
+        found += [
+            Parameter(f'{name} {what}', group, (f'{place}.{field}',), 'factor', spread, unit, low)
+            for what, group, field, spread, unit, low in given
+        ]
+        if paired:
+            found += [
+                Parameter(
+                    f'{name} rest_bend_{axis}', 'rest_bends', (f'{place}.rest_bend_deg[{i}]',),
+                    'shift', REST_BEND_SPREAD_DEG, 'deg', -170.0, 170.0,
+                )
+                for i, axis in enumerate('xy')
+            ]  # fmt: skip
+    stretched = tuple(
+        f'arm.actuators[{j}].stretch_m_N'
+        for j, actuator in enumerate(arm.actuators)
+        if actuator.stretch_m_N > 0.0
+    )
+    if stretched:
+        found.append(
+            Parameter('cable stretch', 'axial', stretched, 'factor', 1.0, 'm/N', 1e-9, 1.0)
+        )
+    found += [
+        Parameter(
+            f'{actuator.name} angle', 'angles', (f'arm.actuators[{j}].angle_deg',), 'shift', 5.0,
+            'deg',
+        )
+        for j, actuator in enumerate(arm.actuators)
+    ]  # fmt: skip
+    return tuple(found)
