@@ -107,7 +107,7 @@ def of_rod(arm: Any) -> tuple[Parameter, ...]:
                 ('cutting_in_stiffness', 'stiffness', 'cutting_in_stiffness_N_m2', 1.0, 'N/m^2',
                  1e-9)
             )  # fmt: skip
-        if section.passing_radius_m > 0.0:
+        if section.passing_radius_m > 0.0 and k + 1 < len(arm.sections):
             given.append(('passing_radius', 'radii', 'passing_radius_m', 0.3, 'm', 1e-4))
         if section.axial_stiffness_N is not None:
             given.append(('axial_stiffness', 'axial', 'axial_stiffness_N', 1.0, 'N', 1.0))
