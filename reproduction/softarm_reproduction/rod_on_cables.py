@@ -137,9 +137,8 @@ def lines_of(name: str, folder: Path) -> Iterator[str]:
             values = list(distances(predict(one, arm, run, strict=False), run))
             tip = next(v for what, _, v in values if what == one.section_names[-1])
             known = tip[np.isfinite(tip)]
-            cells.append(
-                f'{known.mean():.2f} | {known.max():.2f} | {len(tip) - len(known)}'
-            )
+            missed = f'{known.mean():.2f} | {known.max():.2f}' if len(known) else '- | -'
+            cells.append(f'{missed} | {len(tip) - len(known)}')
         start = time.process_time()
         for command in run.commands:
             try:

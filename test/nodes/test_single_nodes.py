@@ -54,7 +54,7 @@ def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(started, name):
     [
         ('tracker', ['rig:=cable_arm', 'trajectory:=circel'], 'circel'),
         ('tracker', ['rig:=cable_arm', 'laps:=-1'], 'laps'),
-        ('tracker', ['rig:=cable_arm', 'model:=cosserat'], 'cosserat'),
+        ('tracker', ['rig:=cable_arm', 'model:=hydraulic_statics'], 'hydraulic_statics'),
         ('plant', ['rig:=cable_arm', 'seed:=-5'], 'seed'),
         ('plant', ['rig:=cable_arm', 'time_scale:=0.0'], 'time_scale'),
         ('supervisor', [], 'rig is empty'),

@@ -143,7 +143,7 @@ SINGLE = [
         'model: cable_static',
         'model:',
         "model.kind = 'cable_static': expected one of 'cable_statics', 'constant_curvature', "
-        "'heavy_cable_statics' (did you mean 'cable_statics'?)",
+        "'cosserat', 'heavy_cable_statics' (did you mean 'cable_statics'?)",
     ),
     (
         'wrong unit',

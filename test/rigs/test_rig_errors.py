@@ -83,7 +83,7 @@ def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
     text = TEXT
     for old, new in (
         ('9.81', '98.1'),
-        ('model: cable_statics', 'model: cosserat'),
+        ('model: cable_statics', 'model: hydraulic_statics'),
         ('name: proximal_3', 'name: proximal_2'),
         ('position_noise_m: 2.0e-4', 'position_noise_m: -1'),
         ('command_timeout_s: 0.1', 'command_timeout_s: 0.001'),

@@ -19,6 +19,7 @@ from softarm_ros.models.arm_model import (
 )
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.cable_driven.rod_contractions import RodContractions
 from softarm_ros.models.cable_driven.rod_statics import RodRest, RodStatics
 from softarm_ros.models.cable_driven.slack_kernels import least_bend
 from softarm_ros.models.config import CableConfig, SectionConfig
@@ -65,7 +66,7 @@ class RodPosture:
     @cached_property
     def preferred(self) -> Array:
         """See `Posture`."""
-        return self._arm.preferred_configuration(self.rest.bend)
+        return self._arm.preferred_from(self.rest)
 
 
 class CableRodArm(BendingArm):
@@ -146,6 +147,24 @@ class CableRodArm(BendingArm):
     def rest_configuration(self) -> Array:
         """The bends (dof,) [rad] with all contractions zero."""
         return self._rest_bend.copy()
+
+    def preferred_configuration(self, configuration: Array) -> Array:
+        """
+        Return bends (dof,) [rad] that are easier: alike, or of pairs with less contraction.
+
+        Of pairs one step down the gradient of the sum of squared contractions.
+        """
+        if not self.rod.paired:
+            return super().preferred_configuration(configuration)
+        return self.preferred_from(self._settled(configuration))
+
+    def preferred_from(self, rest: RodRest) -> Array:
+        """Return `preferred_configuration` where the rod is solved already."""
+        if not self.rod.paired:
+            return super().preferred_configuration(rest.bend)
+        slope = self.rod.contractions_by_bend(rest)
+        step = slope.T @ self.rod.contractions(rest) / float(np.linalg.norm(slope, 2)) ** 2
+        return np.asarray(rest.bend - step)
 
     # Configuration -> shape.
 
@@ -255,11 +274,7 @@ class CableRodArm(BendingArm):
         contraction = self._checked_actuation(actuation)
         wound = self.rod.wound(contraction)
         rest = self.rod.under(wound, self._own_load, self._start_bend(contraction))
-        by_cable = self.rod.twist_by_contraction(rest, wound) * self.rod.cables.sign
-        return np.stack(
-            [by_cable[:, self.rod.cables.motor == j].sum(axis=1) for j in range(len(self.cables))],
-            axis=1,
-        )
+        return self.rod.twist_by_contraction(rest, wound)
 
     def _rest_under(
         self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
@@ -291,14 +306,19 @@ class CableRodArm(BendingArm):
         """
         Return the actuation that brings the tip to a position, and to an orientation if given.
 
-        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
+        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight. Of pairs the least
+        contractions are returned, not the least bends.
         """
         force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
         target = pose_target(position, orientation, self.rest_length_m)
-        problem = HeldBends(self, self._bend_problem, self.rod.load(force, np.zeros(3)))
-        start = None
-        if guess is not None:
-            checked = self._checked_actuation(guess, 'guess')
+        load = self.rod.load(force, np.zeros(3))
+        checked = None if guess is None else self._checked_actuation(guess, 'guess')
+        if self.rod.paired:
+            limits = np.radians([s.max_bending_angle_deg for s in self.sections])
+            pulls = RodContractions(self.rod, self._bend_problem, limits, load)
+            return find_pose(pulls, target, checked)
+        problem, start = HeldBends(self, self._bend_problem, load), None
+        if checked is not None:
             try:
                 start = self._rest_under(checked, tip_force, ZERO3).bend
             except ModelError:

@@ -25,7 +25,7 @@ _TORSION_SHARE, _SHEAR_SHARE = 2.0 / 3.0, 1.0 / 3.0
 _STIFF = 1e4  # K_b / d^2 times this where a section of several has no axial stiffness
 # Every thread stretches by so little at least, m/N: what cables that pull against each other on a
 # backbone of constant length share is not determined otherwise.
-LEAST_STRETCH_M_N = 1e-7
+LEAST_STRETCH_M_N = 1e-8
 
 
 @dataclass(frozen=True)

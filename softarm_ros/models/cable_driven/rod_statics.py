@@ -169,10 +169,19 @@ class RodStatics:
 
     def twist_by_contraction(self, rest: RodRest, wound: Array) -> Array:
         """
-        Return the twist of the tip by the contraction of each cable (6, n), base frame.
+        Return the twist of the tip by the contraction of each motor (6, m), base frame.
 
-        Of cables that are `wound` (n,) [m]. Cables that just touch count as taut; slack ones have zero columns.
+        Of cables that are `wound` (n,) [m]. Those that just touch count as taut; slack ones have
+        no effect.
         """
+        return self._tip_by_columns(rest.shot) @ self._by_contraction(rest, wound)
+
+    def bends_by_contraction(self, rest: RodRest, wound: Array) -> Array:
+        """Return the bends by the contraction of each motor (dof, m) [rad/m], likewise."""
+        return self._bends(rest.shot)[1][3:] @ self._by_contraction(rest, wound)
+
+    def _by_contraction(self, rest: RodRest, wound: Array) -> Array:
+        """Return the columns of a shot by the contraction of each motor (3 + n, m)."""
         taut = self._taut_or_touching(rest, wound)
         _, base = self._bends(rest.shot)
         keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
@@ -183,7 +192,10 @@ class RodStatics:
             moved = np.linalg.solve(matrix, right)
         except np.linalg.LinAlgError as error:
             raise ModelError(f'the lengths of the cables do not hold the arm: {error}') from None
-        return np.asarray(self._tip_by_columns(rest.shot)[:, keep] @ moved)
+        by_motor = np.zeros((3 + self._count, len(self.names)))
+        for cable, (motor, sign) in enumerate(zip(self.cables.motor, self.cables.sign)):
+            by_motor[keep, motor] += sign * moved[:, cable]
+        return by_motor
 
     def centerline(self, rest: RodRest, n: int) -> Array:
         """Return (n, 3) points [m] from base to tip, evenly spaced along the arm at rest."""
@@ -213,6 +225,15 @@ class RodStatics:
     def wound(self, contraction: Array) -> Array:
         """Return the contractions of the cables (n,) [m] for those of the motors (m,)."""
         return self.pretension_m + self.cables.sign * contraction[self.cables.motor]
+
+    @property
+    def largest_gain_rad_m(self) -> float:
+        """Largest bend per contraction of pairs, by geometry [rad/m]."""
+        return float(np.linalg.norm(self._bends_of_arcs, 2))
+
+    def arc_contractions(self, bend: Array) -> Array:
+        """Return the contractions of pairs (m,) [m] that bend arcs so (dof,) [rad]."""
+        return np.linalg.solve(self._bends_of_arcs, bend - self._rest_bend)
 
     def arcs(self, contraction: Array) -> Array:
         """Return the bends (dof,) [rad] of arcs on pairs of contractions (m,) [m]."""
@@ -290,11 +311,11 @@ class RodStatics:
 
     # Lengths given.
 
-    def under(self, wound: Array, load: DeadLoad, start: Array) -> RodRest:
+    def under(self, wound: Array, load: DeadLoad, start: Array | RodRest) -> RodRest:
         """
         Return the rod at rest on cables wound by (n,) [m], those that are slack found.
 
-        `start` (dof,) are bends to start from.
+        `start`: bends (dof,) [rad] to start from, or a neighbouring rest.
 
         Raises
         ------
@@ -302,7 +323,7 @@ class RodStatics:
             If there is no rest, or it is not stable on these cables.
 
         """
-        held = self._held_from_guess(start, load)
+        held = start if isinstance(start, RodRest) else self._held_from_guess(start, load)
         found = None if held is None else self._wound(wound, load, held.shot)
         if found is None:
             found = self._wound_up(wound, load)
