@@ -124,15 +124,21 @@ def test_pairs_that_pass_through_another_section_hold_chain_and_rod_alike():
 def test_where_the_chain_falls_aside_the_rod_is_refused():
     """Bent over the horizontal, pushed sideways by 2 mN; some stand on lengths alone."""
     verdicts, folds = [], 0
-    for proximal, distal in product((75.0, 90.0, 105.0), (-30.0, 30.0, 90.0, 130.0)):
-        body, rod = twins(10)
+    places = [
+        *product((0.058,), (2e-3,), (75.0, 90.0, 105.0), (-30.0, 30.0, 90.0, 130.0)),
+        *product((0.040,), (3e-3,), (105.0, 120.0), (-30.0, 50.0, 130.0)),
+    ]
+    for mass, pretension, proximal, distal in places:
+        body, rod = twins(10, body_mass_kg=mass)
         arcs = np.radians([proximal, 0.0, distal, 0.0])
         (contraction,) = pulls(arcs[None])
-        wound = np.round(contraction + WOUND_M, 9)
+        wound = np.round(contraction + pretension, 9)
         tip = body.settle(contraction=wound, tolerance=1e-5).section_tips[-1, :3, 3]
-        pushed = body.copy().settle(
-            contraction=wound, tip_force=(0.0, 2e-3, 0.0), tolerance=1e-5
-        ).section_tips[-1, :3, 3]
+        pushed = (
+            body.copy()
+            .settle(contraction=wound, tip_force=(0.0, 2e-3, 0.0), tolerance=1e-5)
+            .section_tips[-1, :3, 3]
+        )
         load = rod.rod.load(np.zeros(3), np.zeros(3))
         try:
             folds += rod.rod.under(wound, load, arcs).shot.folds

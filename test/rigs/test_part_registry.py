@@ -191,9 +191,7 @@ def test_broken_parts_are_named_with_their_package_and_break_no_rig(installed):
         '        print(error)\n'
     )
     models, *refused = run('-c', code).stdout.splitlines()
-    assert models == (
-        "('cable_statics', 'constant_curvature', 'cosserat', 'heavy_cable_statics')"
-    )
+    assert models == ("('cable_statics', 'constant_curvature', 'cosserat', 'heavy_cable_statics')")
     assert len(refused) == len(BROKEN)
     assert all('model.kind = ' in r and 'of the package lab' in r for r in refused)
 

@@ -276,9 +276,7 @@ class CableRodArm(BendingArm):
         rest = self.rod.under(wound, self._own_load, self._start_bend(contraction))
         return self.rod.twist_by_contraction(rest, wound)
 
-    def _rest_under(
-        self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
-    ) -> RodRest:
+    def _rest_under(self, actuation: Array, tip_force: Vector3, tip_moment: Vector3) -> RodRest:
         contraction = self._checked_actuation(actuation)
         force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
         load: DeadLoad = self.rod.load(force, finite_array(tip_moment, (3,), 'tip_moment'))

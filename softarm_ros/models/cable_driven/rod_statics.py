@@ -667,9 +667,7 @@ class _Held:
         inverse = np.linalg.inv(system)[:, 3:]
         by_bend = np.vstack([inverse[:3], share @ inverse[3:]])
         lengths = self._statics.lengths(shot, values, slopes)
-        return RodRest(
-            self._bend.copy(), self._load, shot, lengths, moments, by_bend, inverse[3:]
-        )
+        return RodRest(self._bend.copy(), self._load, shot, lengths, moments, by_bend, inverse[3:])
 
 
 def _turned(quaternion: Array, turn: Array) -> Array:

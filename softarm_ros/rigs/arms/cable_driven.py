@@ -78,7 +78,11 @@ class CableArm(ArmBase):
         """Return where the cables run, one per actuator."""
         return tuple(
             CableConfig(
-                name=a.name, section=a.section, angle_deg=a.angle_deg, pair=a.pair, bends=a.bends,
+                name=a.name,
+                section=a.section,
+                angle_deg=a.angle_deg,
+                pair=a.pair,
+                bends=a.bends,
                 stretch_m_N=a.stretch_m_N,
             )  # fmt: skip
             for a in self.actuators
