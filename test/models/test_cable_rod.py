@@ -8,7 +8,6 @@ from model_cases import (
     BENDING,
     ENDCAP,
     LENGTH,
-    RADIUS,
     arm_parts,
     central_differences,
     section_config,
@@ -317,4 +316,3 @@ def test_bad_arms_and_input_are_named():
         arm.shape_of(np.zeros(3))
     with pytest.raises(ModelError, match='no rest'):
         arm.forward(np.full(6, 0.01))  # nothing shortens
-    assert RADIUS == arm.sections[0].cable_radius_m

@@ -20,7 +20,8 @@ from softarm_ros.models.arm_model import (
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.held_bends import HeldBends
 from softarm_ros.models.cable_driven.rod_contractions import RodContractions
-from softarm_ros.models.cable_driven.rod_statics import RodRest, RodStatics
+from softarm_ros.models.cable_driven.rod_rest import RodRest
+from softarm_ros.models.cable_driven.rod_statics import RodStatics
 from softarm_ros.models.cable_driven.slack_kernels import least_bend
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad
@@ -246,7 +247,7 @@ class CableRodArm(BendingArm):
         return self.rod.contractions_by_bend(self._settled(configuration))
 
     def tensions_of(self, configuration: Array) -> Array:
-        """Return the tensions (n,) [N] that hold a configuration; of a pair the one pulled in first."""
+        """Return the tensions (n,) [N] that hold a configuration, pairs one after the other."""
         return self._settled(configuration).tension.copy()
 
     def configuration_of(self, actuation: Array) -> Array:

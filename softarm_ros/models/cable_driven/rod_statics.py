@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,16 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.paired_cables import nominal_contractions
+from softarm_ros.models.cable_driven.rod_holding import (
+    FOUND_RAD,
+    MAX_ROUNDS,
+    MAX_TRIES,
+    MAX_TURN_RAD,
+    HeldRod,
+)
 from softarm_ros.models.cable_driven.rod_kernels import bends_into, cut_in_into
 from softarm_ros.models.cable_driven.rod_layout import cables_of, rod_of
+from softarm_ros.models.cable_driven.rod_rest import Lengths, RodRest, turned
 from softarm_ros.models.cable_driven.slack_kernels import holding_shares
 from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import WeightedSections
@@ -34,9 +41,6 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad, RodShots, Shot
 
 Mask = NDArray[np.bool_]
-_FOUND = 1e-9  # rad, and lengths over the lever of a cable
-_MAX_ROUNDS, _MAX_TRIES = 40, 12
-_MAX_TURN_RAD = 0.8
 _LEAST_STEP = 1.0 / 64.0  # of bends and load, on the way from rest
 _ARC_PIECES = 8
 _MAX_TENSION_N = 1e4
@@ -45,56 +49,13 @@ _TOUCHING_M = 1e-8  # a cable that is slack by less counts as touching
 _LENGTH_M = 1e-9  # by which lengths of cables may be missed
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """Contractions of the cables (n,) [m] at a shot and their slopes (n, 3 + n) by its columns."""
-
-    contraction: Array
-    slope: Array
-
-
-@dataclass(frozen=True)
-class RodRest:
-    """
-    A rod at rest.
-
-    Attributes
-    ----------
-    bend : (dof,)
-        Bending vectors from one section tip to the next [rad].
-    load : DeadLoad
-    shot : Shot
-        That meets the base.
-    lengths : Lengths
-    unknowns : (dof,)
-        What tensions follow from: see `_Held`; empty where lengths were given.
-    by_bend : (3 + n, dof)
-        Rotation of the tip and tensions by the bends; empty where lengths were given.
-    unknowns_by_bend : (dof, dof)
-
-    """
-
-    bend: Array
-    load: DeadLoad
-    shot: Shot
-    lengths: Lengths
-    unknowns: Array
-    by_bend: Array
-    unknowns_by_bend: Array
-
-    @property
-    def tension(self) -> Array:
-        """Tensions of the cables (n,) [N]."""
-        return self.shot.tensions
-
-
 class RodStatics:
     """
     An arm of sections on cables.
 
     Single cables: those beside the moment of a section hold it, the others have the tension that
-    `floor_N` says. Pairs: both cables are wound by a pretension at rest; the motor pulls one in and
-    pays the other out, which may go slack.
+    `floor_N` says. Pairs: both cables are wound by a pretension at rest; the motor pulls one in
+    and pays the other out, which may go slack.
 
     Parameters
     ----------
@@ -124,11 +85,11 @@ class RodStatics:
         self.pretension_m = pretension_m
         self.shots = RodShots(rod_of(sections, cables, gravity_m_s2, steps))
         self._gravity = np.array(gravity_m_s2, dtype=float)
-        self._count, self._dof = len(self.cables.motor), 2 * len(sections)
+        self.count, self.dof = len(self.cables.motor), 2 * len(sections)
         self._cutting = np.array([[s.length_m, s.cutting_in_stiffness_N_m2] for s in sections])
         self._stiffness = np.repeat([s.bending_stiffness_N_m2 / s.length_m for s in sections], 2)
         self._rest_bend = np.radians([s.rest_bend_deg for s in sections]).reshape(-1)
-        self._lever = float(np.linalg.norm(self.cables.levers, axis=1).min())
+        self.lever_m = float(np.linalg.norm(self.cables.levers, axis=1).min())
         angles = np.arctan2(self.cables.levers[:, 1], self.cables.levers[:, 0])
         paths = np.column_stack([self.cables.levers, angles])
         self._of_section = [np.flatnonzero(self.cables.own == k) for k in range(len(sections))]
@@ -137,15 +98,15 @@ class RodStatics:
         self._arcs = WeightedSections(sections, gravity_m_s2, self._paths, 1, 0, _ARC_PIECES)
         self._caps = np.array([s.endcap_length_m for s in sections])
         self._base = np.array([0.0, 0.0, self._caps[0]])
-        if self.paired and len(cables) != self._dof:
+        if self.paired and len(cables) != self.dof:
             raise ValueError(
-                f'{len(cables)} pairs of cables bend {self._dof} coordinates; a rod needs one each'
+                f'{len(cables)} pairs of cables bend {self.dof} coordinates; a rod needs one each'
             )
         if self.paired:
             nominal = nominal_contractions(sections, cables)
             self._bends_of_arcs = np.linalg.pinv(nominal)
             self._first_guess = self._bends_of_arcs.T
-        self.floor_N = np.zeros(self._count)
+        self.floor_N = np.zeros(self.count)
 
     # Loads.
 
@@ -178,21 +139,21 @@ class RodStatics:
 
     def bends_by_contraction(self, rest: RodRest, wound: Array) -> Array:
         """Return the bends by the contraction of each motor (dof, m) [rad/m], likewise."""
-        return self._bends(rest.shot)[1][3:] @ self._by_contraction(rest, wound)
+        return self.bends_of(rest.shot)[1][3:] @ self._by_contraction(rest, wound)
 
     def _by_contraction(self, rest: RodRest, wound: Array) -> Array:
         """Return the columns of a shot by the contraction of each motor (3 + n, m)."""
         taut = self._taut_or_touching(rest, wound)
-        _, base = self._bends(rest.shot)
+        _, base = self.bends_of(rest.shot)
         keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
         matrix = np.vstack([base[:3, keep], rest.lengths.slope[taut][:, keep]])
-        right = np.zeros((len(keep), self._count))
+        right = np.zeros((len(keep), self.count))
         right[3 + np.arange(taut.sum()), np.flatnonzero(taut)] = 1.0
         try:
             moved = np.linalg.solve(matrix, right)
         except np.linalg.LinAlgError as error:
             raise ModelError(f'the lengths of the cables do not hold the arm: {error}') from None
-        by_motor = np.zeros((3 + self._count, len(self.names)))
+        by_motor = np.zeros((3 + self.count, len(self.names)))
         for cable, (motor, sign) in enumerate(zip(self.cables.motor, self.cables.sign)):
             by_motor[keep, motor] += sign * moved[:, cable]
         return by_motor
@@ -262,16 +223,16 @@ class RodStatics:
             rest = self._held_from_guess(bend, load)
         if rest is None:
             rest = self._walked(bend, load)
-        if not self._is_stable(rest.shot, rest.lengths, np.ones(self._count, dtype=bool)):
+        if not self._is_stable(rest.shot, rest.lengths, np.ones(self.count, dtype=bool)):
             raise ModelError(f'{self._bent(bend)}, the arm falls aside under its weight and load')
         return rest
 
     def _held_from(self, near: RodRest, bend: Array, load: DeadLoad) -> RodRest | None:
         step = bend - near.bend
         turn = (near.by_bend @ step)[:3]
-        tip = _turned(near.shot.tip_rotation, turn)
+        tip = turned(near.shot.tip_rotation, turn)
         unknowns = near.unknowns + near.unknowns_by_bend @ step
-        held = _Held(self, bend, load)
+        held = HeldRod(self, bend, load)
         return held.solve(tip, unknowns, near.shot.tensions, near.shot.strains)
 
     def _held_from_guess(self, bend: Array, load: DeadLoad) -> RodRest | None:
@@ -285,7 +246,7 @@ class RodStatics:
         arcs = self._arcs.settled(bend, Loads(forces, load.tip[3:].copy()))
         moment = arcs.moments - self._stiffness * self._rest_bend
         unknowns = self._first_guess @ moment if self.paired else moment
-        held = _Held(self, bend, load)
+        held = HeldRod(self, bend, load)
         return held.solve(quaternion_from_matrix(turn), unknowns, None, None)
 
     def _walked(self, bend: Array, load: DeadLoad) -> RodRest:
@@ -335,7 +296,7 @@ class RodStatics:
     def _wound_up(self, wound: Array, load: DeadLoad) -> RodRest:
         """Return the rest that contractions and load lead to, put on together step by step."""
         nothing = load.share(0.0)
-        shot = self.shots.shot(self.shots.rest_rotation, np.zeros(self._count), nothing)
+        shot = self.shots.shot(self.shots.rest_rotation, np.zeros(self.count), nothing)
         done, pace = 0.0, 0.5
         rest: RodRest | None = None
         while done < 1.0:
@@ -350,7 +311,8 @@ class RodStatics:
                     )
             else:
                 shot, done, pace = rest.shot, share, min(2.0 * pace, 0.5)
-        assert rest is not None
+        if rest is None:
+            raise ModelError('no rest of the arm is found where it starts from')
         return rest
 
     def _wound(self, wound: Array, load: DeadLoad, start: Shot) -> RodRest | None:
@@ -358,7 +320,7 @@ class RodStatics:
         try:
             shot = self.shots.shot(start.tip_rotation, start.tensions, load, start.strains)
             state = self._off(shot, wound)
-            for _ in range(_MAX_ROUNDS):
+            for _ in range(MAX_ROUNDS):
                 bends, base, lengths, size = state
                 if size == 0.0:
                     return RodRest(
@@ -367,13 +329,13 @@ class RodStatics:
                     )  # fmt: skip
                 step = self._taut_step(bends, base, lengths, shot.tensions, wound)
                 turn = float(np.linalg.norm(step[:3]))
-                share, accepted = min(1.0, _MAX_TURN_RAD / max(turn, 1e-300)), None
-                for _ in range(_MAX_TRIES):
+                share, accepted = min(1.0, MAX_TURN_RAD / max(turn, 1e-300)), None
+                for _ in range(MAX_TRIES):
                     tensions = np.maximum(shot.tensions + share * step[3:], 0.0)
                     if tensions.max() > _MAX_TENSION_N:
                         share *= 0.4
                         continue
-                    tip = _turned(shot.tip_rotation, share * step[:3])
+                    tip = turned(shot.tip_rotation, share * step[:3])
                     try:
                         trial = self.shots.shot(tip, tensions, load, shot.strains)
                     except ModelError:
@@ -393,25 +355,24 @@ class RodStatics:
         return None
 
     def _off(self, shot: Shot, wound: Array) -> tuple[Array, Array, Lengths, float]:
-        """Return values, slopes, lengths, and how far off base and lengths are [rad], 0 if found."""
-        bends, slopes = self._bends(shot)
+        """Return values, slopes, lengths, and how far off it all is [rad], 0 if found."""
+        bends, slopes = self.bends_of(shot)
         lengths = self.lengths(shot, bends, slopes)
         loose = lengths.contraction - wound
         taut = shot.tensions > 0.0
         off = np.where(taut, np.abs(loose), np.maximum(-loose, 0.0))
         base, cable = float(np.abs(bends[:3]).max()), float(off.max())
-        size = 0.0 if base < _FOUND and cable < _LENGTH_M else base + cable / self._lever
+        size = 0.0 if base < FOUND_RAD and cable < _LENGTH_M else base + cable / self.lever_m
         return bends, slopes, lengths, size
 
     def _taut_step(
-        self, bends: Array, base: Array, lengths: Array | Lengths, tensions: Array, wound: Array
+        self, bends: Array, base: Array, lengths: Lengths, tensions: Array, wound: Array
     ) -> Array:
         """Return the step (3 + n,) to the linear rest in which no cable pushes or is too long."""
-        assert isinstance(lengths, Lengths)
         missing = wound - lengths.contraction
         taut = (tensions > 0.0) | (missing > 0.5 * _LENGTH_M)
-        step = np.zeros(3 + self._count)
-        for _ in range(4 * self._count):
+        step = np.zeros(3 + self.count)
+        for _ in range(4 * self.count):
             step[3:] = -tensions
             keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
             matrix = np.vstack([base[:3, keep], lengths.slope[taut][:, keep]])
@@ -434,8 +395,8 @@ class RodStatics:
     def lengths(self, shot: Shot, bends: Array, slopes: Array) -> Lengths:
         """Return the contractions of the cables at a shot, with bends and slopes of `bends_of`."""
         cables = self.cables
-        excess, by_bend = np.empty(self._count), np.empty((self._count, 2))
-        by_tension = np.empty(self._count)
+        excess, by_bend = np.empty(self.count), np.empty((self.count, 2))
+        by_tension = np.empty(self.count)
         cut_in_into(
             bends[3:].copy(), shot.tensions, cables.own, cables.levers, self._cutting,
             excess, by_bend, by_tension,
@@ -445,18 +406,18 @@ class RodStatics:
         slope = -shot.length_slopes
         first = 3 + 2 * cables.own
         slope = slope + by_bend[:, :1] * slopes[first] + by_bend[:, 1:] * slopes[first + 1]
-        slope[np.arange(self._count), 3 + np.arange(self._count)] += by_tension + cables.stretch
+        slope[np.arange(self.count), 3 + np.arange(self.count)] += by_tension + cables.stretch
         return Lengths(contraction, slope)
 
-    def _bends(self, shot: Shot) -> tuple[Array, Array]:
+    def bends_of(self, shot: Shot) -> tuple[Array, Array]:
         """Return miss of the base and bends (3 + dof,) [rad] and their slopes."""
-        values = np.empty(3 + self._dof)
-        slopes = np.empty((3 + self._dof, 3 + self._count))
+        values = np.empty(3 + self.dof)
+        slopes = np.empty((3 + self.dof, 3 + self.count))
         bends_into(shot.turns, shot.turn_slopes, values, slopes)
         return values, slopes
 
     def _tip_by_columns(self, shot: Shot) -> Array:
-        angular = np.zeros((3, 3 + self._count))
+        angular = np.zeros((3, 3 + self.count))
         angular[:, :3] = shot.turns[-1]
         return np.vstack([shot.tip_slope, angular])
 
@@ -472,7 +433,7 @@ class RodStatics:
             return True
         if not taut.any():
             return False
-        _, slopes = self._bends(shot)
+        _, slopes = self.bends_of(shot)
         try:
             turn = -np.linalg.solve(slopes[:3, :3], slopes[:3, 3:])
         except np.linalg.LinAlgError:
@@ -496,7 +457,7 @@ class RodStatics:
             If the cables of a section cannot.
 
         """
-        tensions, slope = self.floor_N.copy(), np.zeros((self._count, self._dof))
+        tensions, slope = self.floor_N.copy(), np.zeros((self.count, self.dof))
         for k, (own, path) in enumerate(zip(self._of_section, self._paths)):
             x, y = float(moments[2 * k]), float(moments[2 * k + 1])
             i, j, share_i, share_j, holdable = holding_shares(x, y, path)
@@ -525,163 +486,3 @@ class RodStatics:
         return 'with contractions ' + ', '.join(
             f'{name} {1e3 * value:.3f} mm' for name, value in zip(self.names, pulled)
         )
-
-
-class _Held:
-    """
-    Newton's search for the rod with given bends.
-
-    Unknowns beside the rotation of the tip: of single cables the moments (dof,) [N m] that those
-    beside them share; of pairs the tensions of taut cables, where both of a pair are taut if
-    their lengths together ask for it.
-    """
-
-    def __init__(self, statics: RodStatics, bend: Array, load: DeadLoad) -> None:
-        self._statics, self._bend, self._load = statics, bend, load
-        self._moment_scale = float(statics._stiffness.min())
-
-    def solve(
-        self, tip: Array, unknowns: Array, tensions: Array | None, strains: Array | None
-    ) -> RodRest | None:
-        """Return the rest found from a start; None if there is none."""
-        try:
-            if self._statics.paired:
-                return self._solve_pairs(tip, unknowns, tensions, strains)
-            return self._solve_single(tip, unknowns, strains)
-        except (ModelError, np.linalg.LinAlgError):
-            return None
-
-    def _solve_single(self, tip: Array, moments: Array, strains: Array | None) -> RodRest | None:
-        statics = self._statics
-        tensions, share = statics.shares(moments)
-        shot = statics.shots.shot(tip, tensions, self._load, strains)
-        miss, slopes = self._miss(shot)
-        for _ in range(_MAX_ROUNDS):
-            system = np.hstack([slopes[:, :3], slopes[:, 3:] @ share])
-            size = float(np.abs(miss).max())
-            if size < _FOUND:
-                return self._rest(shot, miss, slopes, moments, share, system)
-            step = np.linalg.solve(system, -miss)
-            turn = float(np.linalg.norm(step[:3]))
-            part, accepted = min(1.0, _MAX_TURN_RAD / max(turn, 1e-300)), False
-            for _ in range(_MAX_TRIES):
-                try:
-                    trial_moments = moments + part * step[3:]
-                    tensions, trial_share = statics.shares(trial_moments)
-                    trial = statics.shots.shot(
-                        _turned(shot.tip_rotation, part * step[:3]), tensions, self._load,
-                        shot.strains,
-                    )  # fmt: skip
-                except ModelError:
-                    part *= 0.4
-                    continue
-                found, found_slopes = self._miss(trial)
-                if float(np.abs(found).max()) < (1.0 - 0.1 * part) * size:
-                    shot, miss, slopes = trial, found, found_slopes
-                    moments, share, accepted = trial_moments, trial_share, True
-                    break
-                part *= 0.4
-            if not accepted:
-                return None
-        return None
-
-    def _solve_pairs(
-        self, tip: Array, pulls: Array, tensions: Array | None, strains: Array | None
-    ) -> RodRest | None:
-        statics, count = self._statics, self._statics._count
-        near = tensions is not None
-        if tensions is None:
-            tensions = np.zeros(count)
-            tensions[0::2], tensions[1::2] = np.maximum(pulls, 0.0), np.maximum(-pulls, 0.0)
-        taut = tensions > 0.0
-        for j in range(count // 2):
-            if not taut[2 * j : 2 * j + 2].any():
-                taut[2 * j] = True
-        if near:  # to first order where the neighbour's unknowns lead
-            tensions = np.where(taut, np.maximum(pulls, 0.0), 0.0)
-        shot = statics.shots.shot(tip, tensions, self._load, strains)
-        for _ in range(_MAX_ROUNDS):
-            miss, slopes = self._miss(shot)
-            values = miss.copy()
-            values[3:] += self._bend
-            lengths = statics.lengths(shot, values, slopes)
-            together = lengths.contraction[0::2] + lengths.contraction[1::2]
-            together -= 2.0 * statics.pretension_m
-            short = together < -_FOUND * statics._lever
-            one = ~(taut[0::2] & taut[1::2])
-            for j in np.flatnonzero(short & one):
-                taut[2 * j : 2 * j + 2] = True
-            both = taut[0::2] & taut[1::2]
-            joint = lengths.slope[0::2][both] + lengths.slope[1::2][both]
-            columns = np.r_[0:3, 3 + np.flatnonzero(taut)]
-            system = np.vstack([slopes, joint / statics._lever])[:, columns]
-            whole = np.concatenate([miss, together[both] / statics._lever])
-            if float(np.abs(whole).max()) < _FOUND:
-                inverse = np.linalg.inv(system)[:, 3 : 3 + statics._dof]
-                by_bend = np.zeros((3 + count, statics._dof))
-                by_bend[columns] = inverse
-                return RodRest(
-                    self._bend.copy(), self._load, shot, lengths, shot.tensions, by_bend,
-                    by_bend[3:],
-                )  # fmt: skip
-            step = np.zeros(3 + count)
-            step[columns] = np.linalg.solve(system, -whole)
-            part = min(1.0, _MAX_TURN_RAD / max(float(np.linalg.norm(step[:3])), 1e-300))
-            for _ in range(_MAX_TRIES):
-                wanted = shot.tensions + part * step[3:]
-                following, now_taut = wanted.copy(), taut.copy()
-                for j in range(count // 2):
-                    a, b = 2 * j, 2 * j + 1
-                    for i, other in ((a, b), (b, a)):
-                        if now_taut[i] and wanted[i] < 0.0:
-                            following[i], now_taut[i] = 0.0, False
-                            if not now_taut[other]:
-                                now_taut[other] = True
-                try:
-                    trial = statics.shots.shot(
-                        _turned(shot.tip_rotation, part * step[:3]), following, self._load,
-                        shot.strains,
-                    )  # fmt: skip
-                except ModelError:
-                    part *= 0.4
-                    continue
-                size = float(np.abs(self._miss(trial)[0]).max())
-                if size < 2.0 * max(float(np.abs(whole).max()), _FOUND) or part < 0.05:
-                    shot, taut = trial, now_taut
-                    break
-                part *= 0.4
-            else:
-                return None
-        return None
-
-    def _miss(self, shot: Shot) -> tuple[Array, Array]:
-        values, slopes = self._statics._bends(shot)
-        values[3:] -= self._bend
-        return values, slopes
-
-    def _rest(
-        self, shot: Shot, miss: Array, slopes: Array, moments: Array, share: Array, system: Array
-    ) -> RodRest:
-        values = miss.copy()
-        values[3:] += self._bend
-        inverse = np.linalg.inv(system)[:, 3:]
-        by_bend = np.vstack([inverse[:3], share @ inverse[3:]])
-        lengths = self._statics.lengths(shot, values, slopes)
-        return RodRest(self._bend.copy(), self._load, shot, lengths, moments, by_bend, inverse[3:])
-
-
-def _turned(quaternion: Array, turn: Array) -> Array:
-    """Return a quaternion (4,) turned in its own frame by a rotation vector (3,)."""
-    angle = float(np.linalg.norm(turn))
-    k = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(0.5 * angle) / angle
-    x, y, z, w = quaternion
-    a, b, c, d = k * turn[0], k * turn[1], k * turn[2], math.cos(0.5 * angle)
-    product = np.array(
-        [
-            w * a + d * x + y * c - z * b,
-            w * b + d * y + z * a - x * c,
-            w * c + d * z + x * b - y * a,
-            w * d - x * a - y * b - z * c,
-        ]
-    )
-    return np.asarray(product / np.linalg.norm(product))

@@ -84,7 +84,7 @@ class CableArm(ArmBase):
                 pair=a.pair,
                 bends=a.bends,
                 stretch_m_N=a.stretch_m_N,
-            )  # fmt: skip
+            )
             for a in self.actuators
         )
 
