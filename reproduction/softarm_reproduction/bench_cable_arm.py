@@ -14,6 +14,7 @@ from scipy.optimize import brentq, fsolve
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import Posture
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import equilibrium_into
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.cable_statics_kernels import holding_contractions_into
@@ -21,13 +22,16 @@ from softarm_ros.models.cable_driven.constant_curvature_kernels import (
     damped_step_into,
     tip_jacobian_into,
 )
+from softarm_ros.models.cable_driven.rod import CableRodArm
 from softarm_ros.models.config import CableConfig, SectionConfig
+from softarm_ros.models.cosserat.arm import CosseratArm
 
 LENGTH, ENDCAP, RADIUS = 0.093, 0.015, 0.0125  # m
 BENDING, CUTTING = 20.02e-4, 3.1e4  # N m^2, N/m^2
 BEND = np.array([0.5, 0.2, -0.7, 0.9])  # rad, two sections
 TARGET = np.array([0.06, 0.05, 0.19])  # m
 DAMPING = 1e-6  # m^2
+PRETENSION_M = 2e-3
 
 
 def rows(repeats: int = 15) -> list[BenchRow]:
@@ -47,6 +51,7 @@ def rows(repeats: int = 15) -> list[BenchRow]:
         _bench_statics_inverse(repeats),
         _bench_statics_forward(repeats),
         _bench_arm_inverse(repeats),
+        _bench_rod(repeats),
     ]
 
 
@@ -160,7 +165,40 @@ def _bench_arm_inverse(repeats: int) -> BenchRow:
     )
 
 
+def _bench_rod(repeats: int) -> BenchRow:
+    """A heavy arm that gives way: its next posture, beside the search that goes by tensions."""
+    arm = CableRodArm(*_parts(), (0.0, 0.0, 9.81), pretension_m=PRETENSION_M)
+    near = arm.posture_of(BEND)
+    following = BEND + 0.01
+
+    def warm() -> Posture:
+        posture = arm.posture_of(following, near)
+        _ = posture.tip_jacobian, posture.actuation_jacobian
+        return posture
+
+    rest = arm.posture_of(following).rest
+    other = CosseratArm(arm.rod.shots.config)
+    guided = other.rod.solve(rest.tension).contractions  # without stretch and cutting in
+
+    def by_tensions() -> Array:
+        found = other.forward_lengths(guided, 0.99 * rest.tension)
+        return found.shape.tip[:3, 3] + [0.0, 0.0, ENDCAP]
+
+    require_equal('rod on cables', warm().tip, by_tensions(), 1e-5)
+    return BenchRow(
+        'Cosserat rod on cables, 2 sections, warm: bends -> shape, contractions, Jacobians',
+        median_us(warm, repeats),
+        median_us(by_tensions, repeats),
+        'lengths -> shape by tensions, scipy',
+        bar_us=1000.0,
+    )
+
+
 def _arm() -> CableStaticsArm:
+    return CableStaticsArm(*_parts())
+
+
+def _parts() -> tuple[list[SectionConfig], list[CableConfig]]:
     sections = [
         SectionConfig(
             name=name,
@@ -169,6 +207,9 @@ def _arm() -> CableStaticsArm:
             cable_radius_m=RADIUS,
             bending_stiffness_N_m2=BENDING,
             cutting_in_stiffness_N_m2=CUTTING,
+            body_mass_kg=0.058,
+            endcap_mass_kg=0.004,
+            axial_stiffness_N=690.0,
         )
         for name in ('proximal', 'distal')
     ]
@@ -177,7 +218,7 @@ def _arm() -> CableStaticsArm:
         for section in sections
         for angle in (0, 120, 240)
     ]
-    return CableStaticsArm(sections, cables)
+    return sections, cables
 
 
 # Plain versions.
