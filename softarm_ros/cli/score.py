@@ -158,7 +158,7 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True)
         refused = int(np.isnan(frames[:, -1, 0, 3]).sum())
         notes = _clipped_note(clipped)
         if refused:
-            notes.append(f'{refused} rows refused: an arc would close')
+            notes.append(f'{refused} rows refused: an arc would close, or the arm falls aside')
         points, axes = _of_frames(rig, run, frames)
         return Prediction(model.name, points, axes, tuple(notes))
     causes = commands if run.tip_force is None else np.hstack([commands, run.tip_force])

@@ -209,6 +209,16 @@ def test_a_neighbour_changes_nothing_but_the_time():
             np.testing.assert_allclose(beside.tip_jacobian, alone.tip_jacobian, atol=1e-6)
 
 
+def test_many_rows_are_those_one_by_one():
+    arm = paired()
+    way = np.linspace(0.0, 1.0, 30)[:, None] * np.array([0.01, 0.004, -0.006, 0.008, 0.01, -0.01])
+    rows = np.concatenate([way, way[::-7], np.full((1, 6), 0.2)])
+    tips = arm.section_tips_of(rows)
+    for row, found in zip(rows[:-1], tips):
+        np.testing.assert_allclose(found, arm.forward(row).section_tips, atol=1e-7)
+    assert np.isnan(tips[-1]).all()
+
+
 def test_an_arm_turned_with_its_gravity_is_the_same_arm():
     turn = math.radians(37.0)
     c, s = math.cos(turn), math.sin(turn)

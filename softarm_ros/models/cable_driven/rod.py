@@ -27,6 +27,8 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad
 from softarm_ros.models.inverse import find_pose, pose_target
 
+_NEAR_M = 1e-3  # contractions that differ by less are a start
+
 
 class RodPosture:
     """A `Posture` that keeps how the rod rests, for what is asked and for its neighbours."""
@@ -269,6 +271,28 @@ class CableRodArm(BendingArm):
 
         """
         return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+
+    def section_tips_of(self, actuations: Array) -> Array:
+        """
+        Return the section tips (n, sections, 4, 4) of many actuations (n, m), one after the other.
+
+        Rows near the one before start from it, as those of a recording are. NaN where the model
+        finds no stable rest.
+        """
+        rows = np.asarray(actuations, dtype=float)
+        tips = np.full((len(rows), len(self.sections), 4, 4), math.nan)
+        rest: RodRest | None = None
+        for i, row in enumerate(rows):
+            contraction = self._checked_actuation(row)
+            near = rest is not None and np.abs(row - rows[i - 1]).max() < _NEAR_M
+            start = rest if near and rest is not None else self._start_bend(contraction)
+            try:
+                rest = self.rod.under(self.rod.wound(contraction), self._own_load, start)
+            except ModelError:
+                rest = None
+                continue
+            tips[i] = self.rod.section_tips(rest)
+        return tips
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
