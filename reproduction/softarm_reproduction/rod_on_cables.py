@@ -13,6 +13,7 @@ stated guesses, which identification leaves behind.
 
 What is left where nothing is to be identified: models with the simulated cable_arm's own numbers,
 without friction, in 12 poses to 75 degrees wound by 2 mm; then in poses bent by 60 to 150 degrees.
+With `--falls` who falls aside of both, pushed as in `cable_arm_weight`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import argparse
 import math
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +30,13 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_reproduction.cable_arm_weight import (
+    DISTAL_DEG,
+    FALLEN_M,
+    PROXIMAL_DEG,
+    PUSH_N,
+    STILL,
+)
 from softarm_ros.cli.identification.common import all_parameters
 from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.cli.identification.identified import identified
@@ -40,6 +49,7 @@ from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStatic
 from softarm_ros.models.cable_driven.rod import CableRodArm
 from softarm_ros.models.config import SectionConfig
 from softarm_ros.plant.config import PlantCable, PlantConfig
+from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.soft_arm import SoftArm
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig
@@ -188,6 +198,23 @@ class Twins:
                 found.append(math.nan)
         return found
 
+    def stand(self, wound: Array) -> tuple[bool, bool] | None:
+        """Return whether plant and rod stand on these cables; None if the plant breaks down."""
+        body = SoftArm(self.plant, self.wires, self.gravity)
+        try:
+            for share in (0.25, 0.5, 0.75):
+                body.settle(contraction=share * wound, tolerance=1e-2)
+            tip = body.settle(contraction=wound, tolerance=STILL).section_tips[-1, :3, 3]
+            pushed = body.settle(contraction=wound, tip_force=PUSH_N, tolerance=STILL)
+        except PlantError:
+            return None
+        stands = bool(np.linalg.norm(pushed.section_tips[-1, :3, 3] - tip) < FALLEN_M)
+        try:
+            self.models[0].forward(wound)
+        except ModelError:
+            return stands, False
+        return stands, True
+
 
 def twins_of(rig: Rig, mass_kg: float, cutting_in: float) -> Twins:
     """Return plant and models with these masses and this stiffness of the silicone."""
@@ -245,12 +272,38 @@ def own_numbers() -> Iterator[str]:
             yield f'| {where} | {1e3 * mass:.0f} g | {kept} | {" | ".join(cells)} |'
 
 
+def falls() -> Iterator[str]:
+    """Yield the lines of the table of who falls aside, in poses of one plane."""
+    rig = load_rig('cable_arm')
+    arcs = rig.model('constant_curvature')
+    wound = [
+        # Rounded, so that only the push decides to which side the arm falls.
+        np.round(arcs.actuation_of(np.radians([proximal, 0.0, distal, 0.0])) + 3e-3, 9)
+        for proximal, distal in product(PROXIMAL_DEG, DISTAL_DEG[::2])
+    ]
+    own = rig.plant_of(PlantConfig).sections[0].cutting_in_stiffness_N_m2
+    for mass, cutting in product((0.040, 0.058), (1e7, own)):
+        twins = twins_of(rig, mass, cutting)
+        found = [both for both in map(twins.stand, wound) if both is not None]
+        count = Counter(found)
+        kept = 'on guides' if cutting == 1e7 else 'cut in'
+        cells = ((True, True), (False, False), (True, False), (False, True))
+        yield f'| {1e3 * mass:.0f} g | {kept} | {" | ".join(str(count[c]) for c in cells)} |'
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('cases', nargs='*', default=tuple(CASES), metavar='CASE')
     parser.add_argument('--own-numbers', action='store_true')
+    parser.add_argument('--falls', action='store_true')
     given = parser.parse_args()
+    if given.falls:
+        print('| body | cables | both stand | both fall | rod refuses | plant falls, rod stands |')
+        print('|---|---|---|---|---|---|')
+        for line in falls():
+            print(line, flush=True)
+        return
     if given.own_numbers:
         heads = (
             f'{name}: mean mm | max | refused' for name in ('cosserat', 'heavy_cable_statics')
