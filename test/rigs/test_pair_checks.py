@@ -35,7 +35,8 @@ def changed(text, pattern, replacement):
         (
             r'^model: constant_curvature',
             'model: cable_statics',
-            "expected 'constant_curvature': 'cable_statics' is built on 'cables', and this arm",
+            "expected one of 'constant_curvature', 'cosserat': 'cable_statics' is built on "
+            "'cables', and this arm",
         ),
         (r'section: tip, gain_rad_m', 'section: top, gain_rad_m', 'no such section .did you mean'),
         (
