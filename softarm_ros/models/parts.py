@@ -39,7 +39,7 @@ class CosseratSettings(ConfigBlock):
     """How the rod is integrated."""
 
     steps: int = Field(default=3, ge=1, le=100, description='of integration in each segment')
-    extensible: bool = Field(default=False, description='whether the rod stretches and shears')
+    extensible: bool = Field(default=False, description='whether the rod stretches and shears; one with chambers does')
 
 
 class MinimumEnergySettings(ConfigBlock):
@@ -95,8 +95,11 @@ COSSERAT = Part(
     'model',
     'cosserat',
     CosseratSettings,
-    {'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat'},
-    'an elastic rod with the exact wrenches of its cables, weight and load',
+    {
+        'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat',
+        'water_chambers': f'{_HERE}.hydraulics.mechanics:cosserat',
+    },
+    'an elastic rod with the exact wrenches of its cables or chambers, weight and load',
 )
 MINIMUM_ENERGY = Part(
     'model',

@@ -69,7 +69,8 @@ class CosseratRod:
         self._solved = False
         self._pieces: MultipleShooting | None = None
         self._rest_lengths = np.zeros(cables)
-        self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
+        ranges = [cable.tension_range_N for cable in config.cables]
+        self._tension_limits = np.array(ranges).reshape(-1, 2).T
         # At rest the tip rotation is that of the base shot seen from the other end.
         shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
         x, y, z, w = self._trace.base_rotation
@@ -95,13 +96,13 @@ class CosseratRod:
         given = np.asarray(tensions, dtype=np.float64)
         if given.shape != loads.tensions.shape:
             raise ValueError(f'tensions have shape {given.shape}, expected {loads.tensions.shape}')
-        # min and max are NaN with any NaN in them, and the comparison then fails.
-        if len(cables) and not (given.min() >= 0.0 and (given <= self._tension_limits).all()):
-            for cable, value in zip(cables, given):
-                if not 0.0 <= value <= cable.max_tension_N:
+        # Any comparison with NaN fails.
+        least, most = self._tension_limits
+        if len(cables) and not ((given >= least).all() and (given <= most).all()):
+            for cable, value, low, high in zip(cables, given, least, most):
+                if not low <= value <= high:
                     raise ModelError(
-                        f'tension of {cable.name} is {value} N, allowed are 0 to '
-                        f'{cable.max_tension_N} N'
+                        f'tension of {cable.name} is {value} N, allowed are {low:g} to {high} N'
                     )
         loads.tensions[:] = given
         weight = self.config.gravity_m_s2 if gravity is None else gravity
@@ -285,7 +286,7 @@ class CosseratRod:
         push = 0.02 * (
             float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
             + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
-            + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
+            + float(np.abs(loads.tip[3:]).sum() + np.abs(loads.tensions).sum() * 0.1) / self.rest_length_m
         )
         full = [array.copy() for array in loads]
         for axis in (0, 1):
@@ -355,6 +356,11 @@ class CosseratRod:
         tip[:3, 3] = -self._trace.base_point
         return tip
 
+    @property
+    def path_lengths(self) -> Array:
+        """Lengths (cables,) [m] of cables and bores at the solution in the work space."""
+        return self._trace.cable_lengths.copy()
+
     def derivatives(self) -> RodDerivatives:
         """
         Return the derivatives at the solution in the work space.
@@ -368,7 +374,7 @@ class CosseratRod:
         cables = len(self.config.cables)
         if not self._solved:
             raise ModelError('no derivatives: there is no solution to take them at')
-        status, _ = shoot(
+        status, regular = shoot(
             self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace
         )
         variation = self._trace.variation
@@ -379,7 +385,7 @@ class CosseratRod:
         moved = variation[6:, 3:] + variation[6:, :3] @ turn
         twist = np.vstack([-moved[:3], matrix_from_quaternion(self._tip_rotation) @ turn])
         return RodDerivatives(
-            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
+            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6], regular
         )
 
 
