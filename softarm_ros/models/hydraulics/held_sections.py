@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -95,6 +94,7 @@ class HeldSections(ABC, Generic[Held]):
         if np.linalg.cond(self.pressure_map / unit) > _LARGEST_CONDITION:
             raise ModelError('the chambers of a section lie on one side: they cannot bend it')
         self._to_pressure = np.linalg.inv(self.pressure_map)
+        self._rest = np.zeros(3 * len(self.sections))  # until the model is there to say it
 
     # -- what a model has to say ------------------------------------------------------------
 
@@ -187,10 +187,6 @@ class HeldSections(ABC, Generic[Held]):
     def rest_configuration(self) -> Array:
         """Return the configuration (3 s,) under the preload."""
         return self._rest.copy()
-
-    @cached_property
-    def _rest(self) -> Array:
-        return self.configuration_of(np.full(len(self.chambers), self.preload_Pa))
 
     @property
     def configuration_scale(self) -> Array:

@@ -132,6 +132,7 @@ class WaterRod(HeldSections[RodBalance]):
         self._length_by_configuration = self.pressure_map.T / self._areas[:, None]
         self._configuration_by_length = np.linalg.inv(self._length_by_configuration)
         self._at_rest = self.solved(np.full(len(self.chambers), preload_Pa), ZERO3, ZERO3)
+        self._rest = self._at_rest.configuration
 
     # Configuration -> shape, pressures.
 

@@ -62,6 +62,7 @@ class HydraulicStatics(HeldSections[HeldShape]):
         self.arm = self.drive.arm
         self.loads: Loads = self.arm.loads(surroundings.gravity_m_s2 @ self._mount[:3, :3])
         self.holder = ShapeHolder(self.arm, self.loads)
+        self._rest = self.configuration_of(np.full(len(self.chambers), preload_Pa))
 
     # Configuration -> shape, pressures.
 
