@@ -39,7 +39,9 @@ class CosseratSettings(ConfigBlock):
     """How the rod is integrated."""
 
     steps: int = Field(default=3, ge=1, le=100, description='of integration in each segment')
-    extensible: bool = Field(default=False, description='whether the rod stretches and shears; one with chambers does')
+    extensible: bool = Field(
+        default=False, description='whether the rod stretches and shears; one with chambers does'
+    )
 
 
 class MinimumEnergySettings(ConfigBlock):

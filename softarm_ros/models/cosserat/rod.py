@@ -286,7 +286,8 @@ class CosseratRod:
         push = 0.02 * (
             float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
             + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
-            + float(np.abs(loads.tip[3:]).sum() + np.abs(loads.tensions).sum() * 0.1) / self.rest_length_m
+            + float(np.abs(loads.tip[3:]).sum() + np.abs(loads.tensions).sum() * 0.1)
+            / self.rest_length_m
         )
         full = [array.copy() for array in loads]
         for axis in (0, 1):

@@ -252,9 +252,7 @@ class WaterRod(HeldSections[RodBalance]):
 
     # Inside.
 
-    def _held(
-        self, wanted: Array, tip_force: Vector3, start: RodBalance
-    ) -> RodBalance | None:
+    def _held(self, wanted: Array, tip_force: Vector3, start: RodBalance) -> RodBalance | None:
         """Newton for the pressures of a configuration (3 s,); None if it does not converge."""
         balance, fraction = start, 1.0
         miss = wanted - balance.configuration
@@ -330,9 +328,7 @@ def rod_of_sections(
             )
         )
     bores = []
-    for chamber, lever, most in zip(
-        chambers, chamber_levers(sections, chambers), pressure_max_Pa
-    ):
+    for chamber, lever, most in zip(chambers, chamber_levers(sections, chambers), pressure_max_Pa):
         section = sections[chamber.section]
         route = CableRoute(
             segment=section.name, radius_m=float(lever), angle_deg=chamber.angle_deg

@@ -86,7 +86,9 @@ def chamber_drive(
         for section, loss in zip(sections, losses)
     ]
     placed = [
-        Chamber(chamber.section, sections[chamber.section].chamber_area_m2, lever, chamber.angle_deg)
+        Chamber(
+            chamber.section, sections[chamber.section].chamber_area_m2, lever, chamber.angle_deg
+        )
         for chamber, lever in zip(chambers, chamber_levers(sections, chambers))
     ]
     return ChamberDrive(ArmDynamics(parts, surroundings.payload()), placed)
