@@ -100,6 +100,7 @@ COSSERAT = Part(
     {
         'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat',
         'water_chambers': f'{_HERE}.hydraulics.mechanics:cosserat',
+        'air_chambers': f'{_HERE}.pneumatic.mechanics:cosserat',
     },
     'an elastic rod with the exact wrenches of its cables or chambers, weight and load',
 )

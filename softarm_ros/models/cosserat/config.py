@@ -139,10 +139,14 @@ Profile = Annotated[RoundProfile | RectangularProfile | MatrixProfile, Field(dis
 
 
 class RigidConnector(ConfigBlock):
-    """Rigid piece behind a segment: it goes on along the tangent, then turns."""
+    """
+    Rigid piece behind a segment: it goes on along the tangent, then turns.
+
+    The mass is what weighs: less what a fluid around it carries.
+    """
 
     length_m: NonNegative = 0.0
-    mass_kg: NonNegative = 0.0
+    mass_kg: Finite = 0.0
     centre_of_mass_m: Finite | None = Field(
         default=None, description='along the length, from the proximal face; default halfway'
     )
@@ -201,7 +205,7 @@ class RodCableConfig(ConfigBlock):
     there (Bowden cable), so that it loads nothing before.
 
     A `bore` is a chamber along its routes instead, of constant area in the section: its tension is
-    minus the pressure of the fluid times that area, and its path length times that area its volume.
+    minus the pressure of its fluid times that area, its volume its path length times that area.
     """
 
     name: Name

@@ -24,12 +24,13 @@ from softarm_ros.models.cosserat.solver_kernels import (
 )
 from softarm_ros.models.cosserat.state import RodDerivatives, RodStart, RodState
 from softarm_ros.models.cosserat.strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
-from softarm_ros.models.cosserat.tables import Loads, Trace, new_trace
+from softarm_ros.models.cosserat.tables import Grid, Loads, Trace, new_trace
 
 COARSE_STEPS = 2
 BUCKLING_STEPS = 40
 RELAXATION_STEPS = 12
 RELAXATION_TRIES = 10
+_MIDDLE_STAGE = 5  # of the scheme, half-way along a step
 SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
@@ -68,6 +69,7 @@ class CosseratRod:
         self._rest_rotation = self._tip_rotation.copy()
         self._solved = False
         self._pieces: MultipleShooting | None = None
+        self._laws: dict[int, tuple[Array, Array]] = {}
         self._rest_lengths = np.zeros(cables)
         ranges = [cable.tension_range_N for cable in config.cables]
         self._tension_limits = np.array(ranges).reshape(-1, 2).T
@@ -81,6 +83,23 @@ class CosseratRod:
     def rest_length_m(self) -> float:
         """Length of the unloaded arm with its connectors [m]."""
         return sum(s.length_m + s.connector.length_m for s in self.config.segments)
+
+    def set_law(self, segment: int, stiffness: Array, rest: Array) -> None:
+        """
+        Give a whole segment another section law, such as the tangent of one that is not linear.
+
+        `stiffness` (6, 6) and strain `rest` (6,) in the order u, v; states solved before keep
+        their shape, but no longer their energy.
+        """
+        self._laws[segment] = stiffness, rest
+        for grid in (self._fine, self._coarse):
+            _put_law(grid, segment, stiffness, rest)
+        self._pieces = None
+
+    def mean_strain(self, segment: int) -> Array:
+        """Return the strain (6,) of a segment, meaned over its steps, in the work space."""
+        own = self._fine.segment_of_step == segment
+        return np.asarray(self._trace.strains[own, _MIDDLE_STAGE].mean(axis=0))
 
     def load(
         self,
@@ -331,6 +350,8 @@ class CosseratRod:
     def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
         """Go downhill from the arm at rest; return error and shots if that ends in balance."""
         grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
+        for segment, law in self._laws.items():
+            _put_law(grid, segment, *law)
         rest = grid.table[:, MIDDLE, REST:ROUTES]
         gain = 0.2
         while gain > 1e-3:
@@ -388,6 +409,12 @@ class CosseratRod:
         return RodDerivatives(
             twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6], regular
         )
+
+
+def _put_law(grid: Grid, segment: int, stiffness: Array, rest: Array) -> None:
+    own = grid.segment_of_step == segment
+    grid.table[own, :, :REST] = stiffness.ravel()
+    grid.table[own, :, REST:ROUTES] = rest
 
 
 def _no_loads(segments: int, cables: int) -> Loads:

@@ -78,7 +78,7 @@ class RodBalance:
     @cached_property
     def pressure_by_configuration(self) -> Array:
         """Derivative (m, 3 s) [Pa/rad, Pa/m]."""
-        return np.linalg.inv(self.configuration_by_pressure)
+        return np.asarray(np.linalg.inv(self.configuration_by_pressure))
 
 
 class WaterRod(HeldSections[RodBalance]):

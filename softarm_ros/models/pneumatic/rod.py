@@ -1,0 +1,105 @@
+"""Pneumatic arm as a Cosserat rod: chambers as `PneumaticArm`, shapes as `RodChain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, Shape, Vector3
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.chambers import finite_vector
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.models.pneumatic.rod_chain import RodChain, RodPose
+
+
+class RodOfChambers(PneumaticArm):
+    """
+    Sections of three chambers that bend and stretch as one elastic rod.
+
+    Pressures and configuration belong together by the identified curves, as in `PneumaticArm`:
+    the bends and lengths the arm has free of load. Weight and load bend it from there.
+
+    Parameters
+    ----------
+    sections, mount, gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
+        As `PneumaticArm`; every section gives.
+    steps
+        Of the integration along each arc and each mount.
+
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[ChamberSectionConfig],
+        mount: MountConfig,
+        gravity: Vector3,
+        fluid_density_kg_m3: float,
+        tip_mass_kg: float,
+        tip_offset_m: float,
+        steps: int,
+    ) -> None:
+        super().__init__(sections, mount, gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m)
+        self.name = 'cosserat'
+        self.rod_chain = RodChain(
+            sections,
+            mount,
+            self.gravity,
+            fluid_density_kg_m3,
+            tip_mass_kg,
+            tip_offset_m,
+            steps,
+        )
+
+    def pose_under(
+        self,
+        configuration: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        near: RodPose | None = None,
+    ) -> RodPose:
+        """
+        Return the pose of a configuration (3 sections,) under weight and a load at the tip.
+
+        `near` is that of a similar configuration: it shortens the search.
+
+        Raises
+        ------
+        ModelError
+            If there is no stable equilibrium.
+
+        """
+        values = self._checked_configuration(configuration)
+        force, moment = (
+            finite_vector(tip_force, 'tip_force'),
+            finite_vector(tip_moment, 'tip_moment'),
+        )
+        return self.rod_chain.pose(values, force, moment, near)
+
+    def section_tips_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """Return the section tips (sections, 4, 4) under weight and load, as `pose_under`."""
+        return self.pose_under(configuration, tip_force, tip_moment).section_tips
+
+    def shape_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """Return the shape of a configuration (3 sections,) under weight and a load at the tip."""
+        pose = self.pose_under(configuration, tip_force, tip_moment)
+        return Shape(
+            pose.section_tips[-1].copy(),
+            pose.section_tips,
+            np.array(configuration, dtype=float),
+            lambda n: self.rod_chain.centerline(pose, n),
+        )
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
+        pose = self.pose_under(configuration)
+        return pose.section_tips[-1, :3, 3].copy(), self.rod_chain.tip_twists(pose)[:3]
+
+    def _twists(self, configuration: Array, tip_force: Vector3) -> Array:
+        """Return the tip twist (6, dof) per configuration."""
+        return self.rod_chain.tip_twists(self.pose_under(configuration, tip_force))
