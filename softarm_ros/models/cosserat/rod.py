@@ -98,7 +98,7 @@ class CosseratRod:
 
     def mean_strain(self, segment: int) -> Array:
         """Return the strain (6,) of a segment, meaned over its steps, in the work space."""
-        own = self._fine.segment_of_step == segment
+        own = _steps_of(self._fine, segment)
         return np.asarray(self._trace.strains[own, _MIDDLE_STAGE].mean(axis=0))
 
     def load(
@@ -283,10 +283,10 @@ class CosseratRod:
         self._solved = True
 
     def resumed(self, start: RodStart) -> RodState:
-        """Return the state of a solution that was found under the loads set, and is stable."""
+        """Return the state of a solution that was found under the loads set."""
         self.resume(start)
-        self.is_stable()  # writes positions and attitudes along the rod
-        return self._state(True, True, 0.0, 1, '')
+        stable = self.is_stable()  # writes positions and attitudes along the rod
+        return self._state(True, stable, 0.0, 1, '' if stable else UNSTABLE)
 
     def is_stable(self) -> bool:
         """Evaluate the solution; leaves its strains converged to rounding."""
@@ -412,9 +412,17 @@ class CosseratRod:
 
 
 def _put_law(grid: Grid, segment: int, stiffness: Array, rest: Array) -> None:
-    own = grid.segment_of_step == segment
+    own = _steps_of(grid, segment)
     grid.table[own, :, :REST] = stiffness.ravel()
     grid.table[own, :, REST:ROUTES] = rest
+
+
+def _steps_of(grid: Grid, segment: int) -> slice:
+    """Return the steps of a segment: all have as many, counted from the tip."""
+    segments = len(grid.n_active)
+    each = len(grid.step_length) // segments
+    begin = (segments - 1 - segment) * each
+    return slice(begin, begin + each)
 
 
 def _no_loads(segments: int, cables: int) -> Loads:

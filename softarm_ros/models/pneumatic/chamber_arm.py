@@ -177,7 +177,11 @@ class ChamberArm(PlainPostures):
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) by the extensions."""
         tip, jacobian = self.arm.tip_and_jacobian(self.bends_and_lengths(configuration))
-        return tip, jacobian @ self._to_bends
+        return tip, self.by_extensions(jacobian)
+
+    def by_extensions(self, by_bends: Array) -> Array:
+        """Return a derivative by extensions (r, dof) from one by bends and lengths."""
+        return np.asarray(by_bends @ self._to_bends)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3

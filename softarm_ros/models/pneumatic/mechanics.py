@@ -56,8 +56,7 @@ def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
 
 def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
     """Return one rod of arcs and mounts."""
-    from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
-    from softarm_ros.models.pneumatic.rod import RodOfChambers
+    from softarm_ros.models.pneumatic.rod import RodByExtensions, RodOfChambers
 
     arm = RodOfChambers(
         mechanics.sections,
@@ -68,4 +67,4 @@ def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
         mechanics.tip_offset_m,
         settings.steps,
     )
-    return ChamberArm(arm, 'cosserat')
+    return RodByExtensions(arm)

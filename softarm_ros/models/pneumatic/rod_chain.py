@@ -223,8 +223,7 @@ class RodChain:
         moments = np.zeros((len(self._mounts), 2)) if near is None else near.mounts
         start = None if near is None else near.state.start
         for _ in range(_MAX_ROUNDS):
-            for place, length, across in zip(self._mounts, self._mount_lengths, moments):
-                rod.set_law(place, *self._mount_law(across, length))
+            laws = self._set_mounts(moments)
             status = rod.equilibrate(start, _TOLERANCE_RAD)[0]
             if status != OK:
                 state = rod.solve(self._thrusts, force, moment)
@@ -233,17 +232,16 @@ class RodChain:
                         f'no equilibrium under tip_force = {force.tolist()} N: {state.message}'
                     )
             start = rod.start
-            before, moments = moments, self._mount_moments(moments)
+            before, moments = moments, self._mount_moments(laws)
             if float(np.abs(moments - before).max(initial=0.0)) * self._most_give < _SETTLED:
                 break
         else:
             raise ModelError('the mounts of the arm find no balance')
-        if not rod.is_stable():
-            raise ModelError(
-                f'no stable equilibrium under tip_force = {force.tolist()} N: the arm would '
-                'buckle away from it'
-            )
         state = rod.resumed(start)
+        if not state.stable:
+            raise ModelError(
+                f'no equilibrium under tip_force = {force.tolist()} N: {state.message}'
+            )
         tips = state.segment_tips[self._ends]
         tips[:, 2, 3] -= self._behind_m
         return RodPose(tips, configuration.copy(), moments, force, moment, state)
@@ -258,10 +256,8 @@ class RodChain:
         rod, free = self.rod, pose.configuration
         softness = np.ones(count)
         self._set(free, softness, pose.force, pose.moment)
-        for place, length, across in zip(self._mounts, self._mount_lengths, pose.mounts):
-            rod.set_law(place, *self._mount_law(across, length))
+        self._set_mounts(pose.mounts)
         rod.resume(pose.state.start)
-        rod.equilibrate(pose.state.start, _TOLERANCE_RAD)
         by_thrust = rod.derivatives().tip_by_tension
         tip, twists = rod.tip_pose(), np.zeros((6, 3 * count))
         _, slopes = self._softening(free)
@@ -281,12 +277,12 @@ class RodChain:
 
     def centerline(self, state: RodPose, n: int) -> Array:
         """Return (n, 3) points [m] from where the first arc begins to the tip, evenly spaced."""
-        whole = state.state.centerline(_FINE * n + 1)
-        whole[:, 2] -= self._behind_m
-        along = np.linspace(0.0, self.rod.rest_length_m, len(whole))
-        first = self._mount_lengths[0] if self._behind_m > 0.0 else 0.0
-        beyond = along >= first - 1e-12
-        points = whole[beyond]
+        points = state.state.centerline(_FINE * n + 1)
+        if self._behind_m > 0.0:
+            along = np.linspace(0.0, self.rod.rest_length_m, len(points))
+            begin = state.state.segment_tips[0, :3, 3]
+            points = np.vstack([begin, points[along > self._behind_m]])
+            points[:, 2] -= self._behind_m
         at = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
         wanted = np.linspace(0.0, at[-1], n)
         line = np.stack([np.interp(wanted, at, column) for column in points.T], axis=1)
@@ -324,29 +320,37 @@ class RodChain:
 
         A mount of `deforming_length_m` turns by alpha(M); one of `length` m by the same.
         """
-        moment = float(np.hypot(*across))
+        moment = math.hypot(across[0], across[1])
         give = tilt_per_moment(moment, self._material)
-        h = _MOMENT_STEP * self._scale_N_m
-        low = max(moment - h, 0.0)
-        slope = (tilt_per_moment(moment + h, self._material) - tilt_per_moment(
-            low, self._material)) / (moment + h - low)  # fmt: skip
-        direction = across / moment if moment > 0.0 else np.array([1.0, 0.0])
-        give_along = give + slope * moment
-        outer = np.outer(direction, direction)
-        bending = length * (outer / give_along + (np.eye(2) - outer) / give)
-        stiffness = self._mount_stiffness.copy()
-        stiffness[:2, :2] = bending
-        rest = _STRAIGHT.copy()
-        rest[:2] = -slope * moment * across / length
+        stiffness, rest = self._mount_stiffness.copy(), _STRAIGHT.copy()
+        stiffness[0, 0] = stiffness[1, 1] = length / give
+        if moment > 0.0:
+            h = _MOMENT_STEP * self._scale_N_m
+            low = max(moment - h, 0.0)
+            more, less = (tilt_per_moment(m, self._material) for m in (moment + h, low))
+            slope = (more - less) / (moment + h - low)
+            x, y = across[0] / moment, across[1] / moment
+            change = length / (give + slope * moment) - length / give
+            stiffness[0, 0] += change * x * x
+            stiffness[0, 1] = stiffness[1, 0] = change * x * y
+            stiffness[1, 1] += change * y * y
+            rest[:2] = -slope * moment / length * across
         return stiffness, rest
 
-    def _mount_moments(self, before: Array) -> Array:
-        """Return the mean moment (mounts, 2) [N m] on each, by its law along that `before`."""
-        found = np.empty_like(before)
-        for i, (place, length) in enumerate(zip(self._mounts, self._mount_lengths)):
-            stiffness, rest = self._mount_law(before[i], length)
-            found[i] = (stiffness @ (self.rod.mean_strain(place) - rest))[:2]
-        return found
+    def _set_mounts(self, moments: Array) -> list[tuple[Array, Array]]:
+        """Put the laws of the mounts along moments (mounts, 2) on the rod, and return them."""
+        laws = [self._mount_law(*pair) for pair in zip(moments, self._mount_lengths)]
+        for place, law in zip(self._mounts, laws):
+            self.rod.set_law(place, *law)
+        return laws
+
+    def _mount_moments(self, laws: Sequence[tuple[Array, Array]]) -> Array:
+        """Return the mean moment (mounts, 2) [N m] on each mount, by the laws on the rod."""
+        found = [
+            (stiffness @ (self.rod.mean_strain(place) - rest))[:2]
+            for place, (stiffness, rest) in zip(self._mounts, laws)
+        ]
+        return np.array(found).reshape(-1, 2)
 
 
 def _arc_stiffness(section: ChamberSectionConfig) -> Array:
