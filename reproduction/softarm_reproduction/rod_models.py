@@ -17,6 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros import load_rig
+from softarm_ros.cli.identify_chambers import (
+    identify_chambers,
+    measure_chambers,
+    with_identified,
+)
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 from softarm_ros.rigs.schema import Rig
@@ -28,6 +33,8 @@ PATHS = {
     'hydraulic_arm': ('circle', 'line', 'ramps'),
     'pneumatic_arm': ('circle', 'line', 'sweep'),
 }
+# Models that say what the experiment of the arm identifies.
+IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
 POSES, POSES_SEED = 40, 7
 RAMP_S, REST_S, STEP_S = 3.0, 5.0, 0.02
 _CALLS = 200
@@ -91,15 +98,25 @@ def cost_ms(model: ArmModel, configuration: Array) -> float:
     return 1e3 * float(np.median(times))
 
 
-def _print_rig(name: str, laps: bool) -> None:
+def own_values(rig: Rig, model: str) -> Rig:
+    """Return the rig with the values that a model finds in the experiment on its chambers."""
+    fresh = load_rig(rig.name, [f'model={model}'])
+    return with_identified(fresh, identify_chambers(fresh, measure_chambers(fresh, 0)))
+
+
+def _print_rig(name: str, laps: bool, identify: bool) -> None:
     rig = load_rig(name)
     rest = poses_at_rest(rig)
+    rigs = {
+        model: own_values(rig, model) if identify and model in IDENTIFIED.get(name, ()) else rig
+        for model in rig.model_names
+    }
     away = np.linalg.norm(rest.tips, axis=1)
     print(f'{name}: {len(rest.tips)} poses at rest, tips {away.min():.3f} to {away.max():.3f} m')
     print('| model | missed mm, mean | rms | max | refused | a posture ms |')
     print('|---|---|---|---|---|---|')
     for model_name in rig.model_names:
-        model = rig.model(model_name)
+        model = rigs[model_name].model(model_name)
         misses = 1e3 * rest.misses_of(model)
         known = misses[np.isfinite(misses)]
         middle = model.configuration_of(rest.commands[0])
@@ -117,7 +134,7 @@ def _print_rig(name: str, laps: bool) -> None:
             cells = []
             for open_loop in (True, False):
                 record = run_direct(
-                    rig, path, model=model_name, open_loop=open_loop, laps=1, seed=0
+                    rigs[model_name], path, model=model_name, open_loop=open_loop, laps=1, seed=0
                 )
                 error = record.error()
                 assert error is not None
@@ -130,9 +147,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=list(RIGS), metavar='RIG')
     parser.add_argument('--no-laps', action='store_true', help='at rest and cost alone')
+    parser.add_argument(
+        '--identify',
+        action='store_true',
+        help='curves and give of pneumatic_arm anew by each model, from the same experiment',
+    )
     given = parser.parse_args(arguments)
     for name in given.rigs:
-        _print_rig(name, not given.no_laps)
+        _print_rig(name, not given.no_laps, given.identify)
     return 0
 
 
