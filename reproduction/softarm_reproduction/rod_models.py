@@ -37,7 +37,7 @@ PATHS = {
 IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
 POSES, POSES_SEED = 40, 7
 RAMP_S, REST_S, STEP_S = 3.0, 5.0, 0.02
-_CALLS = 200
+_CALLS, _DRAWS = 200, 6
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,37 @@ def cost_ms(model: ArmModel, configuration: Array) -> float:
     return 1e3 * float(np.median(times))
 
 
+def _with(rig: Rig, model: str) -> Rig:
+    """Return the rig of the same file with another model, a name or a block."""
+    return load_rig(str(rig.source or rig.name), [f'model={model}'])
+
+
+def resolution(rig: Rig) -> list[tuple[str, int, float]]:
+    """Return model, steps or segments a section, and the largest miss [m] of a fine rod."""
+    limits = rig.actuator_limits()
+    reach = 0.6 * (limits.position_max - limits.position_min)
+    draws = np.random.default_rng(3).uniform(size=(_DRAWS, len(reach)))
+    commands = limits.position_min + draws * reach
+
+    def tips(model: ArmModel) -> Array:
+        return np.array([model.forward(command).tip[:3, 3] for command in commands])
+
+    fine = tips(_with(rig, '{kind: cosserat, steps: 40}').model())
+    found = []
+    for kind, field, counts in (
+        ('cosserat', 'steps', (1, 2, 3, 4, 6)),
+        ('hydraulic_statics', 'segments_per_section', (1, 2, 3, 5)),
+    ):
+        for count in counts if kind in rig.model_names else ():
+            model = _with(rig, f'{{kind: {kind}, {field}: {count}}}').model()
+            misses = np.linalg.norm(tips(model) - fine, axis=1)
+            found.append((kind, count, float(misses.max())))
+    return found
+
+
 def own_values(rig: Rig, model: str) -> Rig:
     """Return the rig with the values that a model finds in the experiment on its chambers."""
-    fresh = load_rig(rig.name, [f'model={model}'])
+    fresh = _with(rig, model)
     return with_identified(fresh, identify_chambers(fresh, measure_chambers(fresh, 0)))
 
 
@@ -108,7 +136,9 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
     rig = load_rig(name)
     rest = poses_at_rest(rig)
     rigs = {
-        model: own_values(rig, model) if identify and model in IDENTIFIED.get(name, ()) else rig
+        model: own_values(rig, model)
+        if identify and model in IDENTIFIED.get(rig.name, ())
+        else rig
         for model in rig.model_names
     }
     away = np.linalg.norm(rest.tips, axis=1)
@@ -125,11 +155,14 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
             f'| {known.max():.2f} | {len(misses) - len(known)} '
             f'| {cost_ms(model, middle):.2f} |'
         )
+    print('| model | steps or segments a section | miss of a fine rod, um |\n|---|---|---|')
+    for model_name, count, miss in resolution(rig):
+        print(f'| {model_name} | {count} | {1e6 * miss:.2f} |')
     if not laps:
         return
     print('| path | model | open loop mm, mean | max | closed loop mean | max |')
     print('|---|---|---|---|---|---|')
-    for path in PATHS[name]:
+    for path in PATHS[rig.name]:
         for model_name in rig.model_names:
             cells = []
             for open_loop in (True, False):
@@ -145,7 +178,7 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('rigs', nargs='*', default=list(RIGS), metavar='RIG')
+    parser.add_argument('rigs', nargs='*', default=list(RIGS), metavar='RIG|FILE')
     parser.add_argument('--no-laps', action='store_true', help='at rest and cost alone')
     parser.add_argument(
         '--identify',
