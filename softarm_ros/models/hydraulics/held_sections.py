@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -32,8 +32,6 @@ from softarm_ros.models.inverse import find_pose, pose_target
 
 _RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
 _LARGEST_CONDITION = 1e3  # of pressures to resultants, in units of lever and area
-_NEAR = 0.15  # rad and m: a balance this near shortens the search
-
 Held = TypeVar('Held')
 
 
@@ -66,6 +64,8 @@ class HeldSections(ABC, Generic[Held]):
         If a section has not three chambers, or they cannot bend it both ways.
 
     """
+
+    NEAR: ClassVar[float] = 0.15  # rad and m: a balance this near shortens the search
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class HeldSections(ABC, Generic[Held]):
         wanted = self._checked_configuration(configuration)
         if near is not None:
             away = np.abs(self.configuration_of_held(near) - wanted)
-            if float(away.max()) >= _NEAR:
+            if float(away.max()) >= self.NEAR:
                 near = None
         return self.balance(wanted, ZERO3, near)
 

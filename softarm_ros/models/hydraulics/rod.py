@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +41,8 @@ _TOLERANCE_RAD = 1e-10  # by which a solution misses the base
 _HELD = 1e-8  # m and rad: by which a configuration is missed
 _LARGEST_THRUST = 20.0  # of a chamber's at its largest pressure: what a search may pass through
 _SHEAR_SHARE = 1.0 / 3.0  # of the axial stiffness: G A of an incompressible section
-_MAX_ITERATIONS, _HALVINGS = 30, 6
+_MAX_STEP = 0.3  # rad
+_MAX_ITERATIONS, _HALVINGS = 25, 3
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class WaterRod(HeldSections[RodBalance]):
         Of the integration along each section.
 
     """
+
+    NEAR: ClassVar[float] = 0.6
 
     def __init__(
         self,
@@ -213,9 +217,12 @@ class WaterRod(HeldSections[RodBalance]):
         tip_force: Vector3,
         tip_moment: Vector3,
         near: RodBalance | None = None,
+        search: bool = True,
     ) -> RodBalance:
         """
         Return the balance under pressures (m,) [Pa] and a load at the tip, base frame.
+
+        `search` looks for another stable shape where the first attempt fails, which takes longer.
 
         Raises
         ------
@@ -233,7 +240,9 @@ class WaterRod(HeldSections[RodBalance]):
         status, _, _, _, _ = rod.equilibrate(start, _TOLERANCE_RAD)
         found = rod.derivatives() if status == 0 else None
         if found is None or not found.stable:
-            state = rod.solve(tensions, force, moment)  # from rest, and for another stable shape
+            if not search:
+                raise ModelError(f'pressures {np.round(pressures).tolist()} Pa: no stable shape')
+            state = rod.solve(tensions, force, moment)
             if not state.stable:
                 raise ModelError(f'pressures {np.round(pressures).tolist()} Pa: {state.message}')
             found = rod.derivatives()
@@ -254,28 +263,30 @@ class WaterRod(HeldSections[RodBalance]):
 
     def _held(self, wanted: Array, tip_force: Vector3, start: RodBalance) -> RodBalance | None:
         """Newton for the pressures of a configuration (3 s,); None if it does not converge."""
-        balance, fraction = start, 1.0
-        miss = wanted - balance.configuration
-        step = balance.pressure_by_configuration @ miss
-        size = np.inf
+        balance, size, share = start, np.inf, 1.0
         for _ in range(_MAX_ITERATIONS):
-            try:
-                trial = self.solved(balance.pressures + fraction * step, tip_force, ZERO3, balance)
-            except ModelError:
-                trial = None
+            miss = wanted - balance.configuration
+            # Steps that are small enough for the shots to follow.
+            fraction = share * min(1.0, _MAX_STEP / max(float(np.abs(miss).max()), _MAX_STEP))
+            change = fraction * (balance.pressure_by_configuration @ miss)
             left = np.inf
-            if trial is not None:
+            try:
+                trial = self.solved(
+                    balance.pressures + change, tip_force, ZERO3, balance, search=False
+                )
+            except ModelError:
+                pass
+            else:
                 left = float(np.abs(wanted - trial.configuration).max())
-            # The first trial takes the load on as well, and may miss by more than the start.
-            if trial is None or not left < size:
-                fraction *= 0.5
-                if fraction < 0.5**_HALVINGS:
-                    return None
-                continue
             if left < _HELD:
                 return trial
-            balance, size, fraction = trial, left, 1.0
-            step = balance.pressure_by_configuration @ (wanted - balance.configuration)
+            # The first step takes the load on as well, and may miss by more than the start.
+            if left < size:
+                balance, size, share = trial, left, 1.0
+                continue
+            share *= 0.5
+            if share < 0.5**_HALVINGS:
+                return None
         return None
 
     def _turned(self, twists: Array) -> Array:
