@@ -37,7 +37,7 @@ PATHS = {
 IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
 POSES, POSES_SEED = 40, 7
 RAMP_S, REST_S, STEP_S = 3.0, 5.0, 0.02
-_CALLS, _DRAWS = 200, 6
+_CALLS, _DRAWS, _TIPS = 200, 6, 20
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,19 @@ def own_values(rig: Rig, model: str) -> Rig:
     return with_identified(fresh, identify_chambers(fresh, measure_chambers(fresh, 0)))
 
 
+def inverse_ms(rig: Rig, model: ArmModel) -> float:
+    """Return the median CPU time [ms] of an inverse without a guess, over tips within reach."""
+    drawn = rig.arm.sample_configurations(model, np.random.default_rng(0), _TIPS)
+    times = []
+    for tip in model.tips_of(drawn):
+        start = time.process_time()
+        solution = model.inverse(tip)
+        times.append(time.process_time() - start)
+        if not solution.converged:
+            raise RuntimeError(f'{model.name}: {solution.message}')
+    return 1e3 * float(np.median(times))
+
+
 def _print_rig(name: str, laps: bool, identify: bool) -> None:
     rig = load_rig(name)
     rest = poses_at_rest(rig)
@@ -143,8 +156,8 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
     }
     away = np.linalg.norm(rest.tips, axis=1)
     print(f'{name}: {len(rest.tips)} poses at rest, tips {away.min():.3f} to {away.max():.3f} m')
-    print('| model | missed mm, mean | rms | max | refused | a posture ms |')
-    print('|---|---|---|---|---|---|')
+    print('| model | missed mm, mean | rms | max | refused | a posture ms | an inverse ms |')
+    print('|---|---|---|---|---|---|---|')
     for model_name in rig.model_names:
         model = rigs[model_name].model(model_name)
         misses = 1e3 * rest.misses_of(model)
@@ -153,7 +166,7 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
         print(
             f'| {model_name} | {known.mean():.2f} | {np.sqrt(np.mean(known**2)):.2f} '
             f'| {known.max():.2f} | {len(misses) - len(known)} '
-            f'| {cost_ms(model, middle):.2f} |'
+            f'| {cost_ms(model, middle):.2f} | {inverse_ms(rig, model):.1f} |'
         )
     print('| model | steps or segments a section | miss of a fine rod, um |\n|---|---|---|')
     for model_name, count, miss in resolution(rig):
