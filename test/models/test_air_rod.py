@@ -14,6 +14,7 @@ from softarm_ros.models.pneumatic.config import (
     placeholder_curve,
 )
 from softarm_ros.models.pneumatic.rod import RodByExtensions, RodOfChambers
+from softarm_ros.rigs.loader import load_rig
 
 HANGING, NOWHERE = (0.0, 0.0, 9.81), (0.0, 0.0, 0.0)
 GIVE, MASS = 2.1, 0.093
@@ -185,6 +186,18 @@ def test_chambers_in_turn_turn_the_arm():
     np.testing.assert_allclose(
         there.section_tips[:, :3, 3], here.section_tips[:, :3, 3] @ turn.T, atol=1e-8
     )
+
+
+def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
+    rig = load_rig('pneumatic_arm')
+    arm = rig.model('cosserat')
+    drawn = rig.arm.sample_configurations(arm, np.random.default_rng(0), 10)
+    limits = rig.actuator_limits()
+    for tip in arm.tips_of(drawn):
+        found = arm.inverse(tip)
+        assert found.converged, found.message
+        limits.check(found.actuation)
+        assert np.linalg.norm(arm.forward(found.actuation).tip[:3, 3] - tip) < 1e-6
 
 
 def test_what_cannot_be_is_refused():

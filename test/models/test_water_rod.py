@@ -11,6 +11,7 @@ from test_hydraulic_statics import HANGING, TOP, section, statics
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.hydraulics.rod import WaterRod
 from softarm_ros.models.hydraulics.section_config import ChamberConfig, Surroundings
+from softarm_ros.rigs.loader import load_rig
 
 WEIGHTLESS = Surroundings((0.0, 0.0, 0.0))
 MIXED = np.array([3e5, 1e5, 2e5, 1e5, 4e5, 1e5])
@@ -260,6 +261,18 @@ def test_inverse_with_orientation_and_tip_force():
     assert pulled.converged
     again = ARM.forward(pulled.actuation, tip_force=force)
     np.testing.assert_allclose(again.tip[:3, 3], (0.2, 0.1, 0.74), atol=1e-6)
+
+
+def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
+    rig = load_rig('hydraulic_arm')
+    arm = rig.model('cosserat')
+    drawn = rig.arm.sample_configurations(arm, np.random.default_rng(0), 10)
+    limits = rig.actuator_limits()
+    for tip in arm.tips_of(drawn):
+        found = arm.inverse(tip)
+        assert found.converged, found.message
+        limits.check(found.actuation)
+        assert np.linalg.norm(arm.forward(found.actuation).tip[:3, 3] - tip) < 1e-6
 
 
 def test_what_cannot_be_is_refused():

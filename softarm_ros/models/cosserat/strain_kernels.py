@@ -221,6 +221,19 @@ def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale
             size = max(size, abs(work[STEP + k]))
         # Newton squares the error; the last shot starts nearer than this and leaves rounding.
         if size < 1e-5:
+            # The cables' stretch is still that before the step: without it lengths of cables
+            # would be wrong by 1e-8 m, by as much as a neighbour's strains were off.
+            s0, s1, s2 = work[STEP], work[STEP + 1], work[STEP + 2]
+            d3, d4, d5 = 0.0, 0.0, 0.0
+            if n == 6:
+                d3, d4, d5 = work[STEP + 3], work[STEP + 4], work[STEP + 5]
+            for a in range(n_active):
+                o, c = ROUTES + 6 * a, CABLES + 5 * a
+                work[c + 4] += (
+                    work[c + 1] * (d3 + s1 * row[o + 2] - s2 * row[o + 1])
+                    + work[c + 2] * (d4 + s2 * row[o] - s0 * row[o + 2])
+                    + work[c + 3] * (d5 + s0 * row[o + 1] - s1 * row[o])
+                )
             return OK
         if not size < 1e6:
             return NO_STRAIN
