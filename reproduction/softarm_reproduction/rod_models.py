@@ -30,7 +30,7 @@ from softarm_ros.runtime.direct import run_direct
 
 RIGS = ('hydraulic_arm', 'pneumatic_arm')
 PATHS = {
-    'hydraulic_arm': ('circle', 'line', 'ramps'),
+    'hydraulic_arm': ('circle', 'circle_large', 'line', 'ramps'),
     'pneumatic_arm': ('circle', 'line', 'sweep'),
 }
 # Models that say what the experiment of the arm identifies.
