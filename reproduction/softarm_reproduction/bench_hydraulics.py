@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
+from softarm_ros import load_rig
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel, Posture
 from softarm_ros.models.hydraulics.axes import WaterHydraulics, linear_system
 from softarm_ros.models.hydraulics.axes_kernels import GAMMA, axes_step_into
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
@@ -17,12 +20,15 @@ from softarm_ros.models.hydraulics.identified_arm import SET_B, build_hydraulic_
 from softarm_ros.models.hydrodynamics.morison import Hydrodynamics, PieceMotion, WaterConfig
 from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, drag_into
 
+PRESSURES, SWAY, SEGMENTS = np.array([1e5, 3e5, 2e5, 4e5, 1e5, 2e5]), 1e-3, 5
 TORQUE = np.array([1.5, 0.0, 0.0, 0.0, 1.5, 1.5])
 
 
 def rows(repeats: int) -> list[BenchRow]:
     """Return the measured rows; a compiled result that differs from its reference raises."""
-    return [_axes_row(repeats), _coupled_row(repeats), _morison_row(repeats)]
+    return [
+        _axes_row(repeats), _coupled_row(repeats), _morison_row(repeats), _rod_row(repeats),
+    ]  # fmt: skip
 
 
 def _axes_row(repeats: int) -> BenchRow:
@@ -132,4 +138,32 @@ def _morison_row(repeats: int) -> BenchRow:
     return BenchRow(
         'Morison loads of 40 nodes', median_us(compiled, repeats), median_us(plain, repeats),
         'numpy', 20.0,
+    )  # fmt: skip
+
+
+def _rod_row(repeats: int) -> BenchRow:
+    """What a tracker asks of the rod of hydraulic_arm, beside its statics, finely resolved."""
+    rig = load_rig('hydraulic_arm')
+    rod = rig.model('cosserat')
+    statics = rig.with_model(segments_per_section=SEGMENTS).model('hydraulic_statics')
+    near = rod.configuration_of(PRESSURES)
+
+    def walker(model: ArmModel) -> Callable[[], Array]:
+        postures: list[Posture | None] = [None]
+
+        def walk() -> Array:
+            step = -SWAY if len(postures) % 2 else SWAY
+            posture = model.posture_of(near * (1.0 + step), postures[-1])
+            postures.append(posture)
+            del postures[:-2]
+            _ = posture.tip_jacobian, posture.actuation_jacobian, posture.preferred
+            return np.asarray(posture.tip)
+
+        return walk
+
+    ours, theirs = walker(rod), walker(statics)
+    require_equal('rod of water chambers, tip', ours(), theirs(), 2e-3)
+    return BenchRow(
+        'rod of two water sections, a posture beside the last', median_us(ours, repeats),
+        median_us(theirs, repeats), f'statics of {SEGMENTS} segments a section', 1000.0,
     )  # fmt: skip

@@ -30,6 +30,7 @@ from softarm_ros.models.pneumatic.config import (
     MountConfig,
     PressureCurveConfig,
 )
+from softarm_ros.models.pneumatic.rod import RodOfChambers
 
 LENGTH_M, TIP_LENGTH_M = 0.044, 0.0145
 TIP_MASS_KG = 13.47e-3
@@ -40,7 +41,8 @@ YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends 
 KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
-_TURNS, _RELAXATION = 100, 0.3
+_NO_MOUNT, _ROD_STEPS = MountConfig(deforming_length_m=1e-9), 4
+_TURNS, _RELAXATIONS = 100, (0.3, 0.1)
 SETTLING_S, STEADY_PA = 1.0, 3e3
 BEYOND = 0.01  # share of the last knot by which a pressure may exceed it; taken at the knot
 
@@ -180,6 +182,14 @@ def module(
     return PneumaticArm([section], mount, tip_mass_kg=tip_mass_kg)
 
 
+def module_as_rod(
+    found: Identified, bend_per_moment: float, softens_as_one: bool = False
+) -> PneumaticArm:
+    """Return the identified module as a Cosserat rod of the same give, without a mount."""
+    arm = module(found, None, 0.0, bend_per_moment, softens_as_one)
+    return RodOfChambers(arm.sections, _NO_MOUNT, arm.gravity, 0.0, 0.0, 0.0, _ROD_STEPS)
+
+
 def compliance_of_curves(found: Identified) -> float:
     """
     Return L / (E I) [rad/(N m)]: bending per moment, from bending per pressure.
@@ -229,6 +239,7 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
     plain, soft, heavy = module(found), module(found, mount), module(found, mount, TIP_MASS_KG)
     spread = module(found, bend_per_moment=compliance)
     as_one = module(found, bend_per_moment=compliance, softens_as_one=True)
+    rod, rod_as_one = module_as_rod(found, compliance), module_as_rod(found, compliance, True)
     fitted = _predict(found, noload.pressures)
     rows = [
         row(
@@ -254,6 +265,12 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
             'the same, softening as one',
             _simulate(as_one, found, noload, np.zeros_like(noload.tip)),
             _simulate(as_one, found, load1, load1.force),
+        ),
+        row('rod, measured force', fitted, _simulate(rod, found, load1, load1.force)),
+        row(
+            'rod, softening as one',
+            _simulate(rod_as_one, found, noload, np.zeros_like(noload.tip)),
+            _simulate(rod_as_one, found, load1, load1.force),
         ),
         row(
             'angle correction, weight of the sensor', fitted, _simulate(heavy, found, load1, none)
@@ -320,29 +337,40 @@ def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force:
     """
     Return tip positions (m, 3) [m] by the arm model under forces (m, 3) [N] in the tip's frame.
 
-    The force turns with the tip it bends: iterated to a fixed point. NaN without equilibrium.
+    The force turns with the tip it bends: iterated to a fixed point, in shorter steps where it
+    swings. NaN without equilibrium.
     """
     yaw = Rotation.from_euler('z', found.yaw).as_matrix()
     tips = np.full_like(recording.tip, np.nan)
     for i, pressures in enumerate(recording.pressures):
-        turn, before = arm.forward(pressures).tip[:3, :3], np.full((3, 3), np.inf)
-        for _ in range(_TURNS):
-            load = turn @ force[i] if arm.gives else np.zeros(3)
-            try:
-                pose = arm.forward(pressures, load).tip
-            except ModelError:
-                break
-            # Short steps: a force that follows the tip may swing about its equilibrium.
-            before, turn = turn, _toward(turn, pose[:3, :3])
-            if np.abs(turn - before).max() < 1e-6:
+        load = force[i] if arm.gives else np.zeros(3)
+        for share in _RELAXATIONS:
+            pose = _under_following(arm, pressures, load, share)
+            if pose is not None:
                 tips[i] = yaw @ (pose[:3, 3] + pose[:3, :3] @ found.tip) + found.base
                 break
     return tips
 
 
-def _toward(first: Array, second: Array) -> Array:
+def _under_following(
+    arm: PneumaticArm, pressures: Array, force: Array, share: float
+) -> Array | None:
+    """Return the tip (4, 4) under a force in its own frame, turned on by a share each time."""
+    turn = arm.forward(pressures).tip[:3, :3]
+    for _ in range(_TURNS):
+        try:
+            pose = arm.forward(pressures, turn @ force).tip
+        except ModelError:
+            return None
+        before, turn = turn, _toward(turn, pose[:3, :3], share)
+        if np.abs(turn - before).max() < 1e-6:
+            return np.asarray(pose)
+    return None
+
+
+def _toward(first: Array, second: Array, share: float) -> Array:
     """Return the rotation a part of the way from one to another."""
-    return exp_so3(_RELAXATION * log_so3(second @ first.T)) @ first
+    return exp_so3(share * log_so3(second @ first.T)) @ first
 
 
 def _rms(difference: Array) -> float:

@@ -8,24 +8,26 @@ extension.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.parts import NoSettings
-from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, PressureCurveConfig
-from softarm_ros.models.pneumatic.mechanics import AirChambers, angle_correction
+from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.plant import Plant
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
+from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 
 WEIGHT_KG = 0.03  # the second series; the arm itself has 0.251 kg
 STEPS = 6  # of pressure, up to the largest
 REST_S, LOOK_S, CYCLE_S = 2.0, 0.5, 0.01
+_LEAST_GIVE = 1e-3  # rad/(N m)
 _SURE_M = 1e-3  # beyond that a reading counts less: what friction and casting leave
 
 
@@ -112,7 +114,14 @@ def look_at_rest(plant: Plant, pressures: Array) -> Array:
 
 
 def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
-    """Fit curve and give of each section, and the growth of the give."""
+    """Fit curve and give of each section, and the growth of the give, by the rig's own model."""
+    part, settings = chosen_part('model', rig.chosen_model)
+    builder = part.builder(rig.mechanics_name)
+
+    def build(changed: AirChambers) -> ArmModel:
+        model: ArmModel = builder(settings, changed)
+        return model
+
     mechanics: AirChambers = rig.mechanics()
     count = len(mechanics.sections)
     knots = np.unique(np.append(0.0, readings.pressure))
@@ -120,7 +129,8 @@ def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
     gained = np.array([_gained(section, knots) for section in mechanics.sections])
     give = [max(section.bend_per_moment_rad_N_m, 1.0) for section in mechanics.sections]
     start = np.append(np.column_stack([gained, give]), mechanics.sections[0].give_growth)
-    least = np.append(np.column_stack([0.05 * gained, np.zeros(count)]), 0.0)
+    # A rod has to give.
+    least = np.append(np.column_stack([0.05 * gained, np.full(count, _LEAST_GIVE)]), 0.0)
     scale = np.append(np.column_stack([gained, np.ones(count)]), 1.0)
 
     def read(unknowns: Array) -> tuple[Array, Array, float]:
@@ -134,15 +144,24 @@ def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
             _changed(section, knots, extension[k], float(give[k]), growth)
             for k, section in enumerate(mechanics.sections)
         )
-        return _errors(replace(mechanics, sections=sections), readings)
+        return _errors(build, replace(mechanics, sections=sections), readings)
 
     fit = least_squares(
         errors, start, bounds=(least, np.inf), x_scale=scale, diff_step=1e-4, loss='soft_l1',
         f_scale=_SURE_M, xtol=1e-6, ftol=1e-6,
     )  # fmt: skip
     return ChamberIdentification(
-        knots, *read(fit.x), _rms(errors(fit.x)), _rms(_errors(mechanics, readings))
+        knots, *read(fit.x), _rms(errors(fit.x)), _rms(_errors(build, mechanics, readings))
     )
+
+
+def with_identified(rig: Rig, found: ChamberIdentification) -> Rig:
+    """Return the rig with what was found in its arm."""
+    sections = tuple(
+        _changed(section, found.pressure, found.extension[k], float(found.give[k]), found.growth)
+        for k, section in enumerate(PneumaticArm.of(rig).sections)
+    )
+    return rig.with_arm(sections=sections)
 
 
 def describe_chambers(rig: Rig, found: ChamberIdentification) -> list[str]:
@@ -183,13 +202,14 @@ def _changed(
     )  # fmt: skip
 
 
-def _errors(mechanics: AirChambers, readings: Readings) -> Array:
+def _errors(
+    build: Callable[[AirChambers], ArmModel], mechanics: AirChambers, readings: Readings
+) -> Array:
     """Return the differences (n * sections * 3,) [m] of the section tips."""
     found = []
     for load in np.unique(readings.weight):
         loaded = replace(mechanics, tip_mass_kg=mechanics.tip_mass_kg + float(load))
-        model = angle_correction(NoSettings(), loaded)
-        assert isinstance(model, ChamberArm)
+        model = build(loaded)
         for i in np.flatnonzero(readings.weight == load):
             shape = model.forward(readings.pressure[i])
             found.append(shape.section_tips[:, :3, 3] - readings.tips[i])

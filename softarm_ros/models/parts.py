@@ -42,7 +42,7 @@ class CosseratSettings(ConfigBlock):
     extensible: bool = Field(
         default=False,
         description='whether the rod stretches and shears; of cable-driven sections, whether they '
-        'state an axial stiffness decides',
+        'state an axial stiffness decides; one with chambers does',
     )
     pretension_m: NonNegative = Field(
         default=0.0,
@@ -108,8 +108,10 @@ COSSERAT = Part(
         'rod_cables': f'{_HERE}.tendon_rod.mechanics:cosserat',
         'cables': f'{_HERE}.cable_driven.mechanics:cosserat',
         'cable_pairs': f'{_HERE}.cable_driven.mechanics:cosserat',
+        'water_chambers': f'{_HERE}.hydraulics.mechanics:cosserat',
+        'air_chambers': f'{_HERE}.pneumatic.mechanics:cosserat',
     },
-    'an elastic rod with the exact wrenches of its cables, weight and load',
+    'an elastic rod with the exact wrenches of its cables or chambers, weight and load',
 )
 MINIMUM_ENERGY = Part(
     'model',

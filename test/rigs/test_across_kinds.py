@@ -22,7 +22,7 @@ TEXT = FILE.read_text(encoding='utf-8')
 
 def test_it_has_the_model_of_one_kind_and_drives_and_body_of_another():
     rig = load_rig(FILE)
-    assert rig.model_names == ('constant_curvature', 'hydraulic_statics')
+    assert rig.model_names == ('constant_curvature', 'cosserat', 'hydraulic_statics')
     assert isinstance(build_plant(rig, 0), PneumaticPlant)
     assert isinstance(build_driver(rig, rig.devices), DaqActuators)
     assert rig.actuator_limits().effort_unit == 'Pa'

@@ -101,11 +101,15 @@ class RectangularProfile(_Elastic):
 
 
 class MatrixProfile(ConfigBlock):
-    """Measured or computed stiffness: rows and columns kx, ky, kz, vx, vy, vz."""
+    """
+    Measured or computed stiffness: rows and columns kx, ky, kz, vx, vy, vz.
+
+    The mass is what weighs: less what a fluid around the rod carries, so that it may be negative.
+    """
 
     kind: Literal['matrix'] = 'matrix'
     stiffness_matrix: tuple[tuple[Finite, ...], ...]
-    mass_per_length_kg_m: NonNegative = 0.0
+    mass_per_length_kg_m: Finite = 0.0
 
     @field_validator('stiffness_matrix')
     @classmethod
@@ -135,10 +139,14 @@ Profile = Annotated[RoundProfile | RectangularProfile | MatrixProfile, Field(dis
 
 
 class RigidConnector(ConfigBlock):
-    """Rigid piece behind a segment: it goes on along the tangent, then turns."""
+    """
+    Rigid piece behind a segment: it goes on along the tangent, then turns.
+
+    The mass is what weighs: less what a fluid around it carries.
+    """
 
     length_m: NonNegative = 0.0
-    mass_kg: NonNegative = 0.0
+    mass_kg: Finite = 0.0
     centre_of_mass_m: Finite | None = Field(
         default=None, description='along the length, from the proximal face; default halfway'
     )
@@ -195,11 +203,26 @@ class RodCableConfig(ConfigBlock):
 
     A cable that starts behind the base segment comes in a sheath which rests on the connector
     there (Bowden cable), so that it loads nothing before.
+
+    A `bore` is a chamber along its routes instead, of constant area in the section: its tension is
+    minus the pressure of its fluid times that area, its volume its path length times that area.
     """
 
     name: Name
     routes: tuple[CableRoute, ...] = Field(min_length=1)
-    max_tension_N: Positive = 1e3
+    max_tension_N: Positive = Field(default=1e3, description='of a bore its largest push, or pull')
+    bore: bool = False
+
+    @property
+    def tension_range_N(self) -> tuple[float, float]:
+        """Least and largest tension: cables only pull."""
+        return (-self.max_tension_N if self.bore else 0.0), self.max_tension_N
+
+    @model_validator(mode='after')
+    def _bores_are_straight(self) -> RodCableConfig:
+        if self.bore and any(r.turns or r.end_radius_m is not None for r in self.routes):
+            raise ValueError(f'bore {self.name!r}: its place in the section must be constant')
+        return self
 
 
 class CosseratConfig(ConfigBlock):

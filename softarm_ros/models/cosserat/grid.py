@@ -36,10 +36,11 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
             row[:REST] = segment.profile.stiffness(fraction).ravel()
             row[REST:ROUTES] = [*segment.rest_curvature_1_m, 0.0, 0.0, 1.0]
             mass_beyond[j, node] = _mass_beyond(segment, fraction)
-            passing = [routes[k] for routes in by_segment if k in routes]
-            for a, route in enumerate(passing):
+            passing = [(c, routes[k]) for c, routes in enumerate(by_segment) if k in routes]
+            for a, (c, route) in enumerate(passing):
                 place = ROUTES + 6 * a
                 row[place : place + 6] = route.offset(fraction, segment.length_m)
+                row[place + 5] = cables[c].bore
     active = np.zeros((len(segments), max(len(cables), 1)), dtype=np.int64)
     n_active = np.zeros(len(segments), dtype=np.int64)
     connectors = np.zeros((len(segments), 16))

@@ -18,7 +18,7 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 class LeastTensions(SteppedProblem):
     """
-    Tensions (cables,) [N] within 0 and their limits, of least norm among those with the same tip.
+    Tensions (cables,) [N] within their limits, of least norm among those with the same tip.
 
     Parameters
     ----------
@@ -42,9 +42,8 @@ class LeastTensions(SteppedProblem):
         self._names = [cable.name for cable in cables]
         self.scale = np.ones(len(cables))
         self.max_step = np.full(len(cables), np.inf)
-        self.ranges = (
-            (np.zeros(len(cables)), np.array([cable.max_tension_N for cable in cables])),
-        )
+        least, most = np.array([cable.tension_range_N for cable in cables]).T
+        self.ranges = ((least, most),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return slack cables."""
@@ -112,6 +111,8 @@ def tensions_of_lengths(
     """
     from scipy.optimize import lsq_linear  # late: half of a node's imports, by time
 
+    if any(cable.bore for cable in rod.config.cables):
+        raise ModelError('cables by length: a bore is no cable, which goes slack')
     wanted = np.asarray(contractions, dtype=np.float64)
     limits = np.array([cable.max_tension_N for cable in rod.config.cables])
     if wanted.shape != limits.shape or not np.isfinite(wanted).all():

@@ -24,12 +24,13 @@ from softarm_ros.models.cosserat.solver_kernels import (
 )
 from softarm_ros.models.cosserat.state import RodDerivatives, RodStart, RodState
 from softarm_ros.models.cosserat.strain_kernels import CRUSHED, NO_STRAIN, OK, REST, ROUTES
-from softarm_ros.models.cosserat.tables import Loads, Trace, new_trace
+from softarm_ros.models.cosserat.tables import Grid, Loads, Trace, new_trace
 
 COARSE_STEPS = 2
 BUCKLING_STEPS = 40
 RELAXATION_STEPS = 12
 RELAXATION_TRIES = 10
+_MIDDLE_STAGE = 5  # of the scheme, half-way along a step
 SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
@@ -68,8 +69,10 @@ class CosseratRod:
         self._rest_rotation = self._tip_rotation.copy()
         self._solved = False
         self._pieces: MultipleShooting | None = None
+        self._laws: dict[int, tuple[Array, Array]] = {}
         self._rest_lengths = np.zeros(cables)
-        self._tension_limits = np.array([cable.max_tension_N for cable in config.cables])
+        ranges = [cable.tension_range_N for cable in config.cables]
+        self._tension_limits = np.array(ranges).reshape(-1, 2).T
         # At rest the tip rotation is that of the base shot seen from the other end.
         shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
         x, y, z, w = self._trace.base_rotation
@@ -80,6 +83,23 @@ class CosseratRod:
     def rest_length_m(self) -> float:
         """Length of the unloaded arm with its connectors [m]."""
         return sum(s.length_m + s.connector.length_m for s in self.config.segments)
+
+    def set_law(self, segment: int, stiffness: Array, rest: Array) -> None:
+        """
+        Give a whole segment another section law, such as the tangent of one that is not linear.
+
+        `stiffness` (6, 6) and strain `rest` (6,) in the order u, v; states solved before keep
+        their shape, but no longer their energy.
+        """
+        self._laws[segment] = stiffness, rest
+        for grid in (self._fine, self._coarse):
+            _put_law(grid, segment, stiffness, rest)
+        self._pieces = None
+
+    def mean_strain(self, segment: int) -> Array:
+        """Return the strain (6,) of a segment, meaned over its steps, in the work space."""
+        own = _steps_of(self._fine, segment)
+        return np.asarray(self._trace.strains[own, _MIDDLE_STAGE].mean(axis=0))
 
     def load(
         self,
@@ -95,13 +115,13 @@ class CosseratRod:
         given = np.asarray(tensions, dtype=np.float64)
         if given.shape != loads.tensions.shape:
             raise ValueError(f'tensions have shape {given.shape}, expected {loads.tensions.shape}')
-        # min and max are NaN with any NaN in them, and the comparison then fails.
-        if len(cables) and not (given.min() >= 0.0 and (given <= self._tension_limits).all()):
-            for cable, value in zip(cables, given):
-                if not 0.0 <= value <= cable.max_tension_N:
+        # Any comparison with NaN fails.
+        least, most = self._tension_limits
+        if len(cables) and not ((given >= least).all() and (given <= most).all()):
+            for cable, value, low, high in zip(cables, given, least, most):
+                if not low <= value <= high:
                     raise ModelError(
-                        f'tension of {cable.name} is {value} N, allowed are 0 to '
-                        f'{cable.max_tension_N} N'
+                        f'tension of {cable.name} is {value} N, allowed are {low:g} to {high} N'
                     )
         loads.tensions[:] = given
         weight = self.config.gravity_m_s2 if gravity is None else gravity
@@ -263,10 +283,10 @@ class CosseratRod:
         self._solved = True
 
     def resumed(self, start: RodStart) -> RodState:
-        """Return the state of a solution that was found under the loads set, and is stable."""
+        """Return the state of a solution that was found under the loads set."""
         self.resume(start)
-        self.is_stable()  # writes positions and attitudes along the rod
-        return self._state(True, True, 0.0, 1, '')
+        stable = self.is_stable()  # writes positions and attitudes along the rod
+        return self._state(True, stable, 0.0, 1, '' if stable else UNSTABLE)
 
     def is_stable(self) -> bool:
         """Evaluate the solution; leaves its strains converged to rounding."""
@@ -285,7 +305,8 @@ class CosseratRod:
         push = 0.02 * (
             float(np.abs(loads.tip[:3]).sum() + np.abs(loads.connectors[:, :3]).sum())
             + float(self._fine.segment_mass.sum() * np.abs(loads.gravity).sum())
-            + float(np.abs(loads.tip[3:]).sum() + loads.tensions.sum() * 0.1) / self.rest_length_m
+            + float(np.abs(loads.tip[3:]).sum() + np.abs(loads.tensions).sum() * 0.1)
+            / self.rest_length_m
         )
         full = [array.copy() for array in loads]
         for axis in (0, 1):
@@ -329,6 +350,8 @@ class CosseratRod:
     def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
         """Go downhill from the arm at rest; return error and shots if that ends in balance."""
         grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
+        for segment, law in self._laws.items():
+            _put_law(grid, segment, *law)
         rest = grid.table[:, MIDDLE, REST:ROUTES]
         gain = 0.2
         while gain > 1e-3:
@@ -355,6 +378,11 @@ class CosseratRod:
         tip[:3, 3] = -self._trace.base_point
         return tip
 
+    @property
+    def path_lengths(self) -> Array:
+        """Lengths (cables,) [m] of cables and bores at the solution in the work space."""
+        return self._trace.cable_lengths.copy()
+
     def derivatives(self) -> RodDerivatives:
         """
         Return the derivatives at the solution in the work space.
@@ -368,7 +396,7 @@ class CosseratRod:
         cables = len(self.config.cables)
         if not self._solved:
             raise ModelError('no derivatives: there is no solution to take them at')
-        status, _ = shoot(
+        status, regular = shoot(
             self._fine, self._loads, self._tip_rotation, 9 + cables, True, False, self._trace
         )
         variation = self._trace.variation
@@ -379,8 +407,22 @@ class CosseratRod:
         moved = variation[6:, 3:] + variation[6:, :3] @ turn
         twist = np.vstack([-moved[:3], matrix_from_quaternion(self._tip_rotation) @ turn])
         return RodDerivatives(
-            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6]
+            twist[:, 6:].copy(), twist[:, :6].copy(), -moved[3:, 6:], -moved[3:, :6], regular
         )
+
+
+def _put_law(grid: Grid, segment: int, stiffness: Array, rest: Array) -> None:
+    own = _steps_of(grid, segment)
+    grid.table[own, :, :REST] = stiffness.ravel()
+    grid.table[own, :, REST:ROUTES] = rest
+
+
+def _steps_of(grid: Grid, segment: int) -> slice:
+    """Return the steps of a segment: all have as many, counted from the tip."""
+    segments = len(grid.n_active)
+    each = len(grid.step_length) // segments
+    begin = (segments - 1 - segment) * each
+    return slice(begin, begin + each)
 
 
 def _no_loads(segments: int, cables: int) -> Loads:

@@ -201,6 +201,8 @@ class RodDerivatives:
         [m/N], symmetric.
     contraction_by_wrench : (cables, 6)
         The transpose of `tip_by_tension` (Maxwell-Betti).
+    stable : bool
+        Whether the equilibrium is a strict minimum of the energy.
 
     """
 
@@ -208,6 +210,7 @@ class RodDerivatives:
     compliance: Array
     contraction_by_tension: Array
     contraction_by_wrench: Array
+    stable: bool
 
 
 def _hermite(

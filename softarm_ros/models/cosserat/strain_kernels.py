@@ -13,6 +13,11 @@ This is the gradient by (u, v) of the energy density 1/2 |xi - xi0|_K^2 + sum_i 
 is convex for t_i >= 0: at most one strain belongs to a wrench, and its Hessian is factorised by
 Cholesky. No distributed cable load, no derivative of the strain and no jump where a cable ends is
 needed. Order of strains: u (3) [1/m], then v (3) [-].
+
+A fluid in a bore whose area A in the section is constant has the energy -p V per length,
+V = A e_z: its volume is what the section sweeps, whatever the angle at which the bore crosses it.
+So it is a path with t = -p A and e_z in place of |e|. That is linear in the strains: a bore pushes
+along the section's normal, adds nothing to the Hessian, and the energy stays convex.
 """
 
 from __future__ import annotations
@@ -25,8 +30,8 @@ from softarm_ros.geometry.kernels import kernel
 OK, CRUSHED, NO_STRAIN = 0, 1, 2
 # Below this stretch of rod or cable path the law has no meaning: the rod is squeezed to nothing.
 MIN_STRETCH = 0.05
-# One row of the table of an arm: stiffness (36), strain at rest (6), then 6 numbers a cable
-# present: offset r and slope r'.
+# One row of the table of an arm: stiffness (36), strain at rest (6), then 6 numbers a path
+# present: offset r (3), slope r' (2, offsets stay in the section), 1 for a bore or 0 for a cable.
 STIFFNESS, REST, ROUTES = 0, 36, 42
 # Work space, one flat array (separate ones cost more than the arithmetic): wrench, strain, step
 # (6 each), factor (36), then 5 numbers a cable present: tension, tau, |e|.
@@ -77,7 +82,7 @@ def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale
     Parameters
     ----------
     row : (42 + 6 cables,)
-        Table of this cut.
+        Table of this cut; cables and bores alike are meant by cables.
     work : (54 + 5 cables,)
         In: WRENCH, the start in STRAIN, the tensions. Out: STRAIN, the factor of the Hessian,
         direction and stretch of each cable path.
@@ -118,7 +123,16 @@ def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale
             r0, r1, r2 = row[o], row[o + 1], row[o + 2]
             e0 = v0 + u1 * r2 - u2 * r1 + row[o + 3]
             e1 = v1 + u2 * r0 - u0 * r2 + row[o + 4]
-            e2 = v2 + u0 * r1 - u1 * r0 + row[o + 5]
+            e2 = v2 + u0 * r1 - u1 * r0
+            if row[o + 5] != 0.0:
+                if not e2 > MIN_STRETCH:
+                    return CRUSHED
+                o = CABLES + 5 * a
+                work[o + 1], work[o + 2], work[o + 3], work[o + 4] = 0.0, 0.0, 1.0, e2
+                p0 += work[o] * r1
+                p1 -= work[o] * r0
+                p5 += work[o]
+                continue
             length = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
             if not length > MIN_STRETCH:
                 return CRUSHED

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.hydraulics.held_shape import HeldShape
 
 if TYPE_CHECKING:
-    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    from softarm_ros.models.hydraulics.held_sections import HeldSections
 
 
 @dataclass(frozen=True)
 class HeldPosture:
     """A `Posture` whose balance starts the search for the next."""
 
-    model: HydraulicStatics
+    model: HeldSections[Any]
     configuration: Array
-    held: HeldShape
+    held: Any
 
     @cached_property
-    def _tip_and_jacobian(self) -> tuple[Array, Array]:
-        return self.model.tip_and_jacobian_of(self.held)
-
-    @property
     def tip(self) -> Array:
         """Tip position (3,) [m]."""
-        return self._tip_and_jacobian[0]
+        return self.model.tip_of(self.held)[:3, 3]
 
-    @property
+    @cached_property
     def tip_jacobian(self) -> Array:
         """Derivative of the tip by the configuration (3, 3 s)."""
-        return self._tip_and_jacobian[1]
+        return self.model.twists_of(self.held)[:3]
 
     @cached_property
     def section_tips(self) -> Array:

@@ -1,21 +1,20 @@
-"""Inverse of the hydraulic statics: pressures within their range for a pose of the tip."""
+"""Inverse of sections with water chambers: pressures within their range for a pose of the tip."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.bounded_least_squares import Rows
-from softarm_ros.models.hydraulics.held_shape import HeldShape
 from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
-    from softarm_ros.models.hydraulics.statics import HydraulicStatics
+    from softarm_ros.models.hydraulics.held_sections import HeldSections
 
 _MAX_BEND_STEP_RAD = 0.4
 _RANGE_TOLERANCE = 1e-6  # of the pressure range: rounding
@@ -26,10 +25,10 @@ class HeldShapeProblem(SteppedProblem):
     """Configurations (3 s,) whose pressures are within range, near to the preferred one."""
 
     def __init__(
-        self, model: HydraulicStatics, tip_force: Vector3, with_orientation: bool
+        self, model: HeldSections[Any], tip_force: Vector3, with_orientation: bool
     ) -> None:
         self._model = model
-        self._loads = model.loaded(tip_force)
+        self._tip_force = tip_force
         self._max_bend = np.radians([s.max_bending_angle_deg for s in model.sections])
         # With an orientation, six conditions for six unknowns leave no room for a preference.
         self._alone = with_orientation
@@ -61,7 +60,7 @@ class HeldShapeProblem(SteppedProblem):
                     held = model.held(one, held)
                 except ModelError:
                     continue
-                tip = model.tip_pose(held.strains)[:3, 3]
+                tip = model.tip_of(held)[:3, 3]
                 miss = float(np.linalg.norm(tip - target.position))
                 # A radian of bending is worth a quarter of the arm's length: rather bend less.
                 bending = float(np.linalg.norm(configuration[:, :2]))
@@ -73,16 +72,12 @@ class HeldShapeProblem(SteppedProblem):
         """Return the place of a configuration (3 s,), bends cut to their limits."""
         model = self._model
         q = self._clipped(unknowns)
-        held = model.holder.solve(q, self._loads, None if near is None else near.state)
+        held = model.balance(q, self._tip_force, None if near is None else near.state)
         wish = None
         if not self._alone:
             wish = model.preferred_from(q, held)
-
-        def derivative() -> Array:
-            return np.asarray(model.tip_twists(held.strains) @ held.strains_by_configuration)
-
-        tip = model.tip_pose(held.strains)
-        return Place(q, tip, derivative, wish, self._rows(q, held), held)
+        rows = self._rows(q, held)
+        return Place(q, model.tip_of(held), lambda: model.twists_of(held), wish, rows, held)
 
     def effort(self, end: End) -> float:
         """Return the sum of the squared bends."""
@@ -100,7 +95,7 @@ class HeldShapeProblem(SteppedProblem):
             f'[{low[i]:.6g}, {high[i]:.6g}] Pa'
             for i in np.flatnonzero(outside)
         ]
-        if not held.stable:
+        if not model.is_stable(held):
             refusals.append('the shape found is not stable')
         if not outside.any():
             pressures = np.clip(pressures, low, high)
@@ -119,7 +114,7 @@ class HeldShapeProblem(SteppedProblem):
             if bend > most - 1e-6
         ]
 
-    def _rows(self, q: Array, held: HeldShape) -> Rows:
+    def _rows(self, q: Array, held: Any) -> Rows:
         """Return pressures in shares of their range, and bends against their limits."""
         model = self._model
         unit = 1.0 / (model.pressure_max - model.pressure_min)

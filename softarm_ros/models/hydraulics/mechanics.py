@@ -10,7 +10,7 @@ from softarm_ros.models.hydraulics.section_config import (
     HydraulicSectionConfig,
     Surroundings,
 )
-from softarm_ros.models.parts import HydraulicStaticsSettings, NoSettings
+from softarm_ros.models.parts import CosseratSettings, HydraulicStaticsSettings, NoSettings
 
 if TYPE_CHECKING:
     from softarm_ros.geometry.arrays import Array
@@ -50,6 +50,21 @@ def constant_curvature(_: NoSettings, mechanics: WaterChambers) -> ArmModel:
         gravity_m_s2=(0.0, 0.0, 0.0), base_tilt_deg=mechanics.surroundings.base_tilt_deg
     )
     return _statics(replace(mechanics, surroundings=weightless), 1, 'constant_curvature')
+
+
+def cosserat(settings: CosseratSettings, mechanics: WaterChambers) -> ArmModel:
+    """Return the rod that the chambers stretch and bend, under weight, load and, maybe, water."""
+    from softarm_ros.models.hydraulics.rod import WaterRod
+
+    return WaterRod(
+        mechanics.sections,
+        mechanics.chambers,
+        mechanics.surroundings,
+        mechanics.pressure_min_Pa,
+        mechanics.pressure_max_Pa,
+        mechanics.preload_Pa,
+        settings.steps,
+    )
 
 
 def _statics(mechanics: WaterChambers, segments: int, name: str) -> ArmModel:

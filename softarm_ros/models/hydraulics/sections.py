@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import (
@@ -84,8 +85,29 @@ def chamber_drive(
         dynamic_section(section, segments, surroundings.fluid_density_kg_m3, loss)
         for section, loss in zip(sections, losses)
     ]
+    placed = [
+        Chamber(
+            chamber.section, sections[chamber.section].chamber_area_m2, lever, chamber.angle_deg
+        )
+        for chamber, lever in zip(chambers, chamber_levers(sections, chambers))
+    ]
+    return ChamberDrive(ArmDynamics(parts, surroundings.payload()), placed)
+
+
+def chamber_levers(
+    sections: Sequence[ChamberedSection], chambers: Sequence[ChamberConfig]
+) -> Array:
+    """
+    Return the distance (m,) [m] of each chamber from the centreline.
+
+    Raises
+    ------
+    ModelError
+        If a section has not exactly three chambers.
+
+    """
     counts = [0] * len(sections)
-    placed = []
+    levers = []
     for chamber in chambers:
         if chamber.section >= len(sections):
             raise ModelError(
@@ -94,16 +116,17 @@ def chamber_drive(
             )
         body, j = sections[chamber.section], counts[chamber.section]
         counts[chamber.section] += 1
-        factor = body.lever_factors[min(j, 2)]
-        placed.append(
-            Chamber(
-                chamber.section,
-                body.chamber_area_m2,
-                body.chamber_pitch_radius_m * factor,
-                chamber.angle_deg,
-            )
-        )
+        levers.append(body.chamber_pitch_radius_m * body.lever_factors[min(j, 2)])
     for index, count in enumerate(counts):
         if count != 3:
             raise ModelError(f'section {index} has {count} chambers; exactly 3 hold its 3 strains')
-    return ChamberDrive(ArmDynamics(parts, surroundings.payload()), placed)
+    return np.array(levers)
+
+
+def chamber_places(
+    sections: Sequence[ChamberedSection], chambers: Sequence[ChamberConfig]
+) -> Array:
+    """Return x and y (m, 2) [m] of each chamber in its section; errors as `chamber_levers`."""
+    angles = np.radians([chamber.angle_deg for chamber in chambers])
+    levers = chamber_levers(sections, chambers)
+    return levers[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)

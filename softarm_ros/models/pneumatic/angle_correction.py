@@ -186,6 +186,12 @@ class PneumaticArm:
         force = finite_vector(tip_force, 'tip_force')
         return self._chain.pose(values, force, finite_vector(tip_moment, 'tip_moment'))
 
+    def section_tips_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """Return the section tips (sections, 4, 4) under weight and load, as `sagged_pose`."""
+        return self.sagged_pose(configuration, tip_force, tip_moment).section_tips
+
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 sections,) under its own weight."""
         return self.shape_under(self._checked_configuration(configuration), ZERO3, ZERO3)
@@ -266,8 +272,8 @@ class PneumaticArm:
         for i, step in enumerate(steps):
             moved = np.zeros(configuration.size)
             moved[i] = step
-            after = self.sagged_pose(configuration + moved, tip_force).section_tips[-1]
-            before = self.sagged_pose(configuration - moved, tip_force).section_tips[-1]
+            after = self.section_tips_under(configuration + moved, tip_force)[-1]
+            before = self.section_tips_under(configuration - moved, tip_force)[-1]
             twists[:, i] = displacement(before, after) / (2.0 * step)
         return twists
 

@@ -171,13 +171,17 @@ class ChamberArm(PlainPostures):
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many configurations (n, dof)."""
         rows = np.asarray(configurations, dtype=float).reshape(-1, 3 * self._sections)
-        poses = [self.arm.sagged_pose(self.bends_and_lengths(row)) for row in rows]
-        return np.array([pose.section_tips[-1, :3, 3] for pose in poses]).reshape(-1, 3)
+        tips = [self.arm.section_tips_under(self.bends_and_lengths(row))[-1] for row in rows]
+        return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) by the extensions."""
         tip, jacobian = self.arm.tip_and_jacobian(self.bends_and_lengths(configuration))
-        return tip, jacobian @ self._to_bends
+        return tip, self.by_extensions(jacobian)
+
+    def by_extensions(self, by_bends: Array) -> Array:
+        """Return a derivative by extensions (r, dof) from one by bends and lengths."""
+        return np.asarray(by_bends @ self._to_bends)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3

@@ -40,9 +40,9 @@ class ExtensionProblem(SteppedProblem):
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place of extensions (dof,) [m]: the tip's position alone."""
-        tip, jacobian = self._arm.tip_and_jacobian(unknowns)
-        wish = np.zeros(len(unknowns))
-        return Place(unknowns, pose(np.eye(3), tip), lambda: jacobian, wish)
+        posture = self._arm.posture_of(unknowns, None if near is None else near.state)
+        tip = pose(np.eye(3), posture.tip)
+        return Place(unknowns, tip, lambda: posture.tip_jacobian, posture.preferred, state=posture)
 
     def effort(self, end: End) -> float:
         """Return the norm of the extensions in units of their scales."""

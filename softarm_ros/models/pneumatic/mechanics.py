@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from softarm_ros.models.parts import NoSettings
+from softarm_ros.models.parts import CosseratSettings, NoSettings
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 
 if TYPE_CHECKING:
@@ -52,3 +52,19 @@ def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
 
     rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in mechanics.sections]
     return ChamberArm(PneumaticArm(rigid), 'constant_curvature')
+
+
+def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
+    """Return one rod of arcs and mounts."""
+    from softarm_ros.models.pneumatic.rod import RodByExtensions, RodOfChambers
+
+    arm = RodOfChambers(
+        mechanics.sections,
+        mechanics.mount,
+        mechanics.gravity_m_s2,
+        mechanics.fluid_density_kg_m3,
+        mechanics.tip_mass_kg,
+        mechanics.tip_offset_m,
+        settings.steps,
+    )
+    return RodByExtensions(arm)

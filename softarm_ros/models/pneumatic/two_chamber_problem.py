@@ -100,7 +100,7 @@ class TwoChamberProblem(SteppedProblem):
 
     def _tip(self, bends: Array) -> Array:
         configuration = self._arm.two_chamber_configuration(bends)
-        return self._arm.sagged_pose(configuration, self._tip_force).section_tips[-1]
+        return self._arm.section_tips_under(configuration, self._tip_force)[-1]
 
     def _rows(self, bends: Array) -> Rows:
         """Return the chambers' extensions, radius (max_i u_i - u_j) . b, against their curves."""

@@ -1,0 +1,167 @@
+"""Pneumatic arm as a Cosserat rod: chambers as `PneumaticArm`, shapes as `RodChain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
+from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
+from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.models.pneumatic.chambers import finite_vector
+from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
+from softarm_ros.models.pneumatic.rod_chain import RodChain, RodPose
+
+
+class RodOfChambers(PneumaticArm):
+    """
+    Sections of three chambers that bend and stretch as one elastic rod.
+
+    Pressures and configuration belong together by the identified curves, as in `PneumaticArm`:
+    the bends and lengths the arm has free of load. Weight and load bend it from there.
+
+    Parameters
+    ----------
+    sections, mount, gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
+        As `PneumaticArm`; every section gives.
+    steps
+        Of the integration along each arc and each mount.
+
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[ChamberSectionConfig],
+        mount: MountConfig,
+        gravity: Vector3,
+        fluid_density_kg_m3: float,
+        tip_mass_kg: float,
+        tip_offset_m: float,
+        steps: int,
+    ) -> None:
+        super().__init__(sections, mount, gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m)
+        self.name = 'cosserat'
+        self.rod_chain = RodChain(
+            sections,
+            mount,
+            self.gravity,
+            fluid_density_kg_m3,
+            tip_mass_kg,
+            tip_offset_m,
+            steps,
+        )
+
+    def pose_under(
+        self,
+        configuration: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+        near: RodPose | None = None,
+    ) -> RodPose:
+        """
+        Return the pose of a configuration (3 sections,) under weight and a load at the tip.
+
+        `near` is that of a similar configuration: it shortens the search.
+
+        Raises
+        ------
+        ModelError
+            If there is no stable equilibrium.
+
+        """
+        values = self._checked_configuration(configuration)
+        force, moment = (
+            finite_vector(tip_force, 'tip_force'),
+            finite_vector(tip_moment, 'tip_moment'),
+        )
+        return self.rod_chain.pose(values, force, moment, near)
+
+    def section_tips_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Array:
+        """Return the section tips (sections, 4, 4) under weight and load, as `pose_under`."""
+        return self.pose_under(configuration, tip_force, tip_moment).section_tips
+
+    def shape_under(
+        self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """Return the shape of a configuration (3 sections,) under weight and a load at the tip."""
+        pose = self.pose_under(configuration, tip_force, tip_moment)
+        return Shape(
+            pose.section_tips[-1].copy(),
+            pose.section_tips,
+            np.array(configuration, dtype=float),
+            lambda n: self.rod_chain.centerline(pose, n),
+        )
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
+        pose = self.pose_under(configuration)
+        return pose.section_tips[-1, :3, 3].copy(), self.rod_chain.tip_twists(pose)[:3]
+
+    def _twists(self, configuration: Array, tip_force: Vector3) -> Array:
+        """Return the tip twist (6, dof) per configuration."""
+        return self.rod_chain.tip_twists(self.pose_under(configuration, tip_force))
+
+
+class RodByExtensions(ChamberArm):
+    """A `ChamberArm` whose shape is a rod's, found from that of a similar configuration."""
+
+    def __init__(self, arm: RodOfChambers) -> None:
+        super().__init__(arm, 'cosserat')
+        self.rod_arm = arm
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """Return the posture of extensions (dof,) [m], from that of similar ones if given."""
+        values = np.array(configuration, dtype=float)
+        return RodPosture(self, values, near.pose if isinstance(near, RodPosture) else None)
+
+
+@dataclass(frozen=True)
+class RodPosture:
+    """A `Posture` whose pose starts the search for the next."""
+
+    model: RodByExtensions
+    configuration: Array
+    start: RodPose | None
+
+    @cached_property
+    def pose(self) -> RodPose:
+        """The rod under its own weight."""
+        free = self.model.bends_and_lengths(self.configuration)
+        return self.model.rod_arm.pose_under(free, near=self.start)
+
+    @property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        return np.asarray(self.pose.section_tips[-1, :3, 3])
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the extensions (3, dof)."""
+        twists = self.model.rod_arm.rod_chain.tip_twists(self.pose)
+        return self.model.by_extensions(twists[:3])
+
+    @property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        return self.pose.section_tips
+
+    @cached_property
+    def actuation(self) -> Array:
+        """Pressures (m,) [Pa] of the extensions."""
+        return self.model.actuation_of(self.configuration)
+
+    @cached_property
+    def actuation_jacobian(self) -> Array:
+        """Derivative of the pressures by the extensions (m, dof)."""
+        return self.model.actuation_jacobian(self.configuration)
+
+    @property
+    def preferred(self) -> Array:
+        """No extension (dof,)."""
+        return self.model.preferred_configuration(self.configuration)
