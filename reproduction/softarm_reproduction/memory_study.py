@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen
+from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_excitation import write_excitation
 from softarm_ros.cli.score import predict, score

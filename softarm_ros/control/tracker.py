@@ -135,9 +135,7 @@ class Tracker:
         """Step the memory with the command; its drift is that of a motion from `before`."""
         if self.memory is None or period_s <= 0.0:
             return
-        self._remembered = self.memory.stepped(
-            self._remembered, self._posture.actuation, period_s
-        )
+        self._remembered = self.memory.stepped(self._remembered, self._posture.actuation, period_s)
         was, self._now = self._now, self.memory.now(self.model, self._posture, self._remembered)
         if before is None:
             self._drift = np.zeros(3)

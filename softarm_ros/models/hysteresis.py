@@ -15,12 +15,14 @@ The features `play` and `lag` of a residual are the same states: this is a resid
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.command_features import FeatureMemory, begun, command_features, stepped
+from softarm_ros.models.command_features import command_features
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,32 @@ class Hysteresis:
         signs = np.where(np.arange(count) < count - 1, 1.0, -1.0)  # a lag is L u - u
         return np.asarray(self.half * np.einsum('k,km,...km->...m', signs, self.weights, parts))
 
-    def begun(self, command: Array) -> FeatureMemory:
-        """Return the memory of an arm that starts at rest and is at a command (m,) in SI units."""
-        groups = (0,) * len(self.half)
-        return self.stepped(begun(self.features, self._rest, groups), command, 0.0)
+    def begun(self, command: Array) -> Array:
+        """Return the states of an arm that starts at rest and is at a command (m,) in SI units."""
+        return self.stepped(np.tile(self._rest, (len(self.widths) + 1, 1)), command, 0.0)
 
-    def stepped(self, memory: FeatureMemory, command: Array, elapsed_s: float) -> FeatureMemory:
-        """Return the memory after a command (m,) in SI units was in effect for a time."""
-        groups = (0,) * len(self.half)
-        return stepped(self.features, memory, self._inside(command), elapsed_s, groups)
+    def stepped(self, states: Array, command: Array, elapsed_s: float) -> Array:
+        """
+        Return the states (k + 1, m) after a command (m,) in SI units was in effect for a time.
+
+        Where the plays stand and, last, where the lag is: the same as `remembered`, row by row.
+        """
+        u = self._inside(command)
+        after = np.empty_like(states)
+        r = self._column
+        after[:-1] = np.minimum(np.maximum(states[:-1], u - r), u + r)
+        after[-1] = states[-1] - math.expm1(-elapsed_s / self.lag_s) * (u - states[-1])
+        return after
+
+    def lacking_now(self, states: Array, command: Array) -> Array:
+        """Return u - h(u) (m,) in SI units at a command (m,) that led to states (k + 1, m)."""
+        return np.asarray(
+            self.half * np.add.reduce(self.weights * (self._inside(command) - states))
+        )
+
+    @cached_property
+    def _column(self) -> Array:
+        return np.array(self.widths)[:, None]
 
     @property
     def _rest(self) -> Array:

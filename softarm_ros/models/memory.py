@@ -9,6 +9,7 @@ and lag of the actuators move the configuration, a residual moves the section ti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,26 +24,53 @@ from softarm_ros.models.residual import Residual, corrected
 class Remembered:
     """The states of hysteresis and residual; None of what the arm has not."""
 
-    hysteresis: FeatureMemory | None
+    hysteresis: Array | None
     residual: FeatureMemory | None
 
 
 @dataclass(frozen=True)
 class PostureNow:
-    """A `Posture` of a command, with the tips where the arm is now."""
+    """
+    A `Posture` of a command, with the tips where the arm is now.
 
+    Attributes
+    ----------
+    back : (dof,)
+        By how much the configuration lies behind the command.
+    errors : (sections, 6), optional
+        Of the tips besides, [m] and [rad].
+
+    """
+
+    model: ArmModel
     settled: Posture
-    section_tips: Array
+    back: Array | None
+    errors: Array | None
 
     @property
     def configuration(self) -> Array:
         """The commanded configuration (dof,)."""
         return self.settled.configuration
 
-    @property
+    @cached_property
     def tip(self) -> Array:
-        """Tip position of now (3,) [m]."""
-        return np.array(self.section_tips[-1, :3, 3])
+        """Tip position of now (3,) [m], to first order in what actuators lack."""
+        tip = self.settled.tip
+        if self.back is not None:
+            tip = tip - self.settled.tip_jacobian @ self.back
+        return tip if self.errors is None else tip + self.errors[-1, :3]
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """Poses of all section tips of now (sections, 4, 4) [m]; a posture more, if asked for."""
+        place = self.settled
+        if self.back is not None:
+            place = self.model.posture_of(place.configuration - self.back, place)
+        return (
+            place.section_tips
+            if self.errors is None
+            else corrected(place.section_tips, self.errors)
+        )
 
     @property
     def tip_jacobian(self) -> Array:
@@ -97,16 +125,13 @@ class ArmMemory:
 
         To first order in what the actuators lack: the nearest configuration that they hold then.
         """
-        place = posture
+        back = errors = None
         if self.hysteresis is not None and memory.hysteresis is not None:
-            lacking = self.hysteresis.lacking(memory.hysteresis.values)
+            lacking = self.hysteresis.lacking_now(memory.hysteresis, posture.actuation)
             back = least_move(posture.actuation_jacobian, model.configuration_scale, lacking)
-            place = model.posture_of(posture.configuration - back, posture)
-        tips = place.section_tips
         if self.residual is not None and memory.residual is not None:
             errors = self.residual.beyond_settled(memory.residual, posture.actuation)
-            tips = corrected(tips, errors)
-        return PostureNow(posture, tips)
+        return PostureNow(model, posture, back, errors)
 
 
 def least_move(jacobian: Array, scale: Array, actuation: Array) -> Array:

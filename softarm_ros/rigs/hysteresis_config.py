@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -56,7 +56,7 @@ def without_hysteresis(rig: Rig) -> HysteresisConfig:
     return HysteresisConfig(weights=((0.0,) * len(WIDTHS),) * count, lag_shares=(0.0,) * count)
 
 
-def groups(rig: Rig) -> tuple[int, ...]:
+def groups(rig: Any) -> tuple[int, ...]:
     """Return the row of weights of each actuator: that of its section, else 0."""
     from softarm_ros.models.residual import groups_of
 

@@ -26,12 +26,12 @@ from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import InconsistentRigError, RigError
+from softarm_ros.rigs.hysteresis_config import HysteresisConfig, hysteresis_of
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
-from softarm_ros.rigs.hysteresis_config import HysteresisConfig, hysteresis_of
 from softarm_ros.rigs.residual_file import ResidualConfig, read_residual
 from softarm_ros.rigs.rig_parts import (
     arm_part,

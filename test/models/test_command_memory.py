@@ -42,9 +42,14 @@ def test_stepped_features_are_those_of_the_whole_recording(features, seed):
 
 def test_loops_close_and_lose_energy_and_what_stands_is_settled():
     h = operator(lag=0.0)
-    swing = 2.0 + h.half * np.concatenate(
-        [np.linspace(0, 1, 500), np.linspace(1, -1, 1000), np.linspace(-1, 1, 1000)]
-    )[:, None] * 0.9
+    swing = (
+        2.0
+        + h.half
+        * np.concatenate(
+            [np.linspace(0, 1, 500), np.linspace(1, -1, 1000), np.linspace(-1, 1, 1000)]
+        )[:, None]
+        * 0.9
+    )
     time = 0.01 * np.arange(len(swing))
     out = swing - h.lacking(h.remembered(swing, time))
     np.testing.assert_allclose(out[-1], out[499], atol=1e-9)
@@ -57,7 +62,7 @@ def test_loops_close_and_lose_energy_and_what_stands_is_settled():
     memory = late.begun(swing[0])
     for _ in range(40):
         memory = late.stepped(memory, swing[-1], 0.5)
-    np.testing.assert_allclose(late.lacking(memory.values), 0.0, atol=1e-9)
+    np.testing.assert_allclose(late.lacking_now(memory, swing[-1]), 0.0, atol=1e-8)
 
 
 def test_response_grows_with_the_command_and_never_overtakes_it():
@@ -71,3 +76,15 @@ def test_response_grows_with_the_command_and_never_overtakes_it():
     after = higher - h.lacking(h.remembered(higher, time))
     assert np.all(after[-1] > out[-1])
     assert np.all(after[-1] - out[-1] <= 0.1 * h.half + 1e-12)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_stepped_hysteresis_is_that_of_the_whole_recording(seed):
+    h = operator()
+    time, u = wandering(np.random.default_rng(seed), 300)
+    commands = h.middle + h.half * u
+    at_once = h.lacking(h.remembered(commands, time))
+    states = h.begun(commands[0])
+    for row, command, elapsed in zip(at_once, commands, np.diff(time, prepend=time[0])):
+        states = h.stepped(states, command, elapsed)
+        np.testing.assert_allclose(h.lacking_now(states, command), row, atol=1e-12)

@@ -44,7 +44,7 @@ def _of_hysteresis(rig: Rig) -> list[Parameter]:
     if config is None:
         return []
     found = []
-    for i, row in enumerate(config.weights):
+    for i in range(len(config.weights)):
         fields = {f'play {width:g}': f'weights[{i}][{k}]' for k, width in enumerate(config.widths)}
         fields[f'lag {config.lag_s:g} s'] = f'lag_shares[{i}]'
         what = f'section {i + 1} ' if len(config.weights) > 1 else ''
