@@ -30,6 +30,7 @@ from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.excite import excite, plan_excitation
 
 _MOST_ROWS = 300
+_STOOD_S = 0.5  # longer than any of these arms swings or answers
 
 
 def machine(rig: Rig, number: int, folder: Path, groups: Sequence[str]) -> tuple[Rig, Rig, str]:
@@ -40,7 +41,7 @@ def machine(rig: Rig, number: int, folder: Path, groups: Sequence[str]) -> tuple
         write_excitation(rig, excite(rig, plan, seed=number), path)
     # Weights of zero stay out of the way of whatever else is identified.
     known = spelled_out(rig)
-    (one,) = recorded = read_recordings(known, [path], 'later')
+    (one,) = recorded = read_recordings(known, [path], 'later', stood_s=_STOOD_S)
     before = known
     if groups:
         before = identified(known, recorded, chosen(all_parameters(known), groups), _MOST_ROWS).rig
