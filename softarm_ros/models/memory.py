@@ -14,10 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import ArmModel, Posture
 from softarm_ros.models.command_features import FeatureMemory
 from softarm_ros.models.hysteresis import Hysteresis
 from softarm_ros.models.residual import Residual, corrected
+
+_RIDGE = 1e-9  # of the mean square, for directions that no actuator moves
 
 
 @dataclass(frozen=True)
@@ -128,16 +131,33 @@ class ArmMemory:
         back = errors = None
         if self.hysteresis is not None and memory.hysteresis is not None:
             lacking = self.hysteresis.lacking_now(memory.hysteresis, posture.actuation)
-            back = least_move(posture.actuation_jacobian, model.configuration_scale, lacking)
+            # For a view of an array the kernel would be compiled once more, in mid-motion.
+            jacobian = np.ascontiguousarray(posture.actuation_jacobian)
+            back = least_move(jacobian, model.configuration_scale, lacking)
         if self.residual is not None and memory.residual is not None:
             errors = self.residual.beyond_settled(memory.residual, posture.actuation)
         return PostureNow(model, posture, back, errors)
 
 
+@kernel
 def least_move(jacobian: Array, scale: Array, actuation: Array) -> Array:
-    """Return the configuration change (dof,) that makes nearest a change of actuation (m,)."""
-    # Small, and well posed in units of the scales: normal equations, a fifth of the cost of lstsq.
-    A = jacobian * scale
-    gram = A.T @ A
-    gram[np.diag_indices_from(gram)] += 1e-9 * np.trace(gram)
-    return np.asarray(scale * np.linalg.solve(gram, A.T @ actuation))
+    """
+    Return the configuration change (dof,) that makes nearest a change of actuation (m,).
+
+    By normal equations in units of the scales, in which they are well posed.
+    """
+    m, dof = jacobian.shape
+    gram, right = np.zeros((dof, dof)), np.zeros(dof)
+    for i in range(dof):
+        for k in range(m):
+            right[i] += jacobian[k, i] * scale[i] * actuation[k]
+        for j in range(dof):
+            for k in range(m):
+                gram[i, j] += jacobian[k, i] * scale[i] * jacobian[k, j] * scale[j]
+    trace = 0.0
+    for i in range(dof):
+        trace += gram[i, i]
+    for i in range(dof):
+        gram[i, i] += _RIDGE * trace
+    found: Array = scale * np.linalg.solve(gram, right)
+    return found

@@ -69,9 +69,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
 
     """
     rig = spelled_out(rig)
-    recorded = read_recordings(
-        rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s
-    )
+    recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
     yield (
         f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '
