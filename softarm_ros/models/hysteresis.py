@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.command_features import command_features
 
 
@@ -81,22 +82,16 @@ class Hysteresis:
 
         Where the plays stand and, last, where the lag is: the same as `remembered`, row by row.
         """
-        u = self._inside(command)
-        after = np.empty_like(states)
-        r = self._column
-        after[:-1] = np.minimum(np.maximum(states[:-1], u - r), u + r)
-        after[-1] = states[-1] - math.expm1(-elapsed_s / self.lag_s) * (u - states[-1])
-        return after
+        share = -math.expm1(-elapsed_s / self.lag_s)
+        return _stepped(states, command, self.middle, self.half, self._radii, share)
 
     def lacking_now(self, states: Array, command: Array) -> Array:
         """Return u - h(u) (m,) in SI units at a command (m,) that led to states (k + 1, m)."""
-        return np.asarray(
-            self.half * np.add.reduce(self.weights * (self._inside(command) - states))
-        )
+        return _lacking(states, command, self.middle, self.half, self.weights)
 
     @cached_property
-    def _column(self) -> Array:
-        return np.array(self.widths)[:, None]
+    def _radii(self) -> Array:
+        return np.array(self.widths)
 
     @property
     def _rest(self) -> Array:
@@ -104,3 +99,28 @@ class Hysteresis:
 
     def _inside(self, command: Array) -> Array:
         return np.asarray((command - self.middle) / self.half)
+
+
+@kernel
+def _stepped(
+    states: Array, command: Array, middle: Array, half: Array, radii: Array, share: float
+) -> Array:
+    count, m = states.shape
+    after = np.empty((count, m))
+    for j in range(m):
+        u = (command[j] - middle[j]) / half[j]
+        for i in range(count - 1):
+            after[i, j] = min(max(states[i, j], u - radii[i]), u + radii[i])
+        after[count - 1, j] = states[count - 1, j] + share * (u - states[count - 1, j])
+    return after
+
+
+@kernel
+def _lacking(states: Array, command: Array, middle: Array, half: Array, weights: Array) -> Array:
+    count, m = states.shape
+    found = np.zeros(m)
+    for j in range(m):
+        u = (command[j] - middle[j]) / half[j]
+        for i in range(count):
+            found[j] += half[j] * weights[i, j] * (u - states[i, j])
+    return found

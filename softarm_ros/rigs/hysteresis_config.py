@@ -83,5 +83,9 @@ def hysteresis_of(rig: Rig, config: HysteresisConfig) -> Hysteresis:
         raise ValueError('hysteresis: expected weights of at least 0 that sum to below 1')
     low, high = limits.position_min, limits.position_max
     return Hysteresis(
-        config.widths, config.lag_s, rows[own].T, 0.5 * (high + low), 0.5 * (high - low)
+        config.widths,
+        config.lag_s,
+        np.ascontiguousarray(rows[own].T),
+        0.5 * (high + low),
+        0.5 * (high - low),
     )

@@ -389,7 +389,7 @@ SINGLE = [
         'xyzzy',
         "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
         "'medium', 'tip_load_kg', 'arm', 'model', 'residual', 'hysteresis', 'gripper', 'drives', "
-        "'sensors', 'estimator', 'controller', 'supervisor', 'trajectories', 'default_trajectory', "
-        "'recording', 'plant'",
+        "'sensors', 'estimator', 'controller', 'supervisor', 'trajectories', "
+        "'default_trajectory', 'recording', 'plant'",
     ),
 ]
