@@ -66,6 +66,8 @@ class MeasuredRun:
         Measured [N], in the frame of the tip.
     remembered : (n, f), optional
         Features of the commands so far, of a rig with a residual.
+    lagging : (n, f), optional
+        States of the actuators' hysteresis, of a rig that has some (`Hysteresis.remembered`).
     in_base : bool
         Whether it is in the base frame whatever the rig's `recording` says: a bag, or a file of
         `softarm excite`.
@@ -84,6 +86,7 @@ class MeasuredRun:
     notes: tuple[str, ...] = ()
     tip_force: Array | None = None
     remembered: Array | None = None
+    lagging: Array | None = None
     in_base: bool = False
     around: dict[str, float] = field(default_factory=dict)
     commanded: Array | None = None
@@ -108,13 +111,16 @@ class MeasuredRun:
             notes=(*self.notes, *notes),
             tip_force=None if self.tip_force is None else self.tip_force[chosen],
             remembered=None if self.remembered is None else self.remembered[chosen],
+            lagging=None if self.lagging is None else self.lagging[chosen],
             commanded=None if self.commanded is None else self.commanded[chosen],
         )
 
 
 def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
-    """Return a whole run with what its rig's residual remembers of the commands before."""
-    residual = rig.learned_residual()
+    """Return a whole run with what its rig remembers of the commands before."""
+    residual, hysteresis = rig.learned_residual(), rig.operator()
+    if hysteresis is not None and run.time_s is not None:
+        run = replace(run, lagging=hysteresis.remembered(run.commands, run.time_s))
     if residual is None:
         return run
     return replace(run, remembered=residual.remembered(run.commands, run.time_s))

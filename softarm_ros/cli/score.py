@@ -152,6 +152,9 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True)
     if run.as_it_was(rig) is not rig:
         raise ValueError(f'{run.source} was recorded with {run.around}; expected a rig with these')
     commands, clipped = within_limits(run.commands, rig.actuator_limits())
+    hysteresis = rig.operator()
+    if hysteresis is not None and run.lagging is not None and np.any(hysteresis.weights):
+        commands = commands - hysteresis.lacking(run.lagging)
     many = getattr(model, 'section_tips_of', None)
     if many is not None and run.tip_force is None:
         frames = many(commands)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Posture
@@ -42,11 +44,15 @@ class TipReference:
         Of the reference [m/s], base frame.
     error : (3,)
         From the tip to the reference [m]; tip measured (closed loop) or by the model (open loop).
+    drift : (3,)
+        Velocity of the tip [m/s] besides what the Jacobian makes of the command: hysteresis and
+        lag. To be taken away from what is asked of the Jacobian.
 
     """
 
     velocity: Array
     error: Array
+    drift: Array = field(default_factory=lambda: np.zeros(3))
 
 
 @dataclass(frozen=True)

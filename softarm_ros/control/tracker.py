@@ -26,6 +26,7 @@ from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
+from softarm_ros.models.memory import ArmMemory
 
 _MAX_CORRECTIONS = 4  # of a step, for the curvature of the mechanics
 _MAX_SHORTENINGS = 12
@@ -76,6 +77,9 @@ class Tracker:
         Of the configuration command.
     pretension : Pretension
         Wound up while the command moves; the controller has what it leaves of the limits.
+    memory : ArmMemory, optional
+        Hysteresis and lag, stepped with every command: the tip is where the arm is now, and its
+        drift is taken out of what the controller asks for.
 
     """
 
@@ -86,6 +90,7 @@ class Tracker:
         limits: ActuatorLimits,
         configuration_limits: ConfigurationLimits,
         pretension: Pretension | None = None,
+        memory: ArmMemory | None = None,
     ) -> None:
         self.model = model
         self.controller = controller
@@ -95,11 +100,19 @@ class Tracker:
         self.room = self.pretension.room(limits)  # of what the model asks for
         self._winding_room = self.pretension.room(limits, winding=True)
         self._winding_s = 0.0
+        self.memory = memory
         self._scale = np.asarray(model.configuration_scale, dtype=float)
         self.reset(model.rest_configuration)
 
     def reset(self, configuration: Array) -> None:
-        """Start at rest from a configuration (dof,), the controller without memory."""
+        """Start at rest from a configuration (dof,), arm and controller without memory."""
+        self._place(configuration)
+        if self.memory is not None:
+            self._remembered = self.memory.begun(self._posture.actuation)
+            self._now = self.memory.now(self.model, self._posture, self._remembered)
+            self._drift = np.zeros(3)
+
+    def _place(self, configuration: Array) -> None:
         posture = self.model.posture_of(configuration)
         self._posture = posture  # a configuration out of reach is refused
         self.halt()
@@ -108,25 +121,48 @@ class Tracker:
 
     def move_to(self, configuration: Array, period_s: float) -> None:
         """Follow a planned move for one period: as `reset`, with pretension wound on."""
-        self.reset(configuration)
+        self._place(configuration)
+        self._remember(period_s)
         self._winding_s += period_s
 
     def stand(self, period_s: float) -> None:
         """Keep the command for one period, with pretension wound on."""
         self.halt()
+        self._remember(period_s)
         self._winding_s += period_s
+
+    def _remember(self, period_s: float, before: Posture | None = None) -> None:
+        """Step the memory with the command; its drift is that of a motion from `before`."""
+        if self.memory is None or period_s <= 0.0:
+            return
+        self._remembered = self.memory.stepped(self._remembered, self._posture.actuation, period_s)
+        was, self._now = self._now, self.memory.now(self.model, self._posture, self._remembered)
+        if before is None:
+            self._drift = np.zeros(3)
+            return
+        lag_before, lag = was.tip - before.tip, self._now.tip - self._posture.tip
+        self._drift = (lag - lag_before) / period_s
+
+    def wait(self, elapsed_s: float) -> None:
+        """Let time pass without a command: held, or cycles were lost."""
+        self._remember(elapsed_s)
 
     def halt(self) -> None:
         """Forget velocity, keep position and memory: the arm has been stopped elsewhere."""
         self._rate = np.zeros(len(self.limits.names))
 
     def tip(self) -> Array:
-        """Return the tip position (3,) [m] that the model gives for the present command."""
-        return self._posture.tip.copy()
+        """Return the tip position (3,) [m] that the model gives for the commands so far."""
+        return self.posture.tip.copy()
 
     @property
     def posture(self) -> Posture:
-        """The model at the present command."""
+        """The model at the present command; with a memory, its tips are where they are now."""
+        return self._posture if self.memory is None else self._now
+
+    @property
+    def settled(self) -> Posture:
+        """The model at the present command, as if it had stood for long."""
         return self._posture
 
     @property
@@ -172,7 +208,10 @@ class Tracker:
         room = self._winding_room if winding else self.room
         state = ControlState(self._posture, self._jacobian(measured), self._scale)
         bounds = self._bounds(room, period_s)
-        motion = self.controller.velocity(state, TipReference(velocity, error), bounds, period_s)
+        reference = TipReference(velocity, error)
+        if self.memory is not None:
+            reference = TipReference(velocity, error, self._taken_out(velocity))
+        motion = self.controller.velocity(state, reference, bounds, period_s)
         q_rate = self._checked(motion.velocity)
         posture = self._advance(q_rate, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
@@ -183,9 +222,22 @@ class Tracker:
         limited = limited and shortfall > _HELD_BACK * wanted
         self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
         self._rate = (posture.actuation - self._posture.actuation) / period_s
-        self._posture = posture
+        before, self._posture = self._posture, posture
+        self._remember(period_s, before)
         self._winding_s += period_s
         return TrackerStep(self.configuration, self.actuation, shortfall, limited)
+
+    def _taken_out(self, velocity: Array) -> Array:
+        """
+        Return the drift (3,) of the last period, as far as it is made up for.
+
+        It follows from the motion that makes up for it, so that steps of the loop are steps of a
+        fixed-point search, which converges where hysteresis takes away less than all of a motion.
+        More than the reference's velocity is left to the feedback: at rest all of it.
+        """
+        size = _size(self._drift)
+        most = _size(velocity)
+        return self._drift * (most / size) if size > most else self._drift
 
     def _jacobian(self, measured: Array | None) -> Array:
         """Return the tip's Jacobian (3, dof) where the arm is, as far as that is known."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,100 @@ def command_features(
     return np.concatenate(
         [c for c, _ in _columns(features, commands, time_s, rest, groups)], axis=1
     )
+
+
+@dataclass(frozen=True)
+class FeatureMemory:
+    """
+    What an arm remembers of its commands, for features that are stepped.
+
+    Attributes
+    ----------
+    states : tuple of tuple of arrays
+        Of each feature: what lags, is moved through a play, or has been the highest.
+    values : (f,)
+        The features at the command stepped to last.
+
+    """
+
+    states: tuple[tuple[Array, ...], ...]
+    values: Array
+
+
+def begun(features: Sequence[str], rest: Array, groups: Sequence[int]) -> FeatureMemory:
+    """Return the memory of an arm that has been at a command (m,), -1 to 1, and at no other."""
+    rest = np.asarray(rest, dtype=float)
+    own, nothing = np.asarray(groups), -np.inf
+    states: list[tuple[Array, ...]] = []
+    for name, _ in parsed(features):
+        if name in ('valve', 'lag', 'play'):
+            states.append((rest,))
+        elif name == 'highest':
+            states.append((rest, np.full(len(rest), nothing)))
+        elif name == 'worked':
+            states.append((rest, np.full(len(set(own.tolist())), nothing)))
+        elif name == 'stiffened':
+            states.append((np.full(len(set(own.tolist())), nothing),))
+        else:
+            states.append(())
+    return stepped(features, FeatureMemory(tuple(states), np.zeros(0)), rest, 0.0, groups)
+
+
+def stepped(
+    features: Sequence[str],
+    memory: FeatureMemory,
+    command: Array,
+    elapsed_s: float,
+    groups: Sequence[int],
+) -> FeatureMemory:
+    """
+    Return the memory after a command (m,), -1 to 1, was in effect for a time.
+
+    The same, row by row, as `command_features`, at whatever times.
+    """
+    u = np.asarray(command, dtype=float)
+    own, names = np.asarray(groups), np.array(sorted(set(groups)))
+    states: list[tuple[Array, ...]] = []
+    values: list[Array] = []
+    for (name, numbers), state in zip(parsed(features), memory.states):
+        now = state
+        if name == 'valve':
+            constant = np.where(u > state[0], numbers[0], numbers[1])
+            u = state[0] - np.expm1(-elapsed_s / constant) * (u - state[0])
+            now = (u,)
+        elif name == 'linear':
+            values.append(u)
+        elif name == 'cube':
+            values.append(u**3)
+        elif name == 'square':
+            i, j = np.triu_indices(len(u))
+            values.append(u[i] * u[j])
+        elif name == 'lag':
+            now = (_lagged(state[0], u, elapsed_s, numbers[0]),)
+            values.append(now[0] - u)
+        elif name == 'play':
+            now = (np.clip(state[0], u - numbers[0], u + numbers[0]),)
+            values.append(u - now[0])
+        elif name == 'highest':
+            late = _lagged(state[0], u, elapsed_s, numbers[0])
+            now = (late, np.maximum(state[1], late))
+            values.append(now[1])
+        elif name == 'worked':
+            late = _lagged(state[0], u, elapsed_s, numbers[0])
+            now = (late, np.maximum(state[1], _means(late[None], own)[0]))
+            values += [now[1], now[1][np.searchsorted(names, own)] * u]
+        elif name == 'stiffened':
+            inflation = 0.5 * (u + 1.0)
+            common = _means(inflation[None], own)[0]
+            ease = 1.0 / (1.0 + common / numbers[0])
+            now = (np.maximum(state[0], common),)
+            values += [ease, ease[np.searchsorted(names, own)] * inflation, ease * now[0]]
+        states.append(now)
+    return FeatureMemory(tuple(states), np.concatenate(values))
+
+
+def _lagged(state: Array, u: Array, elapsed_s: float, constant_s: float) -> Array:
+    return np.asarray(state - math.expm1(-elapsed_s / constant_s) * (u - state))
 
 
 def groups_of_features(features: Sequence[str], groups: Sequence[int]) -> NDArray[np.int64]:

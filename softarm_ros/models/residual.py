@@ -21,7 +21,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
-from softarm_ros.models.command_features import command_features
+from softarm_ros.models.command_features import FeatureMemory, begun, command_features, stepped
 
 _STEP = 1e-4  # of differences, in half ranges of the actuators
 
@@ -75,6 +75,21 @@ class Residual:
         return command_features(
             self.features, (commands - self.middle) / self.half, time_s, rest, self.groups
         )
+
+    def begun(self, command: Array) -> FeatureMemory:
+        """Return the memory of an arm that starts at rest and is at a command (m,) in SI units."""
+        rest = np.clip(-self.middle / self.half, -1.0, 1.0)
+        return self.stepped(begun(self.features, rest, self.groups), command, 0.0)
+
+    def stepped(self, memory: FeatureMemory, command: Array, elapsed_s: float) -> FeatureMemory:
+        """Return the memory after a command (m,) in SI units; see `command_features`."""
+        u = (command - self.middle) / self.half
+        return stepped(self.features, memory, u, elapsed_s, self.groups)
+
+    def beyond_settled(self, memory: FeatureMemory, command: Array) -> Array:
+        """Return by how much the errors (sections, 6) of now differ from the settled ones."""
+        now = self.at(memory.values[None])[0][0]
+        return np.asarray(now - self.settled(command))
 
     def at(self, remembered: Array) -> tuple[Array, Array, Array]:
         """

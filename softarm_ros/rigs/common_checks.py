@@ -10,6 +10,7 @@ from typing import Any
 from softarm_ros.plant.machine import patterns, wrong_spread
 from softarm_ros.rigs.checks import check, checks_in, duplicates
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
+from softarm_ros.rigs.hysteresis_config import groups
 from softarm_ros.rigs.recording import names_of_sections, recording_problems
 
 # Nodes say at this rate that they live, the supervisor at the second whether motion is allowed.
@@ -32,6 +33,17 @@ def _gravity(rig: Any) -> Iterator[Problem]:
             ('gravity_m_s2',),
             f'magnitude {size:g} m/s^2; expected 0, or 0.1 to 30 (9.81 on Earth)',
             _vector(rig.gravity_m_s2),
+        )
+
+
+@check('hysteresis', 'actuators')
+def _hysteresis_rows(rig: Any) -> Iterator[Problem]:
+    count = len(set(groups(rig)))
+    if len(rig.hysteresis.weights) != count:
+        yield Problem(
+            ('hysteresis', 'weights'),
+            f'expected as many as sections that actuators name, at least one: {count}',
+            f'{len(rig.hysteresis.weights)} rows',
         )
 
 

@@ -26,6 +26,7 @@ from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, find_inconsistencies
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import InconsistentRigError, RigError
+from softarm_ros.rigs.hysteresis_config import HysteresisConfig, hysteresis_of
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from softarm_ros.control.limits import ActuatorLimits
     from softarm_ros.geometry.parts import Part
     from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.models.hysteresis import Hysteresis
+    from softarm_ros.models.memory import ArmMemory
     from softarm_ros.models.residual import Residual
 
 PlantT = TypeVar('PlantT', bound=PlantBase)
@@ -85,6 +88,9 @@ class Rig(ConfigBlock):
     )
     residual: ResidualConfig | None = Field(
         default=None, description='learned errors of the model; none without it'
+    )
+    hysteresis: HysteresisConfig | None = Field(
+        default=None, description='how actuators lag behind their commands; none without it'
     )
     gripper: SerializeAsAny[GripperConfig] | None = Field(
         default=None, description='none without it'
@@ -318,6 +324,22 @@ class Rig(ConfigBlock):
             return None
         folder = Path() if self._source is None else self._source.parent
         return read_residual(folder / self.residual.file, self.actuator_names, self.section_names)
+
+    def operator(self) -> Hysteresis | None:
+        """Return hysteresis and lag of the actuators; None where there is none."""
+        return None if self.hysteresis is None else hysteresis_of(self, self.hysteresis)
+
+    def memory(self, name: str | None = None) -> ArmMemory | None:
+        """Return what a loop carries along with a model (see `model`); None where nothing is."""
+        acts = self.hysteresis is not None and self.hysteresis.acts
+        learned = self.residual is not None and name in (None, self.default_model)
+        if not (acts or learned):
+            return None
+        from softarm_ros.models.memory import ArmMemory
+
+        return ArmMemory(
+            self.operator() if acts else None, self.learned_residual() if learned else None
+        )
 
     def physics(self, name: str | None = None) -> ArmModel:
         """Return a model as `model` does, without what was learned."""

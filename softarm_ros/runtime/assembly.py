@@ -77,7 +77,9 @@ def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
     return Pretension.of_length(wanted, rig.actuator_limits())
 
 
-def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Tracker:
+def build_tracker(
+    rig: Rig, model: ArmModel, *, name: str | None = None, open_loop: bool = False
+) -> Tracker:
     """Return what holds the command of an arm, with the controller that moves it."""
     part, config = chosen_part('controller', rig.tracker)
     return Tracker(
@@ -86,6 +88,7 @@ def build_tracker(rig: Rig, model: ArmModel, *, open_loop: bool = False) -> Trac
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),
+        rig.memory(name),
     )
 
 
@@ -106,7 +109,7 @@ def plan_trajectory(
         If no point of the trajectory is within reach.
 
     """
-    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    tracker = build_tracker(rig, rig.model(model), name=model, open_loop=open_loop)
     reference = build_trajectory(rig, trajectory, laps)
     if not reaches_path(tracker, reference.path):
         reach = path_reach(rig, tracker, reference.path, model=model, open_loop=open_loop)
@@ -131,7 +134,7 @@ def build_control_loop(
         If no point of the trajectory is within reach.
 
     """
-    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    tracker = build_tracker(rig, rig.model(model), name=model, open_loop=open_loop)
     reference = build_trajectory(rig, trajectory, laps)
     reach = path_reach(rig, tracker, reference.path, model=model, open_loop=open_loop)
     if not np.any(reach.reachable):
@@ -161,7 +164,7 @@ def build_task_loop(
 
     """
     config = load_task(task)
-    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    tracker = build_tracker(rig, rig.model(model), name=model, open_loop=open_loop)
     stages = plan_stages(rig, tracker.model, config, tracker.room)
     return TaskLoop(tracker, stages, rig.tracker, open_loop=open_loop)
 
@@ -191,7 +194,7 @@ def build_goal_loop(
     planner: PlannerPort | None = None,
 ) -> GoalLoop:
     """Return the control loop that waits for goals; without a planner it plans in its cycle."""
-    tracker = build_tracker(rig, rig.model(model), open_loop=open_loop)
+    tracker = build_tracker(rig, rig.model(model), name=model, open_loop=open_loop)
     return GoalLoop(
         tracker,
         InlinePlanner(build_planner(rig, tracker)) if planner is None else planner,

@@ -77,7 +77,7 @@ class GoalLoop(Loop):
         self._offset = SmoothedMotion(np.zeros(3), windows)
         self._tip_mode = False  # the tip is led by feedback; else the configuration by the model
         self._waiting = False
-        self._posture: Posture = tracker.posture  # of the reference
+        self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
         self._streamed_s = -np.inf
         self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
@@ -246,7 +246,7 @@ class GoalLoop(Loop):
         """Let feedback set in, or leave the configuration to the model; both at rest."""
         self._tip_mode = tip_mode
         self._motion.reset(self.tracker.configuration)
-        self._posture = self.tracker.posture
+        self._posture = self.tracker.settled
         apart = np.zeros(3)
         if tip_mode and not self.open_loop and self._pose is not None:
             apart = self._pose.position - self._posture.tip
@@ -259,7 +259,7 @@ class GoalLoop(Loop):
     def _stand(self) -> None:
         self._motion.reset(self.tracker.configuration)
         self._offset.reset(np.zeros(3))
-        self._posture, self._tip_mode = self.tracker.posture, False
+        self._posture, self._tip_mode = self.tracker.settled, False
         self._waiting = False
         self._past.clear()
 

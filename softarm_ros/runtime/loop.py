@@ -171,8 +171,10 @@ class Loop(ABC):
         if self._now is None or self._first_time is None:
             self._first_time = now_s
             self._now = now_s - self.period_s
-        period = min(max(now_s - self._now, 1e-6), _MAX_PERIODS * self.period_s)
+        elapsed = max(now_s - self._now, 1e-6)
+        period = min(elapsed, _MAX_PERIODS * self.period_s)
         self._now = now_s
+        self.tracker.wait(elapsed if self.phase.stands else elapsed - period)
         if self.phase is not Phase.HELD:
             self._phase_time += self.pace * period
         return period

@@ -388,8 +388,8 @@ SINGLE = [
         'model: cable_statics\nxyzzy: 1',
         'xyzzy',
         "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
-        "'medium', 'tip_load_kg', 'arm', 'model', 'residual', 'gripper', 'drives', 'sensors', "
-        "'estimator', 'controller', 'supervisor', 'trajectories', 'default_trajectory', "
-        "'recording', 'plant'",
+        "'medium', 'tip_load_kg', 'arm', 'model', 'residual', 'hysteresis', 'gripper', 'drives', "
+        "'sensors', 'estimator', 'controller', 'supervisor', 'trajectories', "
+        "'default_trajectory', 'recording', 'plant'",
     ),
 ]

@@ -54,6 +54,10 @@ def identify(
         float, typer.Option(min=0.01, help='By which what is known before is less sure.')
     ] = 1.0,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
+    stood_s: Annotated[
+        float,
+        typer.Option(min=0.0, help='Only rows before which commands stood for so long (s).'),
+    ] = 0.0,
     *,
     model: Annotated[
         str | None, typer.Option(metavar='NAME', help="Whose parameters; the rig's without.")
@@ -89,6 +93,7 @@ def identify(
         most_rows,
         output,
         prior_factor,
+        stood_s=stood_s,
     )
     if recordings:
         for line in command.run(arm, asked):

@@ -49,6 +49,7 @@ class Asked:
     output: Path | None = None
     prior_factor: float = 1.0
     group_factors: Mapping[str, float] = field(default_factory=dict)
+    stood_s: float = 0.0
 
     def wider(self, parameters: Sequence[Parameter]) -> list[Parameter]:
         """Return parameters with their priors times these factors, that of a group or of all."""
@@ -68,7 +69,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
 
     """
     rig = spelled_out(rig)
-    recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows)
+    recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
     yield (
         f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '

@@ -3,34 +3,59 @@
 from __future__ import annotations
 
 from softarm_ros.models.identifiable import Parameter, parameters_of
+from softarm_ros.rigs.hysteresis_config import without_hysteresis
 from softarm_ros.rigs.schema import Rig
 
 MOUNT_SHARE = 0.02  # of the arm's length
 TILT_SPREAD_RAD = 0.05
 MARKER_SPREAD_M = 0.005
 DELAY_SPREAD_S = 0.2
+HYSTERESIS_SPREAD = 0.2  # of a weight: of the motion
 # What is identified without --parameters; the rest stands in for the same or needs other data.
 _ASKED_FOR = (
     'compliance', 'softening', 'weight', 'radii', 'stiffness_profile', 'radii_profile',
-    'rest_curvature', 'torsion', 'tilt', 'axial',
+    'rest_curvature', 'torsion', 'tilt', 'axial', 'hysteresis',
 )  # fmt: skip
 
 
 def spelled_out(rig: Rig) -> Rig:
     """Return the same rig, its arm with numbers for all that can be identified."""
-    return rig.model_copy(update={'arm': rig.arm.spelled_out()})
+    hysteresis = rig.hysteresis or without_hysteresis(rig)
+    return rig.model_copy(update={'arm': rig.arm.spelled_out(), 'hysteresis': hysteresis})
 
 
 def all_parameters(rig: Rig) -> tuple[Parameter, ...]:
     """Return the parameters of the arm, its mount, its markers and its delay."""
-    known = parameters_of(rig.mechanics_name, rig.arm, rig.default_model)
-    return (*known, *_of_recording(rig))
+    return (
+        *parameters_of(rig.mechanics_name, rig.arm, rig.default_model),
+        *_of_hysteresis(rig),
+        *_of_recording(rig),
+    )
 
 
 def usual_groups(rig: Rig) -> tuple[str, ...]:
     """Return the groups that are identified where none are named."""
     groups = dict.fromkeys(p.group for p in all_parameters(rig))
     return tuple(group for group in groups if group not in _ASKED_FOR)
+
+
+def _of_hysteresis(rig: Rig) -> list[Parameter]:
+    config = rig.hysteresis
+    if config is None:
+        return []
+    found = []
+    for i in range(len(config.weights)):
+        fields = {f'play {width:g}': f'weights[{i}][{k}]' for k, width in enumerate(config.widths)}
+        fields[f'lag {config.lag_s:g} s'] = f'lag_shares[{i}]'
+        what = f'section {i + 1} ' if len(config.weights) > 1 else ''
+        found += [
+            Parameter(
+                f'{what}{name}', 'hysteresis', (f'hysteresis.{field}',), 'shift',
+                HYSTERESIS_SPREAD, '1', 0.0, 0.95,
+            )
+            for name, field in fields.items()
+        ]  # fmt: skip
+    return found
 
 
 def _of_recording(rig: Rig) -> list[Parameter]:

@@ -51,14 +51,21 @@ class Recorded:
 
 
 def read_recordings(
-    rig: Rig, paths: Sequence[Path], hold_out: str, rows: str | None = None
+    rig: Rig,
+    paths: Sequence[Path],
+    hold_out: str,
+    rows: str | None = None,
+    *,
+    stood_s: float = 0.0,
 ) -> list[Recorded]:
     """
     Read files and divide their rows.
 
     `later`: the second half of each file is predicted; `file`: all of the last file; `blocks`:
     every second block, its ends left out; `nothing`: all rows identify. Files without times
-    hold poses at rest, of which repetitions of a command stay together.
+    hold poses at rest, of which repetitions of a command stay together. With `stood_s`, rows of
+    an arm that moves, or has just stopped, neither identify nor are predicted: no model here knows
+    how an arm swings, and hysteresis would take up what it lags behind.
 
     Raises
     ------
@@ -84,11 +91,22 @@ def read_recordings(
         if rows is not None:
             numbered = replace(run, commands=np.column_stack([run.commands, kept]))
             kept = chosen_rows(numbered, rows, 1).commands[:, -1].astype(np.int64)
+        kept = kept[_stood(run, stood_s)[kept]]
         last = i == len(paths) - 1
         found.append(Recorded(run, *_divided(run, kept, hold_out, last)))
     if not any(len(recorded.train) for recorded in found):
         raise UsageError('no rows are left to identify from')
     return found
+
+
+def _stood(run: MeasuredRun, least_s: float) -> NDArray[np.bool_]:
+    """Return whether the commands had stood for a time before each row (n,)."""
+    if run.time_s is None or least_s == 0.0:
+        return np.ones(len(run), dtype=bool)
+    commands = run.commands if run.commanded is None else run.commanded
+    changed = np.any(commands[1:] != commands[:-1], axis=1)
+    since = np.concatenate([run.time_s[:1], np.where(changed, run.time_s[1:], -np.inf)])
+    return np.asarray(run.time_s - np.maximum.accumulate(since) >= least_s)
 
 
 def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[Rows, Rows]:

@@ -115,12 +115,25 @@ def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
     value: Any = rig
     for step in path:
         value = value[step] if isinstance(step, int) else getattr(value, step)
+    if isinstance(value, BaseModel):
+        return CommentedMap(_listed(value.model_dump()))
     if isinstance(value, Mapping):
         return CommentedMap(value)
     entries = CommentedSeq(_plain(entry) for entry in value)
     if not any(isinstance(entry, CommentedMap) for entry in entries):
         entries.fa.set_flow_style()
     return entries
+
+
+def _listed(value: Any) -> Any:
+    """Return a value with its tuples as lists that stand in a line."""
+    if isinstance(value, Mapping):
+        return {name: _listed(entry) for name, entry in value.items()}
+    if isinstance(value, tuple):
+        found = CommentedSeq(_listed(entry) for entry in value)
+        found.fa.set_flow_style()
+        return found
+    return value
 
 
 def _plain(entry: Any) -> Any:

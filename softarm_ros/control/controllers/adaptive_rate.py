@@ -77,6 +77,7 @@ class AdaptiveRate(ResolvedRate):
             None  # configuration and error, of the newest pose
         )
         self._asked = np.zeros(3)  # way of the reference since [m]
+        self._drifted = np.zeros(3)  # of the tip, besides the command
         self._waited_s = 0.0
 
     def velocity(
@@ -92,8 +93,8 @@ class AdaptiveRate(ResolvedRate):
 
     def _wanted(self, reference: TipReference, period_s: float) -> Array:
         """Return what to ask of the model (3,) [m/s], so that the tip does what it should."""
-        wanted = super()._wanted(reference, period_s)
-        return np.asarray(np.linalg.solve(np.eye(3) + self._change, wanted))
+        wanted = super()._wanted(reference, period_s) + reference.drift
+        return np.asarray(np.linalg.solve(np.eye(3) + self._change, wanted)) - reference.drift
 
     def _learn(self, state: ControlState, reference: TipReference, period_s: float) -> None:
         configuration, error = state.command.configuration, reference.error
@@ -102,14 +103,15 @@ class AdaptiveRate(ResolvedRate):
             return
         before, error_before = self._last
         self._asked = self._asked + reference.velocity * period_s
+        self._drifted = self._drifted + reference.drift * period_s
         self._waited_s += period_s
         if np.array_equal(error, error_before):
             return  # no newer pose: nothing was seen
         waited = self._waited_s
         seen = (self._asked - (error - error_before)) / waited
-        modelled = state.jacobian @ (configuration - before) / waited
+        modelled = (state.jacobian @ (configuration - before) + self._drifted) / waited
         self._last = configuration, error
-        self._asked, self._waited_s = np.zeros(3), 0.0
+        self._asked, self._drifted, self._waited_s = np.zeros(3), np.zeros(3), 0.0
         share = min(waited / self.config.filter_time_s, 1.0)
         self._seen = self._seen + share * (seen - self._seen)
         self._modelled = self._modelled + share * (modelled - self._modelled)

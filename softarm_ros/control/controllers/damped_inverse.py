@@ -50,7 +50,7 @@ class DampedInverse(Controller):
         """Return the damped inverse's velocity, or the nearest one within the bounds."""
         correction = self.config.feedback_gain_1_s * reference.error
         most = self.config.max_correction_speed_m_s / max(float(np.linalg.norm(correction)), 1e-12)
-        wanted = reference.velocity + min(most, 1.0) * correction
+        wanted = reference.velocity - reference.drift + min(most, 1.0) * correction
         J = state.jacobian * state.scale
         aim = J.T @ np.linalg.solve(J @ J.T + self._damping * np.eye(3), wanted)
         x = within_bounds(np.eye(len(aim)), -aim, bounds)

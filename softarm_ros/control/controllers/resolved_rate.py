@@ -89,7 +89,7 @@ class ResolvedRate(Controller):
         """Return the tip velocity (3,) [m/s] to ask of the model."""
         correction, saturated = self._correction(reference.error)
         self._newest = None if saturated else reference.error * period_s
-        return reference.velocity + correction
+        return reference.velocity - reference.drift + correction
 
     def _correction(self, error: Array) -> tuple[Array, bool]:
         correction = (

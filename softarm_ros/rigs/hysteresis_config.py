@@ -1,0 +1,91 @@
+"""The block `hysteresis` of a rig: how its actuators lag behind their commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+
+if TYPE_CHECKING:
+    from softarm_ros.models.hysteresis import Hysteresis
+    from softarm_ros.rigs.schema import Rig
+
+WIDTHS = (0.01, 0.03, 0.1, 0.3)
+LAG_S = 1.0
+
+
+class HysteresisConfig(ConfigBlock):
+    """Plays and a lag in parallel; `models.hysteresis`."""
+
+    widths: tuple[Positive, ...] = Field(
+        default=WIDTHS, description='half widths of the plays, in half ranges of the actuators'
+    )
+    lag_s: Positive = Field(default=LAG_S, description='time constant of the lag')
+    weights: tuple[tuple[NonNegative, ...], ...] = Field(
+        description='for each section (or all actuators as one), from base to tip: of each play'
+    )
+    lag_shares: tuple[NonNegative, ...] = Field(
+        description='for each of the same: of the motion, what comes with the lag'
+    )
+
+    @model_validator(mode='after')
+    def _fits_together(self) -> HysteresisConfig:
+        if len(self.weights) != len(self.lag_shares):
+            raise ValueError(
+                f'{len(self.weights)} rows of weights but {len(self.lag_shares)} lag_shares'
+            )
+        for row, share in zip(self.weights, self.lag_shares):
+            if len(row) != len(self.widths):
+                raise ValueError(f'weights {row}: expected one for each of {self.widths}')
+            if sum(row) + share >= 1.0:
+                raise ValueError(f'weights {row} and lag_shares {share} sum to 1 or more')
+        return self
+
+    @property
+    def acts(self) -> bool:
+        """Whether there is any."""
+        return any(self.lag_shares) or any(any(row) for row in self.weights)
+
+
+def without_hysteresis(rig: Rig) -> HysteresisConfig:
+    """Return the block of a rig that has none, with weights of zero."""
+    count = len(set(groups(rig)))
+    return HysteresisConfig(weights=((0.0,) * len(WIDTHS),) * count, lag_shares=(0.0,) * count)
+
+
+def groups(rig: Any) -> tuple[int, ...]:
+    """Return the row of weights of each actuator: that of its section, else 0."""
+    from softarm_ros.models.residual import groups_of
+
+    return groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
+
+
+def hysteresis_of(rig: Rig, config: HysteresisConfig) -> Hysteresis:
+    """
+    Return the operator of a rig's actuators.
+
+    Raises
+    ------
+    ValueError
+        If rows do not fit the sections, or weights of one sum to 1 or more.
+
+    """
+    from softarm_ros.models.hysteresis import Hysteresis
+
+    own, limits = np.array(groups(rig)), rig.actuator_limits()
+    rows = np.column_stack([np.array(config.weights), np.array(config.lag_shares)])
+    if len(rows) != own.max() + 1:
+        raise ValueError(f'hysteresis.weights: {len(rows)} rows, expected {own.max() + 1}')
+    if np.any(rows < 0.0) or np.any(rows.sum(axis=1) >= 1.0):
+        raise ValueError('hysteresis: expected weights of at least 0 that sum to below 1')
+    low, high = limits.position_min, limits.position_max
+    return Hysteresis(
+        config.widths,
+        config.lag_s,
+        np.ascontiguousarray(rows[own].T),
+        0.5 * (high + low),
+        0.5 * (high - low),
+    )
