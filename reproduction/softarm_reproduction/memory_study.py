@@ -65,8 +65,8 @@ def _driven(rig: Rig, path: str, number: int, *, open_loop: bool) -> tuple[float
     began = time.process_time()
     try:
         record = run_direct(rig, path, open_loop=open_loop, laps=1, seed=number)
-    except (ValueError, RuntimeError, ArithmeticError) as error:
-        return float('nan'), f'stopped: {error}'
+    except (ValueError, RuntimeError, ArithmeticError) as reason:
+        return float('nan'), f'stopped: {reason}'
     spent = time.process_time() - began
     error, compute = record.error(), record.timing.compute_p50_ms
     if not record.completed or error is None:
