@@ -113,6 +113,8 @@ class Surroundings:
         Base frame.
     load_beyond_m : float
         How far beyond the tip, along its z axis, a load acts: in the middle of a gripper.
+    swung_mass_kg : float
+        At the tip, that would swing as the arm does; 0: not known.
 
     """
 
@@ -122,6 +124,7 @@ class Surroundings:
     places: Mapping[str, Place] | None = None
     gravity_m_s2: tuple[float, float, float] = (0.0, 0.0, 9.81)
     load_beyond_m: float = 0.0
+    swung_mass_kg: float = 0.0
 
 
 class Estimator(ABC):

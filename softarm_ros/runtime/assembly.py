@@ -29,6 +29,7 @@ from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.swung_mass import swung_mass_kg
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.control_loop import ControlLoop
@@ -270,6 +271,7 @@ def build_estimator(
         places,
         rig.gravity_m_s2,
         0.0 if rig.gripper is None else rig.gripper.centre_m,
+        swung_mass_kg(rig),
     )
     try:
         built: Estimator = part.builder('estimator')(config, model, around)

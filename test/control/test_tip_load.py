@@ -11,22 +11,26 @@ from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.swung_mass import swung_mass_kg
 from softarm_ros.runtime.assembly import build_estimator
 
-DOWN = np.array([[0.0], [0.0], [1.0]])
+GRAVITY = np.array([0.0, 0.0, 9.81])
 NOISE_M, NOISE_RAD = 2e-4, 2e-3
 
 
 class Arm:
     """Hangs off its model by a fixed pose error, goes to and fro, and is weighed."""
 
-    def __init__(self, directions, seed=0, spread_N=1.0, share=0.0):
+    def __init__(self, directions, seed=0, spread_N=1.0, share=0.0, swung_mass_kg=0.0):
         self.rig = load_rig('fishbone_arm')
         self.model, self.rng = self.rig.model(), np.random.default_rng(seed)
         if directions.shape[1] > 1:
             self.observer = TipForceObserver(self.model, 0.0, spread_N, share, 0.3)
         else:
-            self.observer = TipWeightObserver(self.model, directions, 0.0, spread_N, share)
+            gravity = 9.81 * directions[:, 0]
+            self.observer = TipWeightObserver(
+                self.model, gravity, 0.0, spread_N, share, swung_mass_kg
+            )
         rest = self.model.rest_configuration
         far = self.rig.sample_configurations(np.random.default_rng(2), 1)[0] - rest
         self.rest, self.way = rest, 0.3 * far
@@ -89,7 +93,7 @@ def test_what_an_arm_does_not_answer_to_is_said_with_its_standard_deviation():
     rig = load_rig('pneumatic_arm')
     model = rig.model()
     # It hangs: 1 N pulls it by 0.1 mm.
-    observer = TipWeightObserver(model, DOWN, 0.0, 0.02, 0.1)
+    observer = TipWeightObserver(model, GRAVITY, 0.0, 0.02, 0.1)
     actuation = model.actuation_of(model.rest_configuration)
     tip = model.forward(actuation).tip
     seen = TipSeen(tip, 1e-6 * np.eye(6), np.zeros(6), 1e-6 * np.eye(6))
@@ -109,7 +113,7 @@ def test_a_load_in_a_gripper_has_the_lever_of_the_gripper():
     assert np.linalg.norm(under[:3, 3] - bare[:3, 3]) > 2e-3
     found = {}
     for beyond_m in (gripper.centre_m, 0.0):
-        observer = TipWeightObserver(model, DOWN, beyond_m, 2.5, 0.0)
+        observer = TipWeightObserver(model, GRAVITY, beyond_m, 2.5, 0.0)
         for now in np.arange(0.0, 4.0, PERIOD_S):
             tip = bare if now < 2.0 else under
             seen = TipSeen(tip, 1e-10 * np.eye(6), np.zeros(6), 1e-10 * np.eye(6))
@@ -151,6 +155,37 @@ def test_of_a_swing_the_mean_is_found():
     assert max(alone) > 1.4  # what a look at any one time says
     assert min(alone) < 0.6
     np.testing.assert_allclose(found.force, WEIGHT, atol=0.02)
+
+
+@pytest.mark.parametrize(('damping', 'bar'), [(0.05, 0.1), (0.2, 0.2), (0.5, 0.3)])
+def test_a_slow_swing_is_followed(damping, bar):
+    """The arm swings on the weight, once a second; half a swing tells little of its damping."""
+    off = {}
+    for swung_kg in (0.0, 0.2):
+        arm = Arm(SIDE, share=0.1, swung_mass_kg=swung_kg)
+        arm.weigh(0.0, 3.0, np.zeros(3))
+        give = arm.observer._at.slope[:3, 0] * 0.1
+        stiffness = 0.1 * give @ SIDE[:, 0] / (give @ give)
+        w = np.sqrt(stiffness / (0.2 + 0.1 / 9.81))
+        assert 2.0 * np.pi / w > 0.95
+        rest, slow, found = arm.shift, np.sqrt(1.0 - damping**2), []
+        for now in np.arange(3.0, 4.0, PERIOD_S):
+            turn = w * (now - 2.97)
+            swing = np.cos(slow * turn) + damping / slow * np.sin(slow * turn)
+            arm.shift = rest - np.exp(-damping * turn) * swing * give
+            found.append(arm.weigh(now, now + 0.5 * PERIOD_S, WEIGHT))
+        off[swung_kg] = [np.linalg.norm(load.force - WEIGHT) / 0.1 for load in found]
+    assert off[0.2][-1] < bar
+    if damping == 0.05:
+        assert max(off[0.2][4:]) < 0.5 * max(off[0.0][4:])
+
+
+def test_what_swings_of_an_even_cantilever_is_rayleighs_share():
+    rig = load_rig('pam_arm')
+    mass = rig.arm.backbone.mass_per_length_kg_m * rig.arm.backbone.length_m
+    assert swung_mass_kg(rig) == pytest.approx(33.0 / 140.0 * mass, rel=1e-6)
+    loaded = load_rig('pam_arm', ['tip_load_kg=0.05'])
+    assert swung_mass_kg(loaded) == pytest.approx(swung_mass_kg(rig) + 0.05)
 
 
 def test_an_error_that_grows_along_the_way_is_not_taken_for_a_weight():

@@ -263,5 +263,4 @@ def _observer(
     gravity = np.array(surroundings.gravity_m_s2)
     if not gravity.any():
         raise ModelError("tip_load = weight: there is no gravity; expected 'force'")
-    down = (gravity / np.linalg.norm(gravity))[:, None]
-    return TipWeightObserver(model, down, beyond, spread, share)
+    return TipWeightObserver(model, gravity, beyond, spread, share, surroundings.swung_mass_kg)

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.control.estimation.tip_load import CHANGE_S, LOAD, TipLoadObserver, TipSeen, mixed
+from softarm_ros.control.estimation.tip_load import (
+    CHANGE_S,
+    LOAD,
+    PERIOD_S,
+    TipLoadObserver,
+    TipSeen,
+    mixed,
+)
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel
 
 SETTLED_S = 1.2  # after a weight has come, from when on it counts as known
-# After it has come the arm swings on it, by one of these shares of what the weight does; before
-# that has begun, by all of it as well.
-_SWINGS, _BEGINS_S = (0.1, 0.4), 0.05
+# How the arm answers what has come: as what swings of it does on the model's give, with one of
+# these dampings, within one of these shares of what the weight does, and before the swing has
+# turned by about `_BEGINS_RAD` within all of it.
+_DAMPINGS, _SHAPES, _BEGINS_RAD = (0.1, 0.3, 0.6), (0.2, 0.4), 0.7
+# A swing that has fewer looks than this in a period is not followed, nor one where loads as large
+# as expected move the tip by less than that share of the arm's length, for there the model's error
+# swings as far: the arm is there at once, but for one of these shares of what the weight does, and
+# before `_BEGINS_S` for all of it.
+_LOOKS, _FAR = 5.0, 0.1
+_AT_ONCE, _BEGINS_S = (0.1, 0.4), 0.05
+# (damping, share); without damping: at once.
+_FOLLOWED = np.array([(damping, share) for damping in _DAMPINGS for share in _SHAPES])
+_AVERAGED = np.array([(0.0, share) for share in _AT_ONCE])
+_LEAST_ALONG = 0.02  # of the give's direction with gravity: a hanging arm gives way sideways alone
 # Of a weight that is known, the share of the gain with which it is still learnt: what changes
 # later and slowly is the model's error, which is larger than a random walk along the same way.
 _LATER = 0.05
@@ -22,34 +41,70 @@ class TipWeightObserver(TipLoadObserver):
     Estimates a weight at the tip.
 
     At every update filters begin for which another weight came just now, and each counts by its
-    likelihood (change-point detection). The arm swings on what has come: to a filter of the last
-    `SETTLED_S` that is noise along the give, so that it takes the mean of the swing; how far the
-    arm swings, the likelihood says as well. After that it is one with the filter of what is known,
-    in which weights hardly change any more.
+    likelihood (change-point detection). The arm swings on what has come: each filter expects the
+    answer of a mass on a spring, what swings of the arm and the weight on the model's give; with
+    which damping, the likelihood says. After `SETTLED_S` it is one with the filter of what is
+    known, in which weights hardly change any more, and the rest of its swing is noise.
+
+    Parameters
+    ----------
+    model, beyond_m, spread_N, model_share
+        As of `TipLoadObserver`.
+    gravity : (3,)
+        Base frame [m/s^2].
+    swung_mass_kg : float
+        At the tip, that would swing as the arm does; 0: not known, no swing is followed.
+
     """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        gravity: Array,
+        beyond_m: float,
+        spread_N: float,
+        model_share: float,
+        swung_mass_kg: float = 0.0,
+    ) -> None:
+        self._gravity_m_s2, self._swung_kg = float(np.linalg.norm(gravity)), swung_mass_kg
+        down = (gravity / self._gravity_m_s2)[:, None]
+        super().__init__(model, down, beyond_m, spread_N, model_share)
 
     def reset(self) -> None:
         """Forget everything: what the arm carries from now on is the rig file's load."""
         super().reset()
-        # Of what is known, then of weights that came at some time: logarithms of likelihoods, when
-        # they came, shares of the swing, and the largest weight of each so far.
+        # Of what is known, then of weights that came at some time: logarithms of likelihoods,
+        # when they came, what answer is expected, what was there before, and the largest of each.
         self._logs, self._came_s = np.zeros(1), np.full(1, -np.inf)
-        self._swing, self._most = np.zeros(1), np.zeros((1, self._size))
+        self._answer = np.zeros((1, 2))
+        self._before, self._most = np.zeros((1, self._size)), np.zeros((1, self._size))
+        # Of what has settled last: when it came, and how much more it is.
+        self._last_s, self._more = -np.inf, np.zeros(self._size)
 
     def _take(self, now_s: float, y: Array, H: Array, seen: TipSeen) -> None:
-        self._absorb(y, H, seen.covariance, self._swings(now_s))
+        reached, share = self._answers(now_s)
+        self._absorb(y, H, seen.covariance + self._rest_of_swing(now_s), reached, share)
 
-    def _absorb(self, y: Array, H: Array, R: Array, share: Array) -> None:
-        """Update all filters by y = H x of covariance R, and shares (filters,) of a swing."""
+    def _absorb(self, y: Array, H: Array, R: Array, reached: Array, share: Array) -> None:
+        """
+        Update all filters by y = H x of covariance R.
+
+        Of what has come, the share `reached` (filters,) of its effect is there, give or take
+        `share` of all of it.
+        """
         x, P, slope = self._x, self._P, self._at.slope
-        innovation, HP = y - x @ H.T, H @ P
+        rows = np.repeat(H[None], len(x), axis=0)
+        rows[:, :, LOAD] *= reached[:, None, None]
+        there = (1.0 - reached)[:, None] * (self._before @ slope.T)
+        innovation = y - there - np.einsum('kij,kj->ki', rows, x)
+        HP = rows @ P
         after, new = x, P
         for _ in range(_PASSES):
             noise = R + self._uncertain(after[:, LOAD], new[:, LOAD, LOAD], share)
-            S = HP @ H.T + noise
+            S = HP @ rows.swapaxes(1, 2) + noise
             gain = np.linalg.solve(S, HP).swapaxes(1, 2)
             gain[0, LOAD] *= _LATER
-            left = np.eye(x.shape[1]) - gain @ H
+            left = np.eye(x.shape[1]) - gain @ rows
             after = x + np.einsum('kij,kj->ki', gain, innovation)
             new = left @ P @ left.swapaxes(1, 2) + gain @ noise @ gain.swapaxes(1, 2)
         far = np.einsum('ki,ki->k', innovation, np.linalg.solve(S, innovation[..., None])[..., 0])
@@ -64,11 +119,41 @@ class TipWeightObserver(TipLoadObserver):
         """Return how far loads (filters, k) move the tip (filters,) [m]."""
         return np.asarray(np.linalg.norm(loads @ slope[:3].T, axis=1))
 
-    def _swings(self, now_s: float) -> Array:
-        """Return by which share (filters,) of what its weight does the arm swings now."""
-        since = now_s - self._came_s
-        shares = np.where(np.isinf(since), 0.0, self._swing + np.exp(-since / _BEGINS_S))
-        return np.asarray(shares)
+    def _answers(self, now_s: float) -> tuple[Array, Array]:
+        """
+        Return which share of its effect what came has now, of each filter (filters,).
+
+        And by which share of all of it the arm may be elsewhere.
+        """
+        since = np.where(np.isinf(self._came_s), np.inf, now_s - self._came_s)
+        damping, shape = self._answer.T
+        share = shape + np.exp(-since / _BEGINS_S)
+        reached, swings = np.ones(since.size), damping > 0.0
+        weights = np.clip(self._x[swings, LOAD.start], 0.0, self._spread)
+        turn = self._natural_rad_s(weights) * since[swings]
+        reached[swings] = _step_answer(turn, damping[swings])
+        share[swings] = shape[swings] + np.exp(-turn / _BEGINS_RAD)
+        return reached, share
+
+    def _natural_rad_s(self, weights: Array) -> Array:
+        """
+        Return at which frequency (n,) [rad/s] the arm swings with weights (n,) [N].
+
+        With a give c by a weight, along the unit vector u, the stiffness that way is g . u / c.
+        """
+        give = self._at.slope[:3, 0]
+        far = max(float(np.linalg.norm(give)), np.finfo(float).tiny)
+        along = max(float(give @ self._directions[:, 0]) / far, _LEAST_ALONG)
+        mass = self._swung_kg + weights / self._gravity_m_s2
+        return np.asarray(np.sqrt(along / (far * mass)))
+
+    def _rest_of_swing(self, now_s: float) -> Array:
+        """Return the covariance (6, 6) of what is left of the swing on what has settled last."""
+        if self._swung_kg <= 0.0 or np.isinf(self._last_s):
+            return np.zeros((6, 6))
+        turn = self._natural_rad_s(np.abs(self._more[:1]))[0] * (now_s - self._last_s)
+        far = float(np.exp(-min(_DAMPINGS) * turn)) * (self._at.slope @ self._more)
+        return np.outer(far, far)
 
     def _uncertain(self, loads: Array, covariances: Array, swings: Array) -> Array:
         """
@@ -109,23 +194,48 @@ class TipWeightObserver(TipLoadObserver):
         settled = self._came_s <= now_s - SETTLED_S + 1e-6
         logs = self._logs[settled]
         weights = np.exp(logs - logs.max())
-        x, P = mixed(self._x[settled], self._P[settled], weights / weights.sum())
+        weights /= weights.sum()
+        if np.count_nonzero(settled) > 1 and weights[0] < 0.5:
+            came = int(np.argmax(weights))
+            self._last_s = float(self._came_s[settled][came])
+            self._more = (self._x[settled][came] - self._x[0])[LOAD]
+        x, P = mixed(self._x[settled], self._P[settled], weights)
         self._x = np.concatenate([x[None], self._x[~settled]])
         self._P = np.concatenate([P[None], self._P[~settled]])
-        log = logs.max() + np.log(weights.sum())
+        log = logs.max() + np.log(np.exp(logs - logs.max()).sum())
         self._logs = np.concatenate([[log], self._logs[~settled]])
         self._came_s = np.concatenate([[-np.inf], self._came_s[~settled]])
-        self._most = np.concatenate([np.zeros((1, self._size)), self._most[~settled]])
-        self._swing = np.concatenate([[0.0], self._swing[~settled]])
+        self._answer = np.concatenate([np.zeros((1, 2)), self._answer[~settled]])
+        none = np.zeros((1, self._size))
+        self._before = np.concatenate([none, self._before[~settled]])
+        self._most = np.concatenate([none, self._most[~settled]])
 
     def _begin(self, now_s: float, chance: float) -> None:
-        """Let another filter begin, for which a weight has come now, with a chance."""
-        P, many = self._P[0].copy(), len(_SWINGS)
+        """Let filters begin, for which another weight has come now, with a chance."""
+        answers = _FOLLOWED if self._followed() else _AVERAGED
+        P, many = self._P[0].copy(), len(answers)
         P[LOAD, LOAD] += self._spread**2 * np.eye(self._size)
+        before = np.repeat(self._x[:1, LOAD], many, axis=0)
         self._x = np.concatenate([self._x, np.repeat(self._x[:1], many, axis=0)])
         self._P = np.concatenate([self._P, np.repeat(P[None], many, axis=0)])
         self._logs = np.append(self._logs, np.full(many, self._logs[0] + np.log(chance / many)))
         self._logs[0] += np.log1p(-chance)
         self._came_s = np.append(self._came_s, np.full(many, now_s))
-        self._swing = np.append(self._swing, _SWINGS)
+        self._answer = np.concatenate([self._answer, answers])
+        self._before = np.concatenate([self._before, before])
         self._most = np.concatenate([self._most, np.zeros((many, self._size))])
+
+    def _followed(self) -> bool:
+        """Return whether the arm's swing on what comes now is followed."""
+        if self._swung_kg <= 0.0:
+            return False
+        turn = float(self._natural_rad_s(np.zeros(1))[0]) * PERIOD_S
+        far = float(np.linalg.norm(self._at.slope[:3, 0])) * self._spread
+        return turn * _LOOKS < 2.0 * np.pi and far > _FAR * self._model.rest_length_m
+
+
+def _step_answer(turn: Array, damping: Array) -> Array:
+    """Return where a mass on a spring is (n,) after a step to 1, at angles w t (n,) [rad]."""
+    slow = np.sqrt(1.0 - damping**2)
+    swing = np.cos(slow * turn) + damping / slow * np.sin(slow * turn)
+    return np.asarray(1.0 - np.exp(-damping * turn) * swing)
