@@ -2,10 +2,10 @@
 Hysteresis identified on simulated machines, and what it is worth in the loop.
 
 `python -m softarm_reproduction.memory_study RIG [--machines 0,1,2,3,4,5] [--paths NAME,...]`: each
-machine is excited in steps, `hysteresis` alone is identified from the rows (the second half is
-predicted), and the machine drives its paths with the rig as it was and with the memory. Printed:
-errors of the tip on predicted rows, weights, the mean (largest) error of the true tip, and the CPU
-time of a cycle.
+machine is excited in steps, `hysteresis` is identified from rows that stood (the second half is
+predicted), alone or with `--groups`, and the machine drives its paths with the rig without and with
+it. Printed: errors of the tip on predicted rows, weights, the mean (largest) error of the true tip,
+and the median time of a cycle.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def _driven(rig: Rig, path: str, number: int, *, open_loop: bool) -> tuple[float
     except (ValueError, RuntimeError, ArithmeticError) as reason:
         return float('nan'), f'stopped: {reason}'
     spent = time.process_time() - began
-    error, compute = record.error(), record.timing.compute_p50_ms
-    if not record.completed or error is None:
+    true, compute = record.error(), record.timing.compute_p50_ms
+    if not record.completed or true is None:
         return float('nan'), 'not completed'
-    mean, most = 1e3 * error.mean, 1e3 * error.max
+    mean, most = 1e3 * true.mean, 1e3 * true.max
     return mean, f'{mean:.2f} ({most:.2f}) mm, {compute:.2f} ms a cycle, {spent:.0f} CPU s'
 
 
