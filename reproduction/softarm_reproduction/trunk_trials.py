@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_reproduction.identification_table import RIGS
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
@@ -57,7 +58,7 @@ def files(rig: Rig, data: Path) -> list[Recorded]:
     ]
 
 
-def _left(rig: Rig, one: Recorded, rows: Array) -> tuple[Array, Array]:
+def _left(rig: Rig, one: Recorded, rows: NDArray[np.int64]) -> tuple[Array, Array]:
     run = one.seen_by(rig, rows)
     errors = left_by_model(rig, run).reshape(len(rows), -1, 6)[:, :, :3]
     arm = rig.physics()
