@@ -57,6 +57,7 @@ class Case:
 
 _TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
 _LOADED = 'asl_trunk/servo_controlled_1_100g.csv'
+_STEPS = 'asl_trunk/servo_steps_settled.csv'
 _TENTACLE = 'tendon_tentacle/static_means.csv'
 _MODULE = 'stiffflop_pneumatic/'
 _ASU = tuple(
@@ -98,6 +99,11 @@ CASES = (
         'trunk without and with 100 g, second halves', 'asl_trunk',
         (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
         groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk',
+    ),
+    Case(
+        'trunk, steps from both files', 'asl_trunk',
+        (Part(_TRUNK), Part(f'{_LOADED}:tip_load_kg=0.1')), (Part(_STEPS),),
+        (*_PAIRS, 'compliance'), most_rows=1200,
     ),
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),

@@ -8,6 +8,7 @@ import pytest
 from softarm_reproduction.excitation_table import lines_of as excited_lines
 from softarm_reproduction.identification_coverage import identified_machine
 from softarm_reproduction.identification_table import CASES, RIGS, lines_of, recordings
+from softarm_reproduction.trunk_trials import Fold, corrected, repeats
 from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.models.identifiable import parameters_of
 from softarm_ros.rigs.loader import load_rig
@@ -59,3 +60,21 @@ def test_a_trunk_that_carries_100_g_is_predicted_better_when_its_give_is_identif
     tips = {line.split(' | ')[1]: float(line.split(' | ')[3].split()[0]) for line in lines
             if '| tip |' in line}  # fmt: skip
     assert tips['identified'] < 0.9 * tips['as it was'] < 0.5 * tips['mean pose']
+
+
+def test_a_kernel_takes_up_what_is_smooth_and_leaves_what_is_far():
+    rng = np.random.default_rng(0)
+    bends, weights = rng.standard_normal((400, 6)), rng.standard_normal((6, 9))
+    near, far = 0.5 * rng.standard_normal((50, 6)), np.full((50, 6), 30.0)
+    fold = Fold(bends, np.sin(bends @ weights / 4.0), (near, far), (
+        np.sin(near @ weights / 4.0), np.ones((50, 9)),
+    ))  # fmt: skip
+    left_near, left_far = corrected(fold, 2.0, 0.1)
+    assert np.std(left_near) < 0.2 * np.std(fold.left[0])
+    np.testing.assert_allclose(left_far, fold.left[1], atol=1e-6)
+
+
+@MEASURED
+def test_the_trunks_steps_repeat_themselves_as_the_page_says():
+    line = repeats(load_rig(RIGS / 'asl_trunk.yaml'), DATA)
+    assert line == '10 commands of the steps, 30 times in all: 0.766 / 7.32 / 4.53 mm'
