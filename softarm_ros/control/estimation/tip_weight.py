@@ -131,21 +131,14 @@ class TipWeightObserver(TipLoadObserver):
         reached, swings = np.ones(since.size), damping > 0.0
         weights = np.clip(self._x[swings, LOAD.start], 0.0, self._spread)
         turn = self._natural_rad_s(weights) * since[swings]
-        reached[swings] = _step_answer(turn, damping[swings])
+        reached[swings] = step_answer(turn, damping[swings])
         share[swings] = shape[swings] + np.exp(-turn / _BEGINS_RAD)
         return reached, share
 
     def _natural_rad_s(self, weights: Array) -> Array:
-        """
-        Return at which frequency (n,) [rad/s] the arm swings with weights (n,) [N].
-
-        With a give c by a weight, along the unit vector u, the stiffness that way is g . u / c.
-        """
-        give = self._at.slope[:3, 0]
-        far = max(float(np.linalg.norm(give)), np.finfo(float).tiny)
-        along = max(float(give @ self._directions[:, 0]) / far, _LEAST_ALONG)
+        """Return at which frequency (n,) [rad/s] the arm swings with weights (n,) [N]."""
         mass = self._swung_kg + weights / self._gravity_m_s2
-        return np.asarray(np.sqrt(along / (far * mass)))
+        return natural_rad_s(self._at.slope[:3, 0], self._directions[:, 0], mass)
 
     def _rest_of_swing(self, now_s: float) -> Array:
         """Return the covariance (6, 6) of what is left of the swing on what has settled last."""
@@ -234,7 +227,19 @@ class TipWeightObserver(TipLoadObserver):
         return turn * _LOOKS < 2.0 * np.pi and far > _FAR * self._model.rest_length_m
 
 
-def _step_answer(turn: Array, damping: Array) -> Array:
+def natural_rad_s(give: Array, down: Array, mass_kg: Array) -> Array:
+    """
+    Return at which frequency (n,) [rad/s] masses (n,) swing at the tip on an arm's give.
+
+    A force of one newton `down` (3,) moves the tip by `give` (3,) [m/N]. Along that way, the unit
+    vector u of the give c, the force is down . u and so the stiffness down . u / c.
+    """
+    far = max(float(np.linalg.norm(give)), np.finfo(float).tiny)
+    along = max(float(give @ down) / far, _LEAST_ALONG)
+    return np.asarray(np.sqrt(along / (far * mass_kg)))
+
+
+def step_answer(turn: Array, damping: Array) -> Array:
     """Return where a mass on a spring is (n,) after a step to 1, at angles w t (n,) [rad]."""
     slow = np.sqrt(1.0 - damping**2)
     swing = np.cos(slow * turn) + damping / slow * np.sin(slow * turn)
