@@ -3,9 +3,9 @@ Hysteresis identified on simulated machines, and what it is worth in the loop.
 
 `python -m softarm_reproduction.memory_study RIG [--machines 0,1,2,3,4,5] [--paths NAME,...]`: each
 machine is excited in steps, `hysteresis` is identified from rows that stood (the second half is
-predicted), alone or with `--groups`, and the machine drives its paths with the rig without and with
-it. Printed: errors of the tip on predicted rows, weights, the mean (largest) error of the true tip,
-and the median time of a cycle.
+predicted), alone or with `--groups`, and the machine drives its paths without and with
+it. Printed: errors of the tip on predicted rows, weights, the mean (largest) error of the true
+tip, and the median time of a cycle.
 """
 
 from __future__ import annotations
