@@ -11,20 +11,16 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
-    InverseSolution,
     ModelError,
     Posture,
-    Shape,
     Vector3,
 )
-from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
-from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm
 from softarm_ros.models.cable_driven.pulled_sections import CablePull, PulledSections
 from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
-from softarm_ros.models.inverse import find_pose, pose_target
 
 _STRAIGHT_RAD = 1e-6  # cables of a section that is straight guide it exactly
 _MAX_ROUNDS, _MAX_HALVINGS = 60, 30
@@ -79,7 +75,7 @@ class HeavyPosture:
         return self._arm.preferred_configuration(self.held.bend)
 
 
-class HeavyCableStaticsArm(BendingArm):
+class HeavyCableStaticsArm(HeldBendingArm):
     """
     `cable_statics` on sections that sag: without weight and load the two are the same.
 
@@ -125,61 +121,6 @@ class HeavyCableStaticsArm(BendingArm):
         self._own_load = self.rod.load(self._tip_weight, np.zeros(3))
         self._pulled = PulledSections(self.rod, self._weightless, self._columns, self._paths)
 
-    # Configuration -> shape.
-
-    def _held(self, configuration: Array, load: Loads | None = None) -> HeldSections:
-        bend = self._checked_configuration(configuration)
-        return self.rod.settled(bend, self._own_load if load is None else load)
-
-    def _shape(self, held: HeldSections) -> Shape:
-        tips = self.rod.section_tips(held)
-        return Shape(tips[-1].copy(), tips, held.bend, lambda n: self.rod.centerline(held, n))
-
-    def shape_of(self, configuration: Array) -> Shape:
-        """
-        Return the shape of a configuration (dof,) [rad] under the arm's own weight.
-
-        Raises
-        ------
-        ModelError
-            If it is not stable, however the cables hold it; so do all that take a configuration.
-
-        """
-        return self._shape(self._held(configuration))
-
-    def tips_of(self, configurations: Array) -> Array:
-        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
-        bends = np.asarray(configurations, dtype=float)
-        dof = len(self.configuration_names)
-        if bends.ndim != 2 or bends.shape[1] != dof:
-            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
-        tips = np.full((len(bends), 3), math.nan)
-        for row, bend in enumerate(bends):
-            if not np.isfinite(bend).all():
-                raise ValueError(f'configurations[{row}] = {bend.tolist()}: expected finite rad')
-            try:
-                tips[row] = self.rod.section_tips(self._held(bend))[-1, :3, 3]
-            except ModelError:
-                continue
-        return tips
-
-    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
-        """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""
-        posture = self.posture_of(configuration)
-        return posture.tip.copy(), posture.tip_jacobian
-
-    def twist_jacobian(self, configuration: Array) -> Array:
-        """Return the tip twist per configuration rate (6, dof), base frame, linear first."""
-        return self.rod.tip_twist(self._held(configuration))
-
-    def damped_step(self, configuration: Array, target: Vector3, damping: float) -> Array:
-        """Return J^T (J J^T + damping I)^-1 (target - tip) (dof,) [rad] (eq. 34-35)."""
-        if not damping > 0.0:
-            raise ValueError(f'damping = {damping}: must be positive')
-        tip, J = self.tip_and_jacobian(configuration)
-        miss = finite_array(target, (3,), 'target') - tip
-        return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping * np.eye(3), miss))
-
     def posture_of(self, configuration: Array, near: Posture | None = None) -> HeavyPosture:
         """See `ArmModel`."""
         bend = self._checked_configuration(configuration)
@@ -192,47 +133,17 @@ class HeavyCableStaticsArm(BendingArm):
         """Return what the cables do that hold sections at rest; the others are just not slack."""
         return self._pulled.pull(held)
 
-    @property
-    def cable_count(self) -> int:
-        """How many contractions there are."""
-        return len(self.cables)
-
     def contraction_of(self, held: HeldSections) -> Array:
         """Return the contractions (m,) [m] that hold sections at rest."""
         return self.pull_of(held).contraction
 
-    def actuation_of(self, configuration: Array) -> Array:
-        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
-        return self.pull_of(self._held(configuration)).contraction
-
     def actuation_jacobian(self, configuration: Array) -> Array:
         """Return d actuation / d configuration (m, dof) [m/rad]."""
-        return self.pull_of(self._held(configuration)).by_bend
+        return self.pull_of(self._settled(configuration)).by_bend
 
     def tensions_of(self, configuration: Array) -> Array:
         """Return the tensions (m,) [N] that hold a configuration (dof,) [rad]."""
-        return self.pull_of(self._held(configuration)).tension
-
-    def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (dof,) [rad] under contractions; see `forward`."""
-        return self._rest_under(actuation, ZERO3, ZERO3).bend
-
-    def forward(
-        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
-    ) -> Shape:
-        """
-        Return the shape under contractions (m,) [m], weight, and a load at the tip [N, N m].
-
-        Raises
-        ------
-        ValueError
-            If the actuation has a wrong shape or is not finite (names the actuator).
-        ModelError
-            If cables are pulled in against each other further than they can cut in, bend a
-            section beyond the model, or no stable rest is found.
-
-        """
-        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+        return self.pull_of(self._settled(configuration)).tension
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
@@ -365,29 +276,3 @@ class HeavyCableStaticsArm(BendingArm):
             slope[:, 2 * k : 2 * k + 2] = 0.0
             slope[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.eye(2)
         return held, missing, slope
-
-    # Inverse.
-
-    def inverse(
-        self,
-        position: Vector3,
-        orientation: Array | None = None,
-        guess: Array | None = None,
-        tip_force: Vector3 = ZERO3,
-    ) -> InverseSolution:
-        """
-        Return the actuation that brings the tip to a position, and to an orientation if given.
-
-        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
-        """
-        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
-        target = pose_target(position, orientation, self.rest_length_m)
-        problem = HeldBends(self, self._bend_problem, self.rod.load(force, np.zeros(3)))
-        start = None
-        if guess is not None:
-            checked = self._checked_actuation(guess, 'guess')
-            try:
-                start = self._rest_under(checked, tip_force, ZERO3).bend
-            except ModelError:
-                start = None
-        return find_pose(problem, target, start)

@@ -14,18 +14,16 @@ from softarm_ros.models.arm_model import (
     InverseSolution,
     ModelError,
     Posture,
-    Shape,
     Vector3,
 )
-from softarm_ros.models.cable_driven.bending_arm import BendingArm
-from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm
 from softarm_ros.models.cable_driven.rod_contractions import RodContractions
 from softarm_ros.models.cable_driven.rod_rest import RodRest
 from softarm_ros.models.cable_driven.rod_statics import RodStatics
 from softarm_ros.models.cable_driven.slack_kernels import least_bend
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad
-from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.inverse import PoseTarget, find_pose
 
 _NEAR_M = 1e-3  # contractions that differ by less are a start
 
@@ -72,7 +70,7 @@ class RodPosture:
         return self._arm.preferred_from(self.rest)
 
 
-class CableRodArm(BendingArm):
+class CableRodArm(HeldBendingArm):
     """
     Sections as one Cosserat rod with rigid endcaps, bent by cables of given length.
 
@@ -169,60 +167,6 @@ class CableRodArm(BendingArm):
         step = slope.T @ self.rod.contractions(rest) / float(np.linalg.norm(slope, 2)) ** 2
         return np.asarray(rest.bend - step)
 
-    # Configuration -> shape.
-
-    def _settled(self, configuration: Array) -> RodRest:
-        return self.rod.settled(self._checked_configuration(configuration), self._own_load)
-
-    def _shape(self, rest: RodRest) -> Shape:
-        tips = self.rod.section_tips(rest)
-        return Shape(tips[-1].copy(), tips, rest.bend, lambda n: self.rod.centerline(rest, n))
-
-    def shape_of(self, configuration: Array) -> Shape:
-        """
-        Return the shape of a configuration (dof,) [rad] under the arm's own weight.
-
-        Raises
-        ------
-        ModelError
-            If it is not stable, however the cables hold it; so do all that take a configuration.
-
-        """
-        return self._shape(self._settled(configuration))
-
-    def tips_of(self, configurations: Array) -> Array:
-        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
-        bends = np.asarray(configurations, dtype=float)
-        dof = len(self.configuration_names)
-        if bends.ndim != 2 or bends.shape[1] != dof:
-            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
-        tips = np.full((len(bends), 3), math.nan)
-        for row, bend in enumerate(bends):
-            if not np.isfinite(bend).all():
-                raise ValueError(f'configurations[{row}] = {bend.tolist()}: expected finite rad')
-            try:
-                tips[row] = self.rod.section_tips(self._settled(bend))[-1, :3, 3]
-            except ModelError:
-                continue
-        return tips
-
-    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
-        """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""
-        posture = self.posture_of(configuration)
-        return posture.tip.copy(), posture.tip_jacobian
-
-    def twist_jacobian(self, configuration: Array) -> Array:
-        """Return the tip twist per configuration rate (6, dof), base frame, linear first."""
-        return self.rod.tip_twist(self._settled(configuration))
-
-    def damped_step(self, configuration: Array, target: Vector3, damping: float) -> Array:
-        """Return J^T (J J^T + damping I)^-1 (target - tip) (dof,) [rad]."""
-        if not damping > 0.0:
-            raise ValueError(f'damping = {damping}: must be positive')
-        tip, J = self.tip_and_jacobian(configuration)
-        miss = finite_array(target, (3,), 'target') - tip
-        return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping * np.eye(3), miss))
-
     def posture_of(self, configuration: Array, near: Posture | None = None) -> RodPosture:
         """See `ArmModel`."""
         bend = self._checked_configuration(configuration)
@@ -231,18 +175,9 @@ class CableRodArm(BendingArm):
 
     # Actuation <-> configuration.
 
-    @property
-    def cable_count(self) -> int:
-        """How many contractions there are."""
-        return len(self.cables)
-
     def contraction_of(self, held: RodRest) -> Array:
         """Return the contractions (m,) [m] that hold the rod where it is."""
         return self.rod.contractions(held)
-
-    def actuation_of(self, configuration: Array) -> Array:
-        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
-        return self.rod.contractions(self._settled(configuration))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
         """Return d actuation / d configuration (m, dof) [m/rad]."""
@@ -251,26 +186,6 @@ class CableRodArm(BendingArm):
     def tensions_of(self, configuration: Array) -> Array:
         """Return the tensions (n,) [N] that hold a configuration, pairs one after the other."""
         return self._settled(configuration).tension.copy()
-
-    def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (dof,) [rad] under contractions (m,) [m]; see `forward`."""
-        return self._rest_under(actuation, ZERO3, ZERO3).bend
-
-    def forward(
-        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
-    ) -> Shape:
-        """
-        Return the shape under contractions (m,) [m], weight, and a load at the tip [N, N m].
-
-        Raises
-        ------
-        ValueError
-            If the actuation has a wrong shape or is not finite (names the actuator).
-        ModelError
-            If no stable rest is found on cables of these lengths.
-
-        """
-        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
 
     def section_tips_of(self, actuations: Array) -> Array:
         """
@@ -317,33 +232,13 @@ class CableRodArm(BendingArm):
             bend[2 * k], bend[2 * k + 1] = bx, by
         return bend
 
-    # Inverse.
-
-    def inverse(
-        self,
-        position: Vector3,
-        orientation: Array | None = None,
-        guess: Array | None = None,
-        tip_force: Vector3 = ZERO3,
+    def _found(
+        self, target: PoseTarget, load: DeadLoad, guess: Array | None, tip_force: Vector3
     ) -> InverseSolution:
-        """
-        Return the actuation that brings the tip to a position, and to an orientation if given.
-
-        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight. Of pairs the least
-        contractions are returned, not the least bends.
-        """
-        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
-        target = pose_target(position, orientation, self.rest_length_m)
-        load = self.rod.load(force, np.zeros(3))
-        checked = None if guess is None else self._checked_actuation(guess, 'guess')
-        if self.rod.paired:
-            limits = np.radians([s.max_bending_angle_deg for s in self.sections])
-            pulls = RodContractions(self.rod, self._bend_problem, limits, load)
-            return find_pose(pulls, target, checked)
-        problem, start = HeldBends(self, self._bend_problem, load), None
-        if checked is not None:
-            try:
-                start = self._rest_under(checked, tip_force, ZERO3).bend
-            except ModelError:
-                start = None
-        return find_pose(problem, target, start)
+        """Return the least bends for a pose under a load; of pairs the least contractions."""
+        if not self.rod.paired:
+            return super()._found(target, load, guess, tip_force)
+        limits = np.radians([s.max_bending_angle_deg for s in self.sections])
+        return find_pose(
+            RodContractions(self.rod, self._bend_problem, limits, load), target, guess
+        )

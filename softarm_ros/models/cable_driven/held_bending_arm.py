@@ -1,0 +1,156 @@
+"""What models of cable-driven arms share whose shape settles under weight while bends are held."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
+from softarm_ros.models.cable_driven.bending_arm import BendingArm
+from softarm_ros.models.cable_driven.held_bends import HeldBends
+from softarm_ros.models.inverse import PoseTarget, find_pose, pose_target
+
+
+class HeldBendingArm(BendingArm):
+    """
+    Sections as a body under weight and load, held at its bends by the cables.
+
+    Attributes
+    ----------
+    rod
+        The body, a `HeldBody`; what is `held` below are its rests.
+
+    """
+
+    rod: Any  # a `HeldBody`
+    _tip_weight: Array  # (3,) [N]
+    _own_load: Any  # of the body: what the tip always carries
+
+    # -- what a model has to say
+
+    @abstractmethod
+    def contraction_of(self, held: Any) -> Array:
+        """Return the contractions (m,) [m] that hold the body where it is."""
+
+    @abstractmethod
+    def _rest_under(self, actuation: Array, tip_force: Vector3, tip_moment: Vector3) -> Any:
+        """Return the body at rest under contractions (m,) [m] and a load; see `forward`."""
+
+    # -- configuration -> shape
+
+    def _settled(self, configuration: Array) -> Any:
+        return self.rod.settled(self._checked_configuration(configuration), self._own_load)
+
+    def _shape(self, held: Any) -> Shape:
+        tips = self.rod.section_tips(held)
+        return Shape(tips[-1].copy(), tips, held.bend, lambda n: self.rod.centerline(held, n))
+
+    def shape_of(self, configuration: Array) -> Shape:
+        """
+        Return the shape of a configuration (dof,) [rad] under the arm's own weight.
+
+        Raises
+        ------
+        ModelError
+            If it is not stable, however the cables hold it; so do all that take a configuration.
+
+        """
+        return self._shape(self._settled(configuration))
+
+    def tips_of(self, configurations: Array) -> Array:
+        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
+        bends = np.asarray(configurations, dtype=float)
+        dof = len(self.configuration_names)
+        if bends.ndim != 2 or bends.shape[1] != dof:
+            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        tips = np.full((len(bends), 3), math.nan)
+        for row, bend in enumerate(bends):
+            if not np.isfinite(bend).all():
+                raise ValueError(f'configurations[{row}] = {bend.tolist()}: expected finite rad')
+            try:
+                tips[row] = self.rod.section_tips(self._settled(bend))[-1, :3, 3]
+            except ModelError:
+                continue
+        return tips
+
+    def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
+        """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""
+        posture = self.posture_of(configuration)
+        return posture.tip.copy(), posture.tip_jacobian
+
+    def twist_jacobian(self, configuration: Array) -> Array:
+        """Return the tip twist per configuration rate (6, dof), base frame, linear first."""
+        return self.rod.tip_twist(self._settled(configuration))
+
+    def damped_step(self, configuration: Array, target: Vector3, damping: float) -> Array:
+        """Return J^T (J J^T + damping I)^-1 (target - tip) (dof,) [rad] (eq. 34-35)."""
+        if not damping > 0.0:
+            raise ValueError(f'damping = {damping}: must be positive')
+        tip, J = self.tip_and_jacobian(configuration)
+        miss = finite_array(target, (3,), 'target') - tip
+        return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping * np.eye(3), miss))
+
+    # -- actuation
+
+    @property
+    def cable_count(self) -> int:
+        """How many contractions there are."""
+        return len(self.cables)
+
+    def actuation_of(self, configuration: Array) -> Array:
+        """Return the contractions (m,) [m] that hold a configuration (dof,) [rad]."""
+        return self.contraction_of(self._settled(configuration))
+
+    def configuration_of(self, actuation: Array) -> Array:
+        """Return the configuration (dof,) [rad] under contractions (m,) [m]; see `forward`."""
+        return np.asarray(self._rest_under(actuation, ZERO3, ZERO3).bend)
+
+    def forward(
+        self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
+    ) -> Shape:
+        """
+        Return the shape under contractions (m,) [m], weight, and a load at the tip [N, N m].
+
+        Raises
+        ------
+        ValueError
+            If the actuation has a wrong shape or is not finite (names the actuator).
+        ModelError
+            If no stable rest is found on cables of these lengths.
+
+        """
+        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+
+    def inverse(
+        self,
+        position: Vector3,
+        orientation: Array | None = None,
+        guess: Array | None = None,
+        tip_force: Vector3 = ZERO3,
+    ) -> InverseSolution:
+        """
+        Return the actuation that brings the tip to a position, and to an orientation if given.
+
+        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
+        """
+        force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
+        target = pose_target(position, orientation, self.rest_length_m)
+        load = self.rod.load(force, np.zeros(3))
+        checked = None if guess is None else self._checked_actuation(guess, 'guess')
+        return self._found(target, load, checked, tip_force)
+
+    def _found(
+        self, target: PoseTarget, load: Any, guess: Array | None, tip_force: Vector3
+    ) -> InverseSolution:
+        """Return the least bends for a pose under a load of the body."""
+        start = None
+        if guess is not None:
+            try:
+                start = self._rest_under(guess, tip_force, ZERO3).bend
+            except ModelError:
+                start = None
+        return find_pose(HeldBends(self, self._bend_problem, load), target, start)
