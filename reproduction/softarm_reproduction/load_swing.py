@@ -38,7 +38,7 @@ def expected_hz(rig: Rig, load_kg: float, actuation: Array) -> float:
     down = gravity / np.linalg.norm(gravity)
     weight = load_kg * float(np.linalg.norm(gravity))
     way = displacement(model.forward(actuation).tip, model.forward(actuation, weight * down).tip)
-    mass = np.array([swung_mass_kg(rig) + load_kg])
+    mass = np.array([swung_mass_kg(rig, model) + load_kg])
     return float(natural_rad_s(way[:3] / weight, down, mass)[0]) / (2.0 * np.pi)
 
 

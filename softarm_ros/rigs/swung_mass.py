@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.rigs.schema import Rig
 
 
-def swung_mass_kg(rig: Rig) -> float:
+def swung_mass_kg(rig: Rig, model: ArmModel) -> float:
     """
     Return the mass at the tip [kg] that would swing as the arm does; 0 where nobody knows it.
 
     Rayleigh's quotient with the shape of a cantilever that is bent by a force at its tip,
     (3 x^2 - x^3) / 2: 33/140 of an even mass. What sits at the tip counts fully.
+    `model` says how long sections are.
     """
     masses = rig.arm.masses(None)
     if not masses:
         return 0.0
-    model = rig.model()
     places = model.shape_of(model.rest_configuration).section_tips[:, :3, 3]
     lengths = np.linalg.norm(np.diff(np.vstack([np.zeros(3), places]), axis=0), axis=1)
     ends = np.concatenate([[0.0], np.cumsum(lengths)]) / lengths.sum()

@@ -271,7 +271,7 @@ def build_estimator(
         places,
         rig.gravity_m_s2,
         0.0 if rig.gripper is None else rig.gripper.centre_m,
-        swung_mass_kg(rig),
+        swung_mass_kg(rig, model),
     )
     try:
         built: Estimator = part.builder('estimator')(config, model, around)

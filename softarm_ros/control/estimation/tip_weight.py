@@ -125,7 +125,7 @@ class TipWeightObserver(TipLoadObserver):
 
         And by which share of all of it the arm may be elsewhere.
         """
-        since = np.where(np.isinf(self._came_s), np.inf, now_s - self._came_s)
+        since = now_s - self._came_s
         damping, shape = self._answer.T
         share = shape + np.exp(-since / _BEGINS_S)
         reached, swings = np.ones(since.size), damping > 0.0
