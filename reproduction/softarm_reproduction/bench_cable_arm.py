@@ -176,7 +176,7 @@ def _bench_rod(repeats: int) -> BenchRow:
         _ = posture.tip_jacobian, posture.actuation_jacobian
         return posture
 
-    rest = arm.posture_of(following).rest
+    rest = arm.posture_of(following).held
     other = CosseratArm(arm.rod.shots.config)
     guided = other.rod.solve(rest.tension).contractions  # without stretch and cutting in
 

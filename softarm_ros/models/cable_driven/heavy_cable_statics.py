@@ -12,11 +12,10 @@ from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     ModelError,
-    Posture,
     Vector3,
 )
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
-from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm
+from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm, HeldPosture
 from softarm_ros.models.cable_driven.pulled_sections import CablePull, PulledSections
 from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
@@ -29,31 +28,8 @@ _MAX_STEP_RAD = 0.5
 _FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # of the load, on the way to all of it
 
 
-class HeavyPosture:
-    """A `Posture` that keeps how the arm rests, for what is asked and for its neighbours."""
-
-    def __init__(self, arm: HeavyCableStaticsArm, held: HeldSections) -> None:
-        self._arm, self.held = arm, held
-
-    @property
-    def configuration(self) -> Array:
-        """See `Posture`."""
-        return self.held.bend
-
-    @cached_property
-    def section_tips(self) -> Array:
-        """See `Posture`."""
-        return self._arm.rod.section_tips(self.held)
-
-    @property
-    def tip(self) -> Array:
-        """See `Posture`."""
-        return np.asarray(self.section_tips[-1, :3, 3])
-
-    @cached_property
-    def tip_jacobian(self) -> Array:
-        """See `Posture`."""
-        return self._arm.rod.tip_twist(self.held)[:3]
+class HeavyPosture(HeldPosture):
+    """A `Posture` of sections under weight."""
 
     @cached_property
     def _pull(self) -> CablePull:
@@ -101,6 +77,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
     """
 
     name = 'heavy_cable_statics'
+    POSTURE = HeavyPosture
 
     def __init__(
         self,
@@ -120,12 +97,6 @@ class HeavyCableStaticsArm(HeldBendingArm):
         self._weightless = CableStaticsArm(sections, cables)
         self._own_load = self.rod.load(self._tip_weight, np.zeros(3))
         self._pulled = PulledSections(self.rod, self._weightless, self._columns, self._paths)
-
-    def posture_of(self, configuration: Array, near: Posture | None = None) -> HeavyPosture:
-        """See `ArmModel`."""
-        bend = self._checked_configuration(configuration)
-        start = near.held if isinstance(near, HeavyPosture) else None
-        return HeavyPosture(self, self.rod.settled(bend, self._own_load, start))
 
     # Actuation <-> configuration.
 

@@ -3,16 +3,66 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from typing import Any
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
-from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
+from softarm_ros.models.arm_model import (
+    ZERO3,
+    InverseSolution,
+    ModelError,
+    Posture,
+    Shape,
+    Vector3,
+)
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.held_bends import HeldBends
 from softarm_ros.models.inverse import PoseTarget, find_pose, pose_target
+
+
+class HeldPosture(ABC):
+    """A `Posture` that keeps how the arm rests, for what is asked and for its neighbours."""
+
+    def __init__(self, arm: Any, held: Any) -> None:
+        self._arm, self.held = arm, held
+
+    @property
+    def configuration(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self.held.bend)
+
+    @cached_property
+    def section_tips(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self._arm.rod.section_tips(self.held))
+
+    @property
+    def tip(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self.section_tips[-1, :3, 3])
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """See `Posture`."""
+        return np.asarray(self._arm.rod.tip_twist(self.held)[:3])
+
+    @property
+    @abstractmethod
+    def actuation(self) -> Array:
+        """See `Posture`."""
+
+    @property
+    @abstractmethod
+    def actuation_jacobian(self) -> Array:
+        """See `Posture`."""
+
+    @property
+    @abstractmethod
+    def preferred(self) -> Array:
+        """See `Posture`."""
 
 
 class HeldBendingArm(BendingArm):
@@ -29,6 +79,8 @@ class HeldBendingArm(BendingArm):
     rod: Any  # a `HeldBody`
     _tip_weight: Array  # (3,) [N]
     _own_load: Any  # of the body: what the tip always carries
+
+    POSTURE: ClassVar[type[HeldPosture]]  # of the model, built from it and a rest
 
     # -- what a model has to say
 
@@ -76,6 +128,12 @@ class HeldBendingArm(BendingArm):
             except ModelError:
                 continue
         return tips
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> HeldPosture:
+        """See `ArmModel`."""
+        bend = self._checked_configuration(configuration)
+        start = near.held if isinstance(near, self.POSTURE) else None
+        return self.POSTURE(self, self.rod.settled(bend, self._own_load, start))
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, dof) [m/rad]."""

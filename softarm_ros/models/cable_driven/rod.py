@@ -13,10 +13,9 @@ from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
     ModelError,
-    Posture,
     Vector3,
 )
-from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm
+from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm, HeldPosture
 from softarm_ros.models.cable_driven.rod_contractions import RodContractions
 from softarm_ros.models.cable_driven.rod_rest import RodRest
 from softarm_ros.models.cable_driven.rod_statics import RodStatics
@@ -28,46 +27,23 @@ from softarm_ros.models.inverse import PoseTarget, find_pose
 _NEAR_M = 1e-3  # contractions that differ by less are a start
 
 
-class RodPosture:
-    """A `Posture` that keeps how the rod rests, for what is asked and for its neighbours."""
-
-    def __init__(self, arm: CableRodArm, rest: RodRest) -> None:
-        self._arm, self.rest = arm, rest
-
-    @property
-    def configuration(self) -> Array:
-        """See `Posture`."""
-        return self.rest.bend
-
-    @cached_property
-    def section_tips(self) -> Array:
-        """See `Posture`."""
-        return self._arm.rod.section_tips(self.rest)
-
-    @property
-    def tip(self) -> Array:
-        """See `Posture`."""
-        return np.asarray(self.section_tips[-1, :3, 3])
-
-    @cached_property
-    def tip_jacobian(self) -> Array:
-        """See `Posture`."""
-        return self._arm.rod.tip_twist(self.rest)[:3]
+class RodPosture(HeldPosture):
+    """A `Posture` of the rod."""
 
     @cached_property
     def actuation(self) -> Array:
         """See `Posture`."""
-        return self._arm.rod.contractions(self.rest)
+        return self._arm.rod.contractions(self.held)
 
     @cached_property
     def actuation_jacobian(self) -> Array:
         """See `Posture`."""
-        return self._arm.rod.contractions_by_bend(self.rest)
+        return self._arm.rod.contractions_by_bend(self.held)
 
     @cached_property
     def preferred(self) -> Array:
         """See `Posture`."""
-        return self._arm.preferred_from(self.rest)
+        return self._arm.preferred_from(self.held)
 
 
 class CableRodArm(HeldBendingArm):
@@ -106,6 +82,7 @@ class CableRodArm(HeldBendingArm):
     """
 
     name = 'cosserat'
+    POSTURE = RodPosture
 
     def __init__(
         self,
@@ -166,12 +143,6 @@ class CableRodArm(HeldBendingArm):
         slope = self.rod.contractions_by_bend(rest)
         step = slope.T @ self.rod.contractions(rest) / float(np.linalg.norm(slope, 2)) ** 2
         return np.asarray(rest.bend - step)
-
-    def posture_of(self, configuration: Array, near: Posture | None = None) -> RodPosture:
-        """See `ArmModel`."""
-        bend = self._checked_configuration(configuration)
-        start = near.rest if isinstance(near, RodPosture) else None
-        return RodPosture(self, self.rod.settled(bend, self._own_load, start))
 
     # Actuation <-> configuration.
 
