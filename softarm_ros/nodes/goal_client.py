@@ -103,7 +103,7 @@ class GoalClient(GraphListener):
     """
 
     def __init__(self, rig: Rig, name: str = 'goal_client') -> None:
-        super().__init__(name, f'/{rig.name}')
+        super().__init__(name, f'/{rig.name}', services=['goal/cancel'])
         self.reports: list[Health] = []
         self.reference: Array | None = None
         self.send = GoalSender(self, rig)

@@ -28,12 +28,23 @@ class GraphListener:
     """
     A node beside the graph; use it in a `with` block and call `spin` often.
 
+    Services that will be called are named at once: an answer is lost where the server has not
+    found the client by the time it answers (ros2/rmw_fastrtps#842), which a server on a busy
+    computer may not have a moment after the client has found it.
+
     Topics are tapped: not spun but emptied by hand, many messages at a time. That costs a third,
     and only so the time of sending comes along (the events executor refuses callbacks that ask
     for it).
     """
 
-    def __init__(self, name: str, namespace: str, *, simulated_time: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        simulated_time: bool = False,
+        services: Sequence[str] = (),
+    ) -> None:
         self._closed = False
         self._context = Context()
         set_up_dds()
@@ -51,6 +62,9 @@ class GraphListener:
         self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
         self._heard: dict[str, float] = {}
+        self._clients: dict[str, Any] = {
+            service: self.node.create_client(Trigger, service) for service in services
+        }
         listen(self.node, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
 
     def __enter__(self: ListenerT) -> ListenerT:
@@ -120,22 +134,20 @@ class GraphListener:
         return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
 
     def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
-        """Call a Trigger service of the namespace; return success and message."""
-        client: Any = self.node.create_client(Trigger, service)
+        """Call one of the `services`, each a Trigger; return success and message."""
+        client = self._clients[service]
         end = time.monotonic() + timeout_s
-        try:
-            while not client.service_is_ready():
-                if time.monotonic() > end:
-                    return False, 'no such service'
-                self.spin(0.02)
-            future: Any = client.call_async(Trigger.Request())
-            while not future.done() and time.monotonic() < end:
-                self.spin(0.02)
-            if not future.done():
-                return False, 'no answer'
-            return bool(future.result().success), str(future.result().message)
-        finally:
-            self.node.destroy_client(client)
+        while not client.service_is_ready():
+            if time.monotonic() > end:
+                return False, 'no such service'
+            self.spin(0.02)
+        future: Any = client.call_async(Trigger.Request())
+        while not future.done() and time.monotonic() < end:
+            self.spin(0.02)
+        if not future.done():
+            client.remove_pending_request(future)
+            return False, 'no answer'
+        return bool(future.result().success), str(future.result().message)
 
     def _on_heartbeat(self, health: Health) -> None:
         self.health[health.name] = health

@@ -57,7 +57,12 @@ class RunMonitor(GraphListener):
         pose_topic: str,
         simulated_time: bool,
     ) -> None:
-        super().__init__('run_monitor', namespace, simulated_time=simulated_time)
+        super().__init__(
+            'run_monitor',
+            namespace,
+            simulated_time=simulated_time,
+            services=['supervisor/start', 'supervisor/stop'],
+        )
         self._dof, self._actuators = len(configuration_names), len(actuator_names)
         self._simulated = simulated_time
         self._events: dict[tuple[str, int], Event] = {}

@@ -34,6 +34,7 @@ _DEPTH = 50
 _REMEMBERED = 100  # tips and references, until both of a stamp have come
 SUPERVISOR, TRACKER = 'supervisor', 'tracker'
 _SILENT_S = 1.0
+_SERVICES = tuple(f'{SUPERVISOR}/{asked}' for asked in ('estop', 'stop', 'start', 'reset'))
 
 
 class ViewFeed(GraphListener):
@@ -44,7 +45,7 @@ class ViewFeed(GraphListener):
     """
 
     def __init__(self, rig: Rig) -> None:
-        super().__init__('viewer', f'/{rig.name}')
+        super().__init__('viewer', f'/{rig.name}', services=_SERVICES)
         self._names = rig.model().configuration_names
         self._actuators = rig.actuator_names
         self._measured: Array | None = None

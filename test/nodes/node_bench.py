@@ -58,8 +58,10 @@ class Bench:
         from rclpy.context import Context
         from rclpy.node import Node
         from sensor_msgs.msg import JointState
+        from std_srvs.srv import Trigger
 
         from softarm_ros.cli.node_processes import NodeProcesses
+        from softarm_ros.cli.topic_run import DEVICE_EXECUTABLES
         from softarm_ros.nodes.qos import (
             DIAGNOSTICS,
             HEARTBEAT,
@@ -76,13 +78,18 @@ class Bench:
         # Stamps of the messages: when something was so, not when this process came to read it.
         self.moved_at = -np.inf  # last time an actuator was in motion
         self.state_at = -np.inf  # newest state of the actuators
-        self.clients = {}
         self._position = None
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = Node('bench', namespace=f'/{rig.name}', context=self.context)
         self.executor = make_executor(self.context)
         self.executor.add_node(self.node)
+        # Made long before they are used: a client the server has not found yet gets no answer.
+        services = [f'supervisor/{asked}' for asked in ('estop', 'start', 'stop', 'reset')]
+        for spec in plan:
+            if spec.executable in DEVICE_EXECUTABLES:
+                services += [f'{spec.name}/{asked}' for asked in ('home', 'reset', 'tare')]
+        self.clients = {service: self.node.create_client(Trigger, service) for service in services}
         self.node.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )
@@ -285,8 +292,12 @@ def first_lap(bench, rig):
         while not monitor.hears_all(list(bench.plan)):
             assert time.monotonic() < end, sorted(monitor.health)
             monitor.spin(0.05)
-        started, said = monitor.call('supervisor/start', 5.0)
-        assert started, said
+        end = time.monotonic() + 20.0
+        while monitor.value('supervisor', 'state') == 'ready':  # as a run asks
+            said = monitor.call('supervisor/start')
+            assert time.monotonic() < end, said
+            monitor.spin(0.05)
+        assert monitor.value('supervisor', 'state') == 'running', said
         end = time.monotonic() + 90.0
         while int(monitor.value('tracker', 'lap', '0')) < 1:
             supervisor = monitor.health['supervisor']
