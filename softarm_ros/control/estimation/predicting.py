@@ -110,8 +110,10 @@ class PredictingEstimator(Estimator):
         that a load at the tip is told by it: the model at what the actuators do, beside the tip.
         """
         if self._belief is not None:
-            if self._weighing is not None and self._weighing.due(stamp_s):
-                self._weighing.update(stamp_s, self._tip_seen(stamp_s), actuation)
+            if self._weighing is not None:
+                self._weighing.actuated(stamp_s, actuation)
+                if self._weighing.due(stamp_s):
+                    self._weighing.update(stamp_s, self._tip_seen(stamp_s))
             return
         if stamp_s - self._actuated_s < _ACTUATORS_ALONE_S:
             return

@@ -125,8 +125,13 @@ class TipLoadObserver(abc.ABC):
         """Return whether an update is wanted."""
         return self._now_s is None or now_s - self._now_s >= PERIOD_S - 1e-6
 
-    def update(self, now_s: float, seen: TipSeen, actuation: Array) -> None:
-        """Take where the tip is and the actuation (m,), without pretension, that holds it."""
+    def actuated(self, now_s: float, actuation: Array) -> None:
+        """Take the actuation (m,), without pretension."""
+        self._actuation = actuation
+
+    def update(self, now_s: float, seen: TipSeen) -> None:
+        """Take where the tip is, under the actuation that has been taken."""
+        actuation = self._actuation
         self._predict(now_s)
         try:
             configuration = self._model.configuration_of(actuation)
@@ -137,9 +142,13 @@ class TipLoadObserver(abc.ABC):
             return
         self._trouble = ''
         self._wander(tip)
-        y = displacement(tip, seen.tip) - self._at.moved + self._at.slope @ self._at.load
+        y = self._beyond(tip, seen)
         H = np.hstack([np.eye(6), np.eye(6), self._at.slope])
         self._take(now_s, y, H, seen)
+
+    def _beyond(self, tip: Array, seen: TipSeen) -> Array:
+        """Return how far (6,) the tip is from the model's tip (4, 4), linear in the load."""
+        return displacement(tip, seen.tip) - self._at.moved + self._at.slope @ self._at.load
 
     @abc.abstractmethod
     def _predict(self, now_s: float) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
+from softarm_ros.control.estimation.swung_actuation import SwungActuation
 from softarm_ros.control.estimation.tip_load import (
     CHANGE_S,
     LOAD,
@@ -16,10 +19,13 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
 SETTLED_S = 1.2  # after a weight has come, from when on it counts as known
+# After the arm was first seen, until when what the tip does is the model's error: an arm that sets
+# off from where a weight hardly moves it errs by as much as many weights would.
+FIRST_S = 3.0
 # How the arm answers what has come: as what swings of it does on the model's give, with one of
 # these dampings, within one of these shares of what the weight does, and before the swing has
-# turned by about `_BEGINS_RAD` within all of it.
-_DAMPINGS, _SHAPES, _BEGINS_RAD = (0.1, 0.3, 0.6), (0.2, 0.4), 0.7
+# turned by about `_BEGINS_RAD` within all of it. It follows its actuation by the same swing.
+_DAMPINGS, _SHAPES, _BEGINS_RAD = (0.15, 0.3, 0.6), (0.2, 0.4), 1.4
 # A swing that has fewer looks than this in a period is not followed, nor one where loads as large
 # as expected move the tip by less than that share of the arm's length, for there the model's error
 # swings as far: the arm is there at once, but for one of these shares of what the weight does, and
@@ -43,8 +49,11 @@ class TipWeightObserver(TipLoadObserver):
     At every update filters begin for which another weight came just now, and each counts by its
     likelihood (change-point detection). The arm swings on what has come: each filter expects the
     answer of a mass on a spring, what swings of the arm and the weight on the model's give; with
-    which damping, the likelihood says. After `SETTLED_S` it is one with the filter of what is
-    known, in which weights hardly change any more, and the rest of its swing is noise.
+    which damping, the likelihood says. The model's tip swings as well, after what the actuators
+    do: a tracker that works against the weight would else make it seem half as large again. After
+    `SETTLED_S` it is one with the filter of what is known, in which weights hardly change any
+    more, and the rest of its swing is noise. What comes within `FIRST_S` of the first look is not
+    told from the model's error.
 
     Parameters
     ----------
@@ -67,12 +76,15 @@ class TipWeightObserver(TipLoadObserver):
         swung_mass_kg: float = 0.0,
     ) -> None:
         self._gravity_m_s2, self._swung_kg = float(np.linalg.norm(gravity)), swung_mass_kg
+        self._swung = SwungActuation(np.array(_DAMPINGS))
         down = (gravity / self._gravity_m_s2)[:, None]
         super().__init__(model, down, beyond_m, spread_N, model_share)
 
     def reset(self) -> None:
         """Forget everything: what the arm carries from now on is the rig file's load."""
         super().reset()
+        self._swung.reset()
+        self._first_s = np.inf
         # Of what is known, then of weights that came at some time: logarithms of likelihoods,
         # when they came, what answer is expected, what was there before, and the largest of each.
         self._logs, self._came_s = np.zeros(1), np.full(1, -np.inf)
@@ -81,13 +93,35 @@ class TipWeightObserver(TipLoadObserver):
         # Of what has settled last: when it came, and how much more it is.
         self._last_s, self._more = -np.inf, np.zeros(self._size)
 
+    def actuated(self, now_s: float, actuation: Array) -> None:
+        """See `TipLoadObserver`; the arm swings after it."""
+        super().actuated(now_s, actuation)
+        if self._swung_kg > 0.0 and np.isfinite(actuation).all():
+            weight = np.clip(self._weights @ self._x[:, LOAD.start], 0.0, self._spread)
+            natural = float(self._natural_rad_s(np.array([weight]))[0])
+            self._swung.take(now_s, actuation, natural)
+
     def _take(self, now_s: float, y: Array, H: Array, seen: TipSeen) -> None:
         reached, share = self._answers(now_s)
-        self._absorb(y, H, seen.covariance + self._rest_of_swing(now_s), reached, share)
+        R = seen.covariance + self._rest_of_swing(now_s)
+        self._absorb(self._beyond_swung(y, seen), H, R, reached, share)
+
+    def _beyond_swung(self, y: Array, seen: TipSeen) -> Array:
+        """
+        Return how far (filters, 6) the tip is from the model's, of each filter by its damping.
+
+        `y` (6,) is that of an arm that is at once where its actuation holds it.
+        """
+        far = dict.fromkeys((0.0, *_DAMPINGS), y)
+        for damping, actuation in zip(_DAMPINGS, self._swung.value):
+            if (self._answer[:, 0] == damping).any():
+                with contextlib.suppress(ValueError):  # beyond what the model covers
+                    far[damping] = self._beyond(self._model.forward(actuation).tip, seen)
+        return np.array([far[damping] for damping in self._answer[:, 0]])
 
     def _absorb(self, y: Array, H: Array, R: Array, reached: Array, share: Array) -> None:
         """
-        Update all filters by y = H x of covariance R.
+        Update all filters, each by its y (filters, 6) = H x of covariance R.
 
         Of what has come, the share `reached` (filters,) of its effect is there, give or take
         `share` of all of it.
@@ -175,10 +209,11 @@ class TipWeightObserver(TipLoadObserver):
 
     def _predict(self, now_s: float) -> None:
         period = self._passed(now_s)
+        self._first_s = min(self._first_s, now_s)
         self._settle(now_s)
         self._learn(self._x[0], self._P[0], period)
         self._pass(period)
-        if period > 0.0:
+        if now_s > self._first_s + FIRST_S:
             self._begin(now_s, -np.expm1(-period / CHANGE_S))
         self._weigh()
 
