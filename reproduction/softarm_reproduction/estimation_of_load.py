@@ -10,12 +10,15 @@ machine. Cable-driven arms are not in it: their default models know no loads.
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from softarm_reproduction.estimation_runs import rig_of
+from softarm_ros.control.estimation.predicting import PredictingEstimator
 from softarm_ros.control.estimator import Estimate
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
@@ -52,6 +55,8 @@ class Found:
         [N].
     told : (n,)
         Whether it counted as observed.
+    look_s : float
+        Processor time of a look at the load, median [s].
 
     """
 
@@ -60,6 +65,7 @@ class Found:
     sd: Array
     truth: float
     told: Array
+    look_s: float
 
     def at(self, since_s: float) -> tuple[float, float]:
         """Return force and standard deviation [N] at a time after it was hung on."""
@@ -99,6 +105,7 @@ def found(name: str, seed: int, kind: str = 'weight', share: float = 1.0) -> Fou
     down, truth = gravity / np.linalg.norm(gravity), mass * (1.0 - wet) * gravity
     rows: list[tuple[float, float, float, bool]] = []
     began, hung = None, False
+    weighing, look_s = cast(PredictingEstimator, intake.estimator)._weighing, list[float]()
     loop.start(plant.time_s)
     while loop.phase is not Phase.DONE:
         now = plant.time_s
@@ -114,12 +121,17 @@ def found(name: str, seed: int, kind: str = 'weight', share: float = 1.0) -> Fou
         loop.pace = intake.estimator.pace(now)
         output = loop.cycle(now, None if taken is None else taken[0])
         intake.estimator.command(now, loop.tracker.posture)
-        intake.on_actuators(now, loop.tracker.measured(plant.actuator_state().position))
+        actuators = loop.tracker.measured(plant.actuator_state().position)
+        looks = began is not None and weighing is not None and weighing.due(now)
+        before_s = time.process_time()
+        intake.on_actuators(now, actuators)
+        if looks:
+            look_s.append(time.process_time() - before_s)
         if began is not None:
             rows.append((now - began - HUNG_S, *_along(intake.newest, down)))
         plant.step(loop.limits.check(output.actuation), loop.period_s)
     since, along, sd, told = (np.array(column) for column in zip(*rows))
-    return Found(since, along, sd, float(truth @ down), told)
+    return Found(since, along, sd, float(truth @ down), told, float(np.median(look_s)))
 
 
 def _along(estimate: Estimate | None, down: Array) -> tuple[float, float, bool]:
@@ -148,7 +160,8 @@ def line(name: str, kind: str, runs: Sequence[Found]) -> str:
         f'{", ".join(f"{value:.3f}" for value in at_once)} N, sd {sd:.3f} N: off by '
         f'{100 * off:.0f} % in the median (bar {100 * BAR:.0f} %: {verdict}); within it for good '
         f'after {within} s; before it came at most {before:.3f} N; told in {told} of {len(runs)}; '
-        f'NEES of 1: {np.mean([one.nees() for one in runs]):.2f}'
+        f'NEES of 1: {np.mean([one.nees() for one in runs]):.2f}; '
+        f'a look takes {1e3 * np.median([one.look_s for one in runs]):.1f} ms'
     )
 
 

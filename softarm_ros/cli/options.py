@@ -27,6 +27,7 @@ SetOption = Annotated[
         '--set',
         metavar='FIELD=VALUE',
         default_factory=list,
+        show_default=False,
         callback=_settings,
         help='Replace a value of the rig file, as medium=water or plant.pose_sensor.delay_s=0.02; '
         'repeatable, or several with semicolons between.',
