@@ -9,7 +9,7 @@ import numpy as np
 
 from softarm_reproduction.nominal import NOMINAL
 from softarm_ros.control.config import EstimatorConfig, TrackerConfig
-from softarm_ros.control.estimator import Estimate, Estimator, Health
+from softarm_ros.control.estimator import Estimate, Estimator, Health, Innovations
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
@@ -104,6 +104,7 @@ class Track:
     errors: list[Array] = field(default_factory=list)
     covariances: list[Array] = field(default_factory=list)
     health: list[Health] = field(default_factory=list)
+    innovations: list[Innovations] = field(default_factory=list)
 
     def add(self, estimate: Estimate, truth: Array) -> None:
         """Take an estimate beside the true pose (4, 4) of the tip."""
@@ -115,6 +116,7 @@ class Track:
         self.errors.append(error)
         self.covariances.append(np.full((6, 6), np.nan) if covariance is None else covariance)
         self.health.append(estimate.health)
+        self.innovations.append(estimate.innovations or Innovations())
 
     def error_m(self) -> Array:
         """Return the distances (n,) from the truth [m]."""
@@ -127,6 +129,12 @@ class Track:
         return np.einsum(
             'ni,ni->n', errors, np.linalg.solve(covariances, errors[..., None])[..., 0]
         )
+
+    def innovated(self, on: Array) -> tuple[Array, Array]:
+        """Return rows (n,) and squares (n,) of the innovations of each of some cycles (n,)."""
+        rows = np.array([one.rows for one in self.innovations])
+        squares = np.array([one.squares for one in self.innovations])
+        return np.diff(rows, prepend=0)[on], np.diff(squares, prepend=0.0)[on]
 
 
 @dataclass

@@ -49,12 +49,19 @@ def rms_mm(values: Array) -> float:
 
 @dataclass(frozen=True)
 class Beside:
-    """What an estimator said beside one run: errors [m] rms, standard deviation [m], NEES (n,)."""
+    """
+    What an estimator said beside one run.
+
+    Errors [m] rms, standard deviation [m], NEES (n,), and of the innovations of each cycle the
+    rows (n,) and their squares (n,) in units of their covariance.
+    """
 
     raw_m: float
     error_m: float
     sd_m: float
     nees: Array
+    rows: Array
+    squares: Array
 
     @property
     def ratio(self) -> float:
@@ -70,6 +77,7 @@ class Beside:
             1e-3 * rms_mm(track.error_m()[on]),
             1e-3 * _sd_mm(track, on),
             track.nees()[on],
+            *track.innovated(on),
         )
 
 
@@ -94,7 +102,8 @@ def beside_lines(
                 f'{sd:.3f} mm; ratio median {middle:4.2f}, 90th percentile {most:4.2f} '
                 f'{_verdict(middle <= 0.5)}; NEES of 3: median {np.median(nees):4.2f}, '
                 f'{min(nees):4.2f} to {max(nees):4.2f}; inside the 95 % band: '
-                f'{100 * _inside(found):4.1f} % of times (mean of {len(found)} runs)'
+                f'{100 * _inside(found):4.1f} % of times (mean of {len(found)} runs); '
+                + _innovations(found)
             )
     return lines
 
@@ -105,6 +114,21 @@ def _inside(found: Sequence[Beside]) -> float:
     mean = np.mean([one.nees[:count] for one in found], axis=0)
     low, high = chi2.ppf([0.025, 0.975], 3 * len(found)) / len(found)
     return float(np.mean((mean > low) & (mean < high)))
+
+
+def _innovations(found: Sequence[Beside]) -> str:
+    """Return how the innovations of all runs lie about what their covariance says."""
+    count = min(len(one.rows) for one in found)
+    rows = np.sum([one.rows[:count] for one in found], axis=0)
+    squares = np.sum([one.squares[:count] for one in found], axis=0)
+    total, seen = int(rows.sum()), rows > 0
+    low, high = (chi2.ppf(p, rows[seen]) for p in (0.025, 0.975))
+    inside = float(np.mean((squares[seen] > low) & (squares[seen] < high)))
+    band = np.array(chi2.ppf([0.025, 0.975], total)) / total
+    return (
+        f'innovations: mean square {squares.sum() / total:.3f} of 1 (95 % band {band[0]:.3f} to '
+        f'{band[1]:.3f}), inside the 95 % band {100 * inside:4.1f} % of times'
+    )
 
 
 def closed_lines(name: str, kinds: Sequence[str], seconds: float, seed: int) -> list[str]:

@@ -37,6 +37,9 @@ def test_lines_say_whether_the_bar_is_met():
     lines = beside_lines('cable_arm_single', ['filter'], 1.0, [11, 12])
     assert [line.split()[1] for line in lines] == ['x1', 'x4']
     assert all('(bar 0.5: ' in line for line in lines)
+    # Six numbers a body and exposure, about as large as their covariance says.
+    squares = [float(line.split('mean square ')[1].split()[0]) for line in lines]
+    assert all(0.8 < value < 1.25 for value in squares)
 
 
 @pytest.mark.skipif(

@@ -45,6 +45,30 @@ class TipLoad:
 
 
 @dataclass(frozen=True)
+class Innovations:
+    """
+    How far measurements were from what was predicted of them, since the arm began to be seen.
+
+    Attributes
+    ----------
+    rows : int
+        Numbers that were measured and used.
+    squares : float
+        Sum of the innovations' squares in units of their covariance. Where noise and covariance
+        are as stated it is chi-squared with as many degrees of freedom as there are rows.
+
+    """
+
+    rows: int = 0
+    squares: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Return the mean square of a row, 1 where all is as stated; nan before the first."""
+        return self.squares / self.rows if self.rows else float('nan')
+
+
+@dataclass(frozen=True)
 class Estimate:
     """
     Where the arm is, as far as that is known.
@@ -73,6 +97,8 @@ class Estimate:
         In the model's coordinates, where section tips tell it.
     tip_load : TipLoad, optional
         Where it was asked for.
+    innovations : Innovations, optional
+        Where measurements are predicted; of those that were used as a whole.
     health : Health
     reason : str
         Why it is not ok; empty where it is.
@@ -90,6 +116,7 @@ class Estimate:
     strain_covariance: Array | None = None
     configuration: Array | None = None
     tip_load: TipLoad | None = None
+    innovations: Innovations | None = None
     health: Health = Health.OK
     reason: str = ''
 

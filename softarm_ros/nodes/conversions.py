@@ -95,6 +95,13 @@ def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStampe
     return message
 
 
+def innovation_values(estimate: Estimate | None) -> dict[str, str]:
+    """Return the mean square of innovations in units of their covariance, where there are any."""
+    if estimate is None or estimate.innovations is None or not estimate.innovations.rows:
+        return {}
+    return {'innovations': f'{estimate.innovations.mean:.3f}'}
+
+
 def load_values(estimate: Estimate | None) -> dict[str, str]:
     """Return the load at the tip, where it is estimated: newtons, base frame, or why not."""
     load = None if estimate is None else estimate.tip_load

@@ -369,6 +369,7 @@ class TrackerNode(SelfPaced, Node):
             'refused_poses': str(self._refused),
             'frames': self._intake.frames.counts.text(),
             'estimate': self._health.value,
+            **conversions.innovation_values(self._intake.newest),
             **conversions.load_values(self._intake.newest),
             'sections': self._intake.frames.problem(self._now_s()) or '',
         }

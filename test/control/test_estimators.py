@@ -206,6 +206,45 @@ def test_whatever_comes_the_belief_stays_one(arm, events):
             assert np.all(np.diagonal(rates) >= 0.999 * bench.estimator._deviation.least_rates)
 
 
+def test_innovations_are_as_large_as_their_covariance_says_and_tell_noise_that_is_not(arm):
+    found = {}
+    for factor in (0.5, 1.0, 2.0):
+        stated = {'position_noise_m': factor * NOISE_M, 'orientation_noise_rad': factor * 2e-3}
+        estimator = build(arm, **stated)
+        Bench(arm, estimator).run(0.0, 6.0)
+        seen = estimator.estimate(6.0).innovations
+        found[factor] = seen.mean
+        if factor == 1.0:
+            assert seen.rows > 0.99 * 18 * 599  # three bodies, from 0.01 s on
+    assert found[1.0] == pytest.approx(1.0, abs=0.05)
+    assert found[0.5] > 1.5
+    assert found[2.0] < 0.5
+
+
+def test_innovations_are_of_measurements_that_were_used_and_each_counts_once(arm):
+    estimator = build(arm)
+    bench = Bench(arm, estimator)
+    bench.run(0.0, 1.0)
+    before = estimator.estimate(1.0).innovations
+    wrong = bench.sighting(0.995)
+    bodies = tuple(
+        BodySighting(body.name, pose(body.pose[:3, :3], body.pose[:3, 3] + 0.05))
+        for body in wrong.bodies
+    )
+    estimator.observe(Sighting(wrong.stamp_ns, 'base', bodies))
+    assert estimator.estimate(1.0).innovations == before
+    newer, late = bench.sighting(1.01), bench.sighting(1.0)
+    estimator.observe(newer)
+    after = estimator.estimate(1.02).innovations
+    assert after.rows == before.rows + 18
+    estimator.observe(late)  # what was seen after it is taken in again
+    assert estimator.estimate(1.02).innovations.rows == before.rows + 36
+    estimator.reset()
+    estimator.command(0.0, arm.posture_of(bench.commanded(0.0)))
+    estimator.observe(bench.sighting(0.0))
+    assert estimator.estimate(0.01).innovations.rows == 18
+
+
 def test_what_comes_too_late_is_refused_with_the_limit(arm):
     bench = Bench(arm, build(arm, max_lateness_s=0.2))
     bench.run(0.0, 1.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from softarm_ros.control.estimation.belief import Belief, Believer
+from softarm_ros.control.estimation.belief import Belief, Believer, Taken
 from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
@@ -17,7 +17,14 @@ from softarm_ros.control.estimation.measurements import Measured, Noise, Places
 from softarm_ros.control.estimation.tip_force import TipForceObserver
 from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
 from softarm_ros.control.estimation.tip_weight import TipWeightObserver
-from softarm_ros.control.estimator import TIP, Estimate, Estimator, Health, Surroundings
+from softarm_ros.control.estimator import (
+    TIP,
+    Estimate,
+    Estimator,
+    Health,
+    Innovations,
+    Surroundings,
+)
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
 from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
@@ -91,6 +98,7 @@ class PredictingEstimator(Estimator):
         self._log: list[Entry] = []
         self._paced: tuple[float, float] | None = None
         self._actuated_s = -np.inf
+        self._innovations = Innovations()
         if self._weighing is not None:
             self._weighing.reset()
 
@@ -154,21 +162,29 @@ class PredictingEstimator(Estimator):
         del log[at:]
         for one in again:
             log.append(Entry(one, belief))
-            belief = self._applied(belief, one)
+            belief, taken = self._applied(belief, one)
+            if one is measured and (taken.rows == one.sizes).all():
+                self._innovations = Innovations(
+                    self._innovations.rows + int(taken.rows.sum()),
+                    self._innovations.squares + float(taken.distances.sum()),
+                )
         self._belief = belief
         oldest = log[-1].measured.stamp_s - self.config.max_lateness_s
         while len(log) > 1 and log[1].before.stamp_s < oldest:
             log.pop(0)
 
-    def _applied(self, belief: Belief, measured: Measured) -> Belief:
-        """Return the belief after a measurement; if all of it was rejected, as if it was missing.
+    def _applied(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
+        """
+        Return the belief after a measurement, and what was used of it.
 
-        To the bit: a prediction in two steps is not that, for speeds are learnt at every one.
+        If all of it was rejected, the belief is as if it was missing. To the bit: a prediction in
+        two steps is not that, for speeds are learnt at every one.
         """
         after, taken = self._believer.updated(belief, measured)
         if taken.rows.any() or self._believer.contradicted(belief, measured):
-            return after
-        return replace(belief, rejected_since_s=after.rejected_since_s, partly=after.partly)
+            return after, taken
+        left = replace(belief, rejected_since_s=after.rejected_since_s, partly=after.partly)
+        return left, taken
 
     # -- what comes out
 
@@ -197,6 +213,7 @@ class PredictingEstimator(Estimator):
             strain_covariance=now.strain_covariance,
             configuration=seen,
             tip_load=None if self._weighing is None else self._weighing.load(),
+            innovations=self._innovations,
             health=health,
             reason=reason,
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from softarm_ros.control.estimation.belief import Belief
+from softarm_ros.control.estimation.belief import Belief, Taken
 from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.fitted_window import Arrived, Begin, FittedWindow
 from softarm_ros.control.estimation.measurements import Measured
@@ -66,9 +66,9 @@ class Window(PredictingEstimator):
             self._window.forget()
         self._fitted = None
 
-    def _applied(self, belief: Belief, measured: Measured) -> Belief:
+    def _applied(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
         """Return the belief at the time of a measurement: the fit has all of them, weighed."""
-        return self._believer.updated(belief, measured)[0]
+        return self._believer.updated(belief, measured)
 
     def _current(self) -> Belief | None:
         """Return the belief after a fit, made when it is asked for: once for several frames."""
