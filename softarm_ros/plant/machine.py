@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +42,11 @@ class SpreadConfig(ConfigBlock):
     together: bool = Field(
         default=False,
         description='one draw for all the fields of the pattern, as of one batch of material',
+    )
+    at_least: str | None = Field(
+        default=None,
+        description='field of `plant` that the drawn one is never below, as static friction is '
+        'never below sliding friction',
     )
 
     @model_validator(mode='after')
@@ -102,18 +107,26 @@ def draws(config: ConfigBlock, spreads: Mapping[str, SpreadConfig], number: int)
     Raises
     ------
     ValueError
-        If a pattern names no number of the config; names it.
+        If a pattern names no number of the config, or `at_least` not one; names it.
 
     """
     if number == NOMINAL:
         return []
-    found = []
+    found: dict[str, Draw] = {}
     for pattern, spread in spreads.items():
         for place, stated in _places(config, pattern):
             name = _text(place)
             stream = _stream(number, pattern if spread.together else name)
-            found.append(Draw(name, stated, spread.drawn(stated, stream)))
-    return found
+            found[name] = Draw(name, stated, spread.drawn(stated, stream))
+    for pattern, spread in spreads.items():
+        if spread.at_least is None:
+            continue
+        least = _only(config, spread.at_least)
+        floor = found[least.field].drawn if least.field in found else least.stated
+        for place, _ in _places(config, pattern):
+            draw = found[_text(place)]
+            found[draw.field] = replace(draw, drawn=max(draw.drawn, floor))
+    return list(found.values())
 
 
 def as_drawn(config: BlockT, made_of: list[Draw]) -> BlockT:
@@ -138,6 +151,8 @@ def as_drawn(config: BlockT, made_of: list[Draw]) -> BlockT:
 def wrong_spread(config: ConfigBlock, pattern: str, spread: SpreadConfig) -> str | None:
     """Return why a spread cannot be drawn, naming the field, or None if it can."""
     try:
+        if spread.at_least is not None:
+            _only(config, spread.at_least)
         for place, stated in _places(config, pattern):
             ends = spread.ends(stated)
             if ends[0] == ends[1] and not _switched_off(config, _text(place), stated):
@@ -193,6 +208,15 @@ def _places(config: ConfigBlock, pattern: str) -> list[tuple[Place, float]]:
     if not found:
         raise ValueError(f'{pattern!r} names no number of the plant')
     return found
+
+
+def _only(config: ConfigBlock, field: str) -> Draw:
+    """Return the one number that `at_least` names, as stated; ValueError for none or several."""
+    found = _places(config, field)
+    if len(found) != 1:
+        raise ValueError(f'at_least = {field!r} names {len(found)} numbers; expected one')
+    ((place, stated),) = found
+    return Draw(_text(place), stated, stated)
 
 
 def _reached(node: Any, steps: list[str], place: Place) -> Iterator[tuple[Place, float]]:

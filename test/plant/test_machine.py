@@ -66,6 +66,23 @@ def test_a_draw_depends_on_no_other_draw():
     )
 
 
+def test_a_draw_is_raised_to_another_that_it_is_never_below():
+    coulomb, static = 'axis.coulomb_friction_N', 'axis.static_friction_N'
+    plant = load_rig('hydraulic_arm').plant_for('sim')
+    block = plant.machine
+    spread = block.spreads[static].model_copy(update={'at_least': None})
+    free = block.model_copy(update={'spreads': {**block.spreads, static: spread}})
+    without, raised = plant.model_copy(update={'machine': free}), 0
+    for seed in (*range(1, 60), 225, 243):
+        before, drawn = values(without, seed), values(plant, seed)
+        assert drawn == before | {static: max(before[static], before[coulomb])}
+        raised += drawn[static] > before[static]
+        plant.of_machine(seed)
+    assert raised >= 2
+    with pytest.raises(ValueError, match='static_friction_N'):
+        without.of_machine(243)
+
+
 def test_draws_have_the_stated_distribution():
     config = varied()
     drawn = [values(config, seed) for seed in range(1, 1501)]
@@ -108,6 +125,12 @@ def test_what_is_switched_off_stays_so():
         ('sections[0].length_m', {'sd': 1.0}, "'sections[0].length_m': expected a field"),
         ('base_tilt_deg[]', {'sd_percent': 5.0}, 'base_tilt_deg[0] = 0 does not vary'),
         ('stepper.slack_m', {'sd': 1e-4}, 'stepper.slack_m = -0.0002: Input should be greater'),
+        (
+            'cable_free_length_m',
+            {'sd_percent': 5.0, 'at_least': 'sections[].length_m'},
+            "at_least = 'sections[].length_m' names 2 numbers; expected one",
+        ),
+        ('cable_free_length_m', {'sd': 1e-3, 'at_least': 'cable'}, "'cable' names no number"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_with_the_field(pattern, spread, says):
