@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
+# Also when its parent was killed, who then ends nothing.
+_LOOP = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): pass'
 DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
 
@@ -107,8 +110,9 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Keep processors busy with `count` processes of ordinary priority."""
-    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
+    """Keep processors busy with `count` processes of ordinary priority; they end with this one."""
+    command = [sys.executable, '-c', _LOOP, str(os.getpid())]
+    loops = [subprocess.Popen(command) for _ in range(count)]
     try:
         yield
     finally:

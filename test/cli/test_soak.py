@@ -1,6 +1,11 @@
 """What a soak counts, from summaries of real runs."""
 
 import io
+import os
+import select
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -58,3 +63,27 @@ def test_a_run_that_left_nothing_is_counted_as_not_completed(records):
     nothing = SoakRow(RIG, ({'completed': False, 'why': 'killed'},), (0.001,))
     assert np.isnan(nothing.error_ratio)
     assert '0/1' in printed(nothing, SoakOptions(starts=1))
+
+
+def test_busy_loops_end_with_a_process_that_is_killed():
+    program = (
+        'import subprocess, time\n'
+        'from softarm_ros.cli import soak\n'
+        'started = []\n'
+        'class Noted(subprocess.Popen):\n'
+        '    def __init__(self, *args):\n'
+        '        super().__init__(*args)\n'
+        '        started.append(str(self.pid))\n'
+        'soak.subprocess.Popen = Noted\n'
+        'with soak.busy_loops(2):\n'
+        '    print(*started, flush=True)\n'
+        '    time.sleep(60.0)\n'
+    )
+    with subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE) as parent:
+        handles = [os.pidfd_open(int(pid)) for pid in parent.stdout.readline().split()]
+        parent.send_signal(signal.SIGKILL)
+    assert len(handles) == 2
+    for handle in handles:
+        ready, _, _ = select.select([handle], [], [], 20.0)  # readable once it has ended
+        assert ready
+        os.close(handle)
