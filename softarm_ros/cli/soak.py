@@ -24,7 +24,7 @@ from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
-# Also when its parent was killed, who then ends nothing.
+# A parent that is killed ends nothing: the loop looks whether it is still there.
 _LOOP = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): pass'
 DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed

@@ -102,7 +102,8 @@ class TipLoadObserver(abc.ABC):
         self._size = directions.shape[1]
         rest = model.rest_configuration
         try:
-            self._first = self._give(rest, model.actuation_of(rest), np.zeros(self._size))
+            self._actuation = model.actuation_of(rest)
+            self._first = self._give(rest, self._actuation, np.zeros(self._size))
         except ModelError as error:
             raise ModelError(f'the load at the tip cannot be estimated: {error}') from error
         self.reset()

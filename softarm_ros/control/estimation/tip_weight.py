@@ -50,7 +50,7 @@ class TipWeightObserver(TipLoadObserver):
     likelihood (change-point detection). The arm swings on what has come: each filter expects the
     answer of a mass on a spring, what swings of the arm and the weight on the model's give; with
     which damping, the likelihood says. The model's tip swings as well, after what the actuators
-    do: a tracker that works against the weight would else make it seem half as large again. After
+    do: otherwise a tracker that works against the weight makes it seem up to half larger. After
     `SETTLED_S` it is one with the filter of what is known, in which weights hardly change any
     more, and the rest of its swing is noise. What comes within `FIRST_S` of the first look is not
     told from the model's error.
