@@ -20,6 +20,7 @@ from softarm_reproduction.estimation_of_load import HUNG_S, LOADS_KG, loaded_rig
 from softarm_ros.control.estimation.tip_weight import natural_rad_s, step_answer
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import displacement
+from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.swung_mass import swung_mass_kg
 from softarm_ros.runtime.arm_assembly import build_plant
@@ -32,9 +33,9 @@ STARTS_HZ = (0.4, 0.7, 1.2, 2.0, 3.5)  # of the fit
 MACHINES = (1, 2)  # which no table of loads is of
 
 
-def expected_hz(rig: Rig, load_kg: float, actuation: Array) -> float:
+def expected_hz(rig: Rig, model: ArmModel, load_kg: float, actuation: Array) -> float:
     """Return the frequency [Hz] that the model's give and the mass that swings have."""
-    gravity, model = np.array(rig.gravity_m_s2), rig.model()
+    gravity = np.array(rig.gravity_m_s2)
     down = gravity / np.linalg.norm(gravity)
     weight = load_kg * float(np.linalg.norm(gravity))
     way = displacement(model.forward(actuation).tip, model.forward(actuation, weight * down).tip)
@@ -80,7 +81,7 @@ def swung(name: str, seed: int) -> tuple[Array, Array, float]:
             rows.append((since, displacement(model, intake.newest.tip)[:3]))
         plant.step(command, loop.period_s)
     since_s, apart = (np.array(column) for column in zip(*rows))
-    hz = expected_hz(rig, LOADS_KG[name], actuators)
+    hz = expected_hz(rig, loop.model, LOADS_KG[name], actuators)
     return since_s, apart - apart[since_s < 0.0].mean(axis=0), hz
 
 
