@@ -42,7 +42,7 @@ class Asked:
 
     data: tuple[Path, ...]
     groups: tuple[str, ...] = ()
-    hold_out: str = 'later'
+    hold_out: str = 'blocks'
     rows: str | None = None
     residual: tuple[tuple[str, ...], ...] = ()  # choices of features
     most_rows: int = MOST_ROWS
