@@ -97,7 +97,7 @@ def run_topics(
             viewer_process(rig, options.open_viewer) if options.view else contextlib.nullcontext(),
             RunView(console, rig.name) as view,
         ):
-            outcome = _follow(monitor, nodes, view, stopped, _starter(monitor, plan))
+            outcome = _follow(monitor, nodes, view, stopped, starter(monitor, plan))
             if options.goals and outcome.interrupted:
                 outcome.completed = True  # it waits for goals until somebody ends it
             load = outcome.meter.result() if outcome.meter else None
@@ -221,7 +221,7 @@ def _refuse_second(
             raise AlreadyRunningError(rig, 'nodes ' + ', '.join(others))
 
 
-def _starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
+def starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
     """Return the function that starts the motion once the arm is ready and all topics arrive."""
     # Drawing may be late; a bag is to be complete.
     names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
