@@ -33,6 +33,8 @@ RIGS = (
     'pam_arm',
 )
 NOISE_M, DELAY_S = 2.0e-4, 0.01  # under which the bars are stated
+# Of a machine's sensor: what its calibration leaves.
+_CALIBRATION = tuple(f'pose_sensor.{of}' for of in ('frame_', 'marker_offset_m', 'drift_m'))
 _TURN = 10.0  # rad of orientation noise per metre of position noise: a triangle of 0.1 m
 
 
@@ -189,11 +191,13 @@ def rig_of(
     dropouts: bool = True,
     fields: Mapping[str, object] | None = None,
     nominal: bool = True,
+    calibrated: bool = False,
 ) -> Rig:
     """
     Return a rig whose sensor has stated noise and delay (None: its own), at some speed.
 
-    Where it is not `nominal`, every seed is another machine.
+    Where it is not `nominal`, every seed is another machine. Of a `calibrated` one base frame and
+    markers are known exactly: what is left of their calibration no estimator can see.
     """
     rig = load_rig(name, NOMINAL) if nominal else load_rig(name)
     plant = rig.plant_for('sim')
@@ -203,6 +207,14 @@ def rig_of(
     if delay_s is not None:
         changes['delay_s'] = delay_s
     mocap = plant.mocap.model_copy(update=changes)
+    if calibrated and plant.machine is not None:
+        kept = {
+            field: spread
+            for field, spread in plant.machine.spreads.items()
+            if not field.startswith(_CALIBRATION)
+        }
+        machine = plant.machine.model_copy(update={'spreads': kept})
+        plant = plant.model_copy(update={'machine': machine})
     feedback = rig.feedback.model_copy(
         update={'position_noise_m': mocap.position_noise_m, 'delay_s': mocap.delay_s}
     )
