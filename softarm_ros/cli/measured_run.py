@@ -128,13 +128,12 @@ def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
 
 def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     """Return the measurements of a CSV file; see `read_run`."""
-    config = rig.recording
+    table, config = _Table(path), rig.recording
     if config is None:
         raise MeasurementError(
             f'rig {rig.name!r} has no block `recording` that says how {path.name} is read '
             '(docs/recording.md)'
         )
-    table = _Table(path)
     commands = table.columns([config.commands[name] for name in rig.actuator_names])
     measured, notes = _measured(rig, config, table)
     # A file of poses at rest may leave out the column of the time.

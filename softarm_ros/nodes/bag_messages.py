@@ -34,7 +34,7 @@ def messages_of(bag: Path) -> Iterator[BagMessage]:
     Raises
     ------
     BagError
-        If it cannot be read; says what to do where its recorder was killed.
+        If it cannot be read to its end; says what to do where its recorder was killed.
 
     """
     with _reader(bag) as reader:
@@ -57,8 +57,8 @@ def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
 @contextmanager
 def _reader(bag: Path) -> Iterator[Any]:
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
-        from rosbags.rosbag2 import ReaderError
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise BagError(
             f"bags need the package rosbags ({error}): pip install 'softarm_ros[bag]'"
@@ -66,13 +66,15 @@ def _reader(bag: Path) -> Iterator[Any]:
     if not bag.exists():
         raise BagError(f'{bag}: no such bag')
     folder = bag.parent if bag.is_file() else bag
+    repair = f'; if its recorder was killed: softarm record --repair {folder}'
+    if not (folder / 'metadata.yaml').exists():
+        of_mcap = repair if any(folder.glob('*.mcap')) else ''
+        raise BagError(f'{bag}: not a bag: no metadata.yaml{of_mcap}')
     try:
-        with AnyReader([folder]) as reader:
+        with AnyReader([folder], default_typestore=get_typestore(Stores.LATEST)) as reader:
             yield reader
-    except (AnyReaderError, ReaderError) as error:
-        raise BagError(
-            f'{bag}: {error}; if its recorder was killed: softarm record --repair {folder}'
-        ) from None
+    except Exception as error:  # of a damaged file: of the reader, of YAML, of whatever unpacks it
+        raise BagError(f'{bag}: cannot be read: {error}{repair}') from None
 
 
 def nanoseconds(time: Any) -> int:

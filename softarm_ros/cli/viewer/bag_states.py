@@ -12,6 +12,7 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
@@ -85,27 +86,18 @@ class BagStates:
 
         Raises
         ------
+        BagError
+            If it cannot be read.
         UsageError
-            If it cannot be read, or holds no topics of the rig.
+            If it holds no topics of the rig.
 
         """
-        try:
-            from rosbags.highlevel import AnyReader, AnyReaderError
-            from rosbags.typesys import Stores, get_typestore
-        except ImportError as error:
-            raise UsageError(
-                f"a bag needs the package rosbags ({error}): pip install 'softarm_ros[bag]'"
-            ) from None
-        try:
-            with AnyReader([bag], default_typestore=get_typestore(Stores.LATEST)) as reader:
-                rig = rig or _rig_of(bag, reader.topics)
-                states = cls(rig)
-                states._fill(reader)
-                topics = _listed(reader.topics)
-        except (AnyReaderError, OSError) as error:
-            raise UsageError(f'{bag}: not a bag that can be read: {error}') from None
+        topics = topics_of(bag)
+        rig = rig or _rig_of(bag, topics)
+        states = cls(rig)
+        states._fill(messages_of(bag))
         if not states._tracks:
-            raise UsageError(f'{bag}: no topics of {rig.name}; it has {topics}')
+            raise UsageError(f'{bag}: no topics of {rig.name}; it has {_listed(topics)}')
         return states
 
     def at(self, time_s: float) -> ViewState:
@@ -155,19 +147,17 @@ class BagStates:
             return None
         return float(np.linalg.norm(tip[1] - reference))
 
-    def _fill(self, reader: Any) -> None:
+    def _fill(self, messages: Iterable[BagMessage]) -> None:
         space, tip_topic = f'/{self.rig.name}/', self.rig.feedback.pose_topic
         tip_topic = tip_topic if tip_topic.startswith('/') else space + tip_topic
-        begun = reader.start_time
-        wanted = [
-            c for c in reader.connections if c.topic.startswith(space) or c.topic == tip_topic
-        ]
-        for connection, received, data in reader.messages(connections=wanted):
-            topic = 'tip' if connection.topic == tip_topic else connection.topic[len(space) :]
+        begun: int | None = None
+        for message in messages:
+            begun = message.received_ns if begun is None else begun
+            topic = 'tip' if message.topic == tip_topic else message.topic.removeprefix(space)
             if topic not in _USED:
                 continue
-            value = self._value(topic, reader.deserialize(data, connection.msgtype), received)
-            time_s = 1e-9 * (received - begun)
+            value = self._value(topic, message.decoded(), message.received_ns)
+            time_s = 1e-9 * (message.received_ns - begun)
             if topic == 'heartbeat' and value is not None:
                 name, health = value
                 self._nodes.setdefault(name, _Track()).add(time_s, _Health(time_s, *health))

@@ -10,7 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.models.led_to_tip import configuration_at_tip
-from softarm_ros.nodes.bag_writer import BagWriter
+from softarm_ros.nodes.bag_writer import BagError, BagWriter
 from softarm_ros.rigs.loader import load_rig
 
 STORE = get_typestore(Stores.LATEST)
@@ -141,5 +141,5 @@ def test_a_bag_of_an_unknown_rig_asks_for_it(tmp_path, rig):
 
 
 def test_no_bag(tmp_path):
-    with pytest.raises(UsageError, match='not a bag that can be read'):
+    with pytest.raises(BagError, match=r'not a bag: no metadata\.yaml$'):
         BagStates.read(tmp_path)

@@ -1,0 +1,103 @@
+"""Bags that are none, or damaged: one clear error each, and never one of the reading library."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags', reason='needs rosbags')
+
+from rosbags.typesys import Stores, get_typestore
+
+from softarm_ros.cli.viewer.bag_states import BagStates
+from softarm_ros.nodes.bag_messages import messages_of, topics_of
+from softarm_ros.nodes.bag_writer import BagError, BagWriter
+
+STRING = 'std_msgs/msg/String'
+
+
+@pytest.fixture
+def bag(tmp_path):
+    """A bag of a few hundred messages that are not compressed to nothing."""
+    store = get_typestore(Stores.LATEST)
+    rng = np.random.default_rng(4)
+    writer = BagWriter(tmp_path / 'bag')
+    writer.add_topic('/said', STRING)
+    for i in range(300):
+        text = ''.join(map(chr, rng.integers(33, 126, 200)))
+        data = store.serialize_cdr(store.types[STRING](data=text), STRING)
+        writer.write('/said', 1000 + i, bytes(data))
+    writer.close()
+    return tmp_path / 'bag'
+
+
+def mcap_of(bag):
+    return next(bag.glob('*.mcap'))
+
+
+def remove_metadata(bag):
+    (bag / 'metadata.yaml').unlink()
+
+
+def remove_all(bag):
+    for path in bag.iterdir():
+        path.unlink()
+
+
+def noise_for_metadata(bag):
+    (bag / 'metadata.yaml').write_bytes(bytes(range(128, 256)))
+
+
+def empty_metadata(bag):
+    (bag / 'metadata.yaml').write_bytes(b'')
+
+
+def broken_yaml(bag):
+    (bag / 'metadata.yaml').write_text('rosbag2_bagfile_information: [')
+
+
+def cut_off(bag):
+    data = mcap_of(bag).read_bytes()
+    mcap_of(bag).write_bytes(data[: len(data) // 2])
+
+
+def spoil_chunks(bag):
+    """Flip what every compressed chunk begins with (the magic number of Zstandard)."""
+    data = mcap_of(bag).read_bytes()
+    assert b'\x28\xb5\x2f\xfd' in data
+    mcap_of(bag).write_bytes(data.replace(b'\x28\xb5\x2f\xfd', b'\xd7\x4a\xd0\x02'))
+
+
+def no_mcap(bag):
+    mcap_of(bag).unlink()
+
+
+@pytest.mark.parametrize('read', [BagStates.read, lambda bag: list(messages_of(bag))])
+@pytest.mark.parametrize(
+    ('damage', 'said'),
+    [
+        (remove_metadata, r'not a bag: no metadata\.yaml; .*--repair'),
+        (remove_all, r'not a bag: no metadata\.yaml$'),
+        (noise_for_metadata, 'cannot be read: .*--repair'),
+        (empty_metadata, 'cannot be read: .*--repair'),
+        (broken_yaml, 'cannot be read: .*--repair'),
+        (cut_off, 'cannot be read: .*--repair'),
+        (no_mcap, 'cannot be read: .*missing'),
+    ],
+)
+def test_what_is_no_whole_bag_is_one_error(bag, damage, said, read):
+    damage(bag)
+    with pytest.raises(BagError, match=rf'(?s){bag.name}: {said}'):
+        read(bag)
+
+
+def test_damage_in_the_middle_is_told_when_it_is_come_to(bag):
+    assert len(list(messages_of(bag))) == 300
+    spoil_chunks(bag)
+    assert list(topics_of(bag)) == ['/said']
+    with pytest.raises(BagError, match=r'(?s)cannot be read: .*--repair'):
+        list(messages_of(bag))
+
+
+def test_an_error_of_the_caller_is_not_one_of_the_bag(bag):
+    with pytest.raises(ZeroDivisionError):
+        for _ in messages_of(bag):
+            raise ZeroDivisionError
