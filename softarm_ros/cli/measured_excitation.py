@@ -35,14 +35,32 @@ def heading_of(rig: Rig, sections: Sequence[str]) -> list[str]:
 
 
 def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
-    """Return the sections in a CSV file of this rig, by its heading; none of another file."""
+    """
+    Return the sections in a CSV file of this rig, by its heading; none of another kind of file.
+
+    Raises
+    ------
+    MeasurementError
+        If it is a file of this kind, but its columns are not those of the rig.
+
+    """
     try:
-        with path.open(newline='', encoding='utf-8') as file:
+        with path.open(newline='', encoding='utf-8-sig') as file:  # as spreadsheets save it
             heading = next(csv.reader(file), [])
     except (OSError, UnicodeDecodeError):
         return ()  # the reader of other files says what is wrong
     names = tuple(rig.section_names)
-    return next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
+    seen = next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
+    if not seen and heading[: 1 + len(AROUND)] == ['time_s', *AROUND]:
+        theirs, ours = (
+            ', '.join(column for column in columns if ' command_' in column)
+            for columns in (heading, heading_of(rig, names))
+        )
+        raise MeasurementError(
+            f'{path}: a file of `softarm excite` of another arm, or with other columns: it has '
+            f'{theirs or "no commands"}; those of {rig.name} are {ours}, then the poses'
+        )
+    return seen
 
 
 def require_writable(path: Path) -> None:
@@ -87,7 +105,7 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
 
 def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     """Return the rows of a file; MeasurementError that names the row where a number is missing."""
-    with path.open(newline='', encoding='utf-8') as file:
+    with path.open(newline='', encoding='utf-8-sig') as file:
         rows = list(csv.reader(file))[1:]
     names = sections_seen(rig, path)
     width = len(heading_of(rig, names))
@@ -104,6 +122,9 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     if np.any(values[:, 1:first] != values[0, 1:first]):
         raise MeasurementError(f'{path}: expected the same {", ".join(AROUND)} in all rows')
     time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
+    if time is not None and (np.diff(time) <= 0.0).any():
+        row = int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 3
+        raise MeasurementError(f'{path}:{row}: time does not increase')
     poses = values[:, first + count :].reshape(len(rows), -1, len(_POSE))
     return MeasuredRun(
         path.name,

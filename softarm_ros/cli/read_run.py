@@ -52,6 +52,8 @@ def _stated(path: Path) -> tuple[Path, dict[str, float]]:
                 f'{path}: {piece!r} behind the name of a file: expected FIELD=NUMBER of '
                 f'{", ".join(AROUND)}'
             )
+        if field == AROUND[0] and value < 0.0:
+            raise MeasurementError(f'{path}: {field} = {value:g}: expected at least 0')
         found[field] = value
     return path.with_name(name), found
 

@@ -114,8 +114,25 @@ def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
     assert found[stated].max() > 0.05, found
     with pytest.raises(MeasurementError, match=r"'mass=0.1' behind the name"):
         read_run(rig, heavy.with_name('heavy.csv:mass=0.1'))
+    with pytest.raises(MeasurementError, match=r'tip_load_kg = -0.1: expected at least 0'):
+        read_run(rig, heavy.with_name('heavy.csv:tip_load_kg=-0.1'))
     with pytest.raises(MeasurementError, match=r"'tip_load_kg=x' behind the name"):
         read_run(rig, heavy.with_name('heavy.csv:tip_load_kg=x'))
+
+
+def test_a_file_that_went_through_a_spreadsheet_or_is_of_another_arm(tmp_path):
+    path = tmp_path / 'steps.csv'
+    excited(path, 'cable_arm_single', '--kind', 'steps', '--count', '2', '--dwell-s', '0.5')
+    rig, text = load_rig('cable_arm_single'), path.read_text(encoding='utf-8')
+    run = read_run(rig, path)
+    path.write_text('\ufeff' + text.replace('\n', '\r\n'), encoding='utf-8', newline='')
+    np.testing.assert_array_equal(read_run(rig, path).commands, run.commands)
+    with pytest.raises(MeasurementError, match=r'of another arm.*cable_1 command_m.*of trunk are'):
+        read_run(load_rig('trunk'), path)
+    heading, *rows = text.splitlines()
+    path.write_text('\n'.join([heading, rows[1], rows[0], *rows[2:]]), encoding='utf-8')
+    with pytest.raises(MeasurementError, match=r'steps.csv:3: time does not increase'):
+        read_run(rig, path)
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path):

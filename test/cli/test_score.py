@@ -206,7 +206,7 @@ def test_a_rig_without_recording_says_where_to_read(rig, tmp_path):
     path = write(rig, tmp_path / 'a.csv', commands_of(rig, 3))
     with pytest.raises(MeasurementError, match=r"'cable_arm' has no block `recording`"):
         read_run(rig, path)
-    with pytest.raises(MeasurementError, match='cannot be read .*No such file'):
+    with pytest.raises(MeasurementError, match=r'cannot be read .*No such file'):
         read_run(rig, tmp_path / 'b.csv')
     with pytest.raises(MeasurementError, match='no column c_distal_3'):
         text = path.read_text().replace('c_distal_3', 'other')
