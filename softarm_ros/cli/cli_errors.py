@@ -12,6 +12,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.emulation.emulated_arm.EmulationError',
         'softarm_ros.models.arm_model.ModelError',
         'softarm_ros.nodes.bag_writer.BagError',
+        'softarm_ros.plant.errors.PlantError',
         'softarm_ros.perception.stereo.camera.CameraError',
         'softarm_ros.rigs.errors.RigError',
         'softarm_ros.runtime.addresses.NoDevicesYetError',

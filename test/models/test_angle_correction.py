@@ -377,6 +377,10 @@ def test_limits_and_bad_input_are_reported():
         model.forward([3e4, 0, 0, 0, 0, 0], tip_force=(0.0, 0.0, -60.0))
     with pytest.raises(ValueError, match='must start at rest'):
         PressureCurveConfig(pressure_Pa=(1.0, 2.0), extension_m=(0.0, 1.0))
+    with pytest.raises(ValueError, match='extension_m must be strictly monotone: point 2 is 1'):
+        PressureCurveConfig(pressure_Pa=(0.0, 1.0, 2.0, 3.0), extension_m=(0.0, 2.0, 1.0, 3.0))
+    with pytest.raises(ValueError, match='3 values of pressure_Pa but 2 of extension_m'):
+        PressureCurveConfig(pressure_Pa=(0.0, 1.0, 2.0), extension_m=(0.0, 1.0))
     with pytest.raises(ValueError, match='section names repeat'):
         PneumaticArm([model.sections[0], model.sections[0]])
     with pytest.raises(ValueError, match='tip_mass_kg'):

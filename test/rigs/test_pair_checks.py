@@ -95,6 +95,11 @@ def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):
         ),
         (r'plant:\n', 'plant:\n  pair_pretension_m: 0.001\n', 'no actuator is a pair'),
         (
+            r'  pretension_m: 2.0e-3 .*',
+            '  pretension_m: 0.2',
+            r'controller.pretension_m = 0.2: expected 0 to below the range of distal_1, 0.1 m',
+        ),
+        (
             r'      outer_radius_m: 0.016 .*',
             '      outer_radius_m: 0.016\n      passing_radius_m: 0.005',
             r'plant.sections\[0\].passing_radius_m = 0.005',

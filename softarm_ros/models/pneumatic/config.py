@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.models.monotone_curve import MonotoneCurve
 
 
 class PressureCurveConfig(ConfigBlock):
@@ -14,12 +15,13 @@ class PressureCurveConfig(ConfigBlock):
     extension_m: tuple[float, ...] = Field(min_length=2)
 
     @model_validator(mode='after')
-    def _starts_at_rest(self) -> PressureCurveConfig:
+    def _is_a_curve_from_rest(self) -> PressureCurveConfig:
         if self.pressure_Pa[0] != 0.0 or self.extension_m[0] != 0.0:
             raise ValueError(
                 f'the table must start at rest, 0 Pa and 0 m, not at {self.pressure_Pa[0]} Pa and '
                 f'{self.extension_m[0]} m'
             )
+        MonotoneCurve(self.pressure_Pa, self.extension_m, 'pressure_Pa', 'extension_m')
         return self
 
 

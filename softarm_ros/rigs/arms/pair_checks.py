@@ -94,6 +94,14 @@ def _pretension(rig: Any) -> Iterator[Problem]:
             'expected 0: to wind a pair further bends the arm',
             f'{rig.tracker.pretension_m:g}',
         )
+        return
+    room, name = min((a.position_max_m - a.position_min_m, a.name) for a in rig.actuators)
+    if rig.tracker.pretension_m > 0.0 and rig.tracker.pretension_m >= room:
+        yield Problem(
+            ('controller', 'pretension_m'),
+            f'expected 0 to below the range of {name}, {room:g} m',
+            f'{rig.tracker.pretension_m:g}',
+        )
 
 
 @check('sections', 'actuators')
