@@ -123,8 +123,8 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
         raise MeasurementError(f'{path}: expected the same {", ".join(AROUND)} in all rows')
     time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
     if time is not None and (np.diff(time) <= 0.0).any():
-        row = int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 3
-        raise MeasurementError(f'{path}:{row}: time does not increase')
+        line = int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 3
+        raise MeasurementError(f'{path}:{line}: time does not increase')
     poses = values[:, first + count :].reshape(len(rows), -1, len(_POSE))
     return MeasuredRun(
         path.name,
