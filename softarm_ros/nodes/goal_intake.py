@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
-from trajectory_msgs.msg import JointTrajectory
 
 from softarm_ros.control.goals.goal import (
     Goal,
@@ -14,14 +13,15 @@ from softarm_ros.control.goals.goal import (
     GoalReport,
     GoalState,
     configuration_goal,
+    require_count,
+    require_names,
 )
 from softarm_ros.control.goals.goal_errors import GoalError
 from softarm_ros.control.goals.tolerance import Tolerance
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.qos import REPORTS
-from softarm_ros.nodes.wire import status_bytes
+from softarm_ros.nodes.wire import TrajectoryValues, status_bytes
 from softarm_ros.runtime.goal_loop import GoalLoop
 
 STATUS = 'goal/status'
@@ -75,20 +75,21 @@ class GoalIntake:
         self.publish()
 
     def trajectory(
-        self, number: int, message: JointTrajectory, tolerance: Tolerance | None = None
+        self, number: int, given: TrajectoryValues, tolerance: Tolerance | None = None
     ) -> Goal:
         """Return the goal of a trajectory of the configuration; GoalError if it cannot be."""
-        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
         now_ns = self._node.get_clock().now().nanoseconds
-        points = message.points
+        expected = self._loop.model.configuration_names
+        require_names(given.name, expected)
+        require_count('points', given.count)
         return configuration_goal(
             number,
-            message.joint_names,
-            [conversions.seconds_of(p.time_from_start) for p in points],
-            [p.positions for p in points],
-            [p.velocities for p in points],
-            expected=self._loop.model.configuration_names,
-            ahead_s=1e-9 * (stamp_ns - now_ns) if stamp_ns else None,
+            given.name,
+            given.times_s,
+            given.positions,
+            given.velocities,
+            expected=expected,
+            ahead_s=1e-9 * (given.stamp_ns - now_ns) if given.stamp_ns else None,
             tolerance=tolerance,
         )
 

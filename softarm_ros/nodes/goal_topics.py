@@ -6,19 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from nav_msgs.msg import Path
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 
-from softarm_ros.control.goals.goal import Goal, GoalKind, path_goal, point_goal
+from softarm_ros.control.goals.goal import (
+    Goal,
+    GoalKind,
+    path_goal,
+    point_goal,
+    require_count,
+)
 from softarm_ros.control.goals.goal_errors import GoalError
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.goal_intake import GoalIntake
 from softarm_ros.nodes.qos import GOALS, MEASUREMENT
-from softarm_ros.nodes.wire import StampedPoses, listen, read_pose
+from softarm_ros.nodes.wire import (
+    PathValues,
+    StampedPoses,
+    TrajectoryValues,
+    listen,
+    read_path,
+    read_pose,
+    read_trajectory,
+)
 from softarm_ros.requirements import ros_package_hint
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.goal_loop import GoalLoop
@@ -49,10 +60,8 @@ class GoalTopics:
         self._intake = GoalIntake(node, rig.name, loop)
         listen(node, read_pose, 'goal/pose', self._on_pose, GOALS)
         listen(node, read_pose, 'goal/stream', self._on_stream, MEASUREMENT)
-        node.create_subscription(Path, 'goal/path', self._on_path, GOALS)
-        node.create_subscription(
-            JointTrajectory, 'configuration/trajectory', self._on_trajectory, GOALS
-        )
+        listen(node, read_path, 'goal/path', self._on_path, GOALS)
+        listen(node, read_trajectory, 'configuration/trajectory', self._on_trajectory, GOALS)
         node.create_service(Trigger, 'goal/cancel', self._on_cancel)
         self._action = self._trajectory_action()
 
@@ -81,21 +90,23 @@ class GoalTopics:
         goal = point_goal(number, pose.rows[0, :3], pose.rows[0, 3:], stream=stream)
         return point_goal(number, self._in_base(pose.frame_id, goal.points[0]), stream=stream)
 
-    def _on_path(self, path: Path) -> None:
+    def _on_path(self, path: PathValues) -> None:
         def read(number: int) -> Goal:
-            frames = [p.header.frame_id or path.header.frame_id for p in path.poses]
-            goal = path_goal(number, conversions.path_points(path))
-            points = [self._in_base(*each) for each in zip(frames, goal.points)]
-            return path_goal(number, np.array(points))
+            require_count('poses', path.count)
+            goal, foreign = path_goal(number, path.positions), False
+            points = goal.points.copy()
+            for frame in set(path.frames) - set(self._rig.base_frames):
+                for k in (k for k, of in enumerate(path.frames) if of == frame):
+                    points[k], foreign = self._in_base(frame, points[k]), True
+            return path_goal(number, points) if foreign else goal
 
-        self._intake.take(GoalKind.PATH, conversions.nanoseconds_of(path.header.stamp), read)
+        self._intake.take(GoalKind.PATH, path.stamp_ns, read)
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        stamp_ns = conversions.nanoseconds_of(message.header.stamp)
+    def _on_trajectory(self, given: TrajectoryValues) -> None:
         self._intake.take(
             GoalKind.CONFIGURATION,
-            stamp_ns,
-            lambda number: self._intake.trajectory(number, message),
+            given.stamp_ns,
+            lambda number: self._intake.trajectory(number, given),
         )
 
     def _on_cancel(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -10,6 +10,7 @@ import numpy as np
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from softarm_ros.control.goals.course import Course
@@ -20,6 +21,7 @@ from softarm_ros.control.goals.trajectory_result import Ending, TrajectoryResult
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.goal_intake import GoalIntake
+from softarm_ros.nodes.wire import read_trajectory
 from softarm_ros.runtime.goal_loop import GoalLoop
 
 NAME = 'configuration/follow_joint_trajectory'
@@ -113,7 +115,8 @@ class TrajectoryAction:
                 conversions.seconds_of(request.goal_time_tolerance),
                 self._names,
             )
-            return self._goals.trajectory(number, request.trajectory, tolerance)
+            given = read_trajectory(bytes(serialize_message(request.trajectory)))
+            return self._goals.trajectory(number, given, tolerance)
         except GoalError as error:
             followed.error = error
             raise

@@ -16,10 +16,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
+from nav_msgs.msg import Path
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import FluidPressure, JointState
+from trajectory_msgs.msg import JointTrajectory
 
+from softarm_ros.control.goals.goal import MAX_POINTS
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.conversions import Health
 
@@ -29,6 +32,9 @@ _LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are opti
 _FRONT = struct.Struct('<4xiI')  # what is in front, stamp
 _COUNT = struct.Struct('<I')
 _DOUBLE = struct.Struct('<d')
+_POINT = struct.Struct('<3d')
+_DURATION = struct.Struct('<iI')
+_STAMP, _POSE = 8, 56  # bytes
 _LEVEL = struct.Struct('<4xB3x')  # what is in front, level of a status, filled up
 _S = 1_000_000_000
 _NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
@@ -48,6 +54,35 @@ class PressureValue(NamedTuple):
     stamp_ns: int
     name: str
     pressure_Pa: float
+
+
+class PathValues(NamedTuple):
+    """
+    A path: stamp [ns], how many poses, and of each its frame and position (n, 3) [m].
+
+    Frames are those of the poses, of the path where a pose has none. Of a path of more than
+    `MAX_POINTS` poses none is read: nobody takes it, and to read it stops a loop.
+    """
+
+    stamp_ns: int
+    count: int
+    frames: tuple[str, ...]
+    positions: Array
+
+
+class TrajectoryValues(NamedTuple):
+    """
+    A trajectory: stamp [ns], names, how many points; of each its time [s], positions, velocities.
+
+    Points are read as those of `PathValues`. `velocities` of a point may be empty.
+    """
+
+    stamp_ns: int
+    name: tuple[str, ...]
+    count: int
+    times_s: tuple[float, ...]
+    positions: tuple[Array, ...]
+    velocities: tuple[Array, ...]
 
 
 class JointValues(NamedTuple):
@@ -88,12 +123,59 @@ def read_joints(data: bytes) -> JointValues:
     names, at = _texts(data, count, at + 4)
     columns = []
     for _ in range(3):
-        at = _aligned(at, 4)
-        (length,) = _COUNT.unpack_from(data, at)
-        at += 4
-        columns.append(_doubles(data, length, at))
-        at = _aligned(at, 8) + 8 * length if length else at
+        column, at = _column(data, at)
+        columns.append(column)
     return JointValues(stamp_ns, tuple(names), *columns)
+
+
+def read_path(data: bytes) -> PathValues:
+    """Return the poses of a serialised Path; struct.error if it is cut off."""
+    data = _little_endian(data, Path)
+    stamp_ns, frame_id, at = _header(data)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    if count > MAX_POINTS:
+        return PathValues(stamp_ns, count, (), np.empty((0, 3)))
+    at += 4
+    frames, positions = [], np.empty((count, 3))
+    for i in range(count):
+        frame, at = _text(data, _aligned(at, 4) + _STAMP)
+        at = _aligned(at, 8)
+        if at + _POSE > len(data):
+            raise struct.error(f'a pose at {at} in a message of {len(data)} bytes')
+        positions[i] = _POINT.unpack_from(data, at)
+        frames.append(frame or frame_id)
+        at += _POSE
+    return PathValues(stamp_ns, count, tuple(frames), positions)
+
+
+def read_trajectory(data: bytes) -> TrajectoryValues:
+    """Return the points of a serialised JointTrajectory; struct.error if it is cut off."""
+    data = _little_endian(data, JointTrajectory)
+    stamp_ns, _, at = _header(data)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    names, at = _texts(data, count, at + 4)
+    at = _aligned(at, 4)
+    (count,) = _COUNT.unpack_from(data, at)
+    if count > MAX_POINTS:
+        return TrajectoryValues(stamp_ns, tuple(names), count, (), (), ())
+    at += 4
+    times, positions, velocities = [], [], []
+    for _ in range(count):
+        columns = []
+        for _ in range(4):  # positions, velocities, accelerations, efforts
+            column, at = _column(data, at)
+            columns.append(column)
+        at = _aligned(at, 4)
+        seconds, nanoseconds = _DURATION.unpack_from(data, at)
+        at += _DURATION.size
+        times.append(seconds + nanoseconds / _S)
+        positions.append(columns[0])
+        velocities.append(columns[1])
+    return TrajectoryValues(
+        stamp_ns, tuple(names), count, tuple(times), tuple(positions), tuple(velocities)
+    )
 
 
 def read_pressure(data: bytes) -> PressureValue:
@@ -144,6 +226,14 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     if end > len(data):
         raise struct.error(f'text of {length} bytes at {at} in a message of {len(data)}')
     return data[at + 4 : end - 1].decode(), end
+
+
+def _column(data: bytes, at: int) -> tuple[Array, int]:
+    """Return a sequence of numbers, and where it ends."""
+    at = _aligned(at, 4)
+    (length,) = _COUNT.unpack_from(data, at)
+    numbers = _doubles(data, length, at + 4)
+    return numbers, _aligned(at + 4, 8) + 8 * length if length else at + 4
 
 
 def _doubles(data: bytes, count: int, at: int) -> Array:
@@ -282,6 +372,8 @@ def listen(
 _KINDS: dict[Any, type] = {
     read_pose: PoseStamped,
     read_poses: PoseArray,
+    read_path: Path,
+    read_trajectory: JointTrajectory,
     read_joints: JointState,
     read_pressure: FluidPressure,
     read_status: DiagnosticStatus,

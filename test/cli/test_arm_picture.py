@@ -15,6 +15,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.motion import Motion, film, film_of_bag
 from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
+from softarm_ros.nodes.bag_writer import BagError
 from softarm_ros.rigs.loader import load_rig
 
 BLUE = np.array([int(PALETTE[0][i : i + 2], 16) for i in (1, 3, 5)])  # the tip's path
@@ -117,7 +118,7 @@ def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
 
 def test_a_bag_that_is_none_is_refused(tmp_path):
     pytest.importorskip('rosbags', reason='rosbags is not installed')
-    with pytest.raises(UsageError, match='not a bag'):
+    with pytest.raises(BagError, match='not a bag'):
         film_of_bag(tmp_path, None)
 
 

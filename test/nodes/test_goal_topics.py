@@ -69,6 +69,7 @@ def test_a_target_is_reached_and_one_in_mid_motion_replaces_another(bench, clien
 
 def test_what_cannot_be_is_refused_with_field_and_value(client):
     from builtin_interfaces.msg import Duration
+    from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -84,16 +85,23 @@ def test_what_cannot_be_is_refused_with_field_and_value(client):
     client.send._frame = frame
     client.send.pose((float('nan'), 0.0, 0.2))
     path.publish(Path())
+    path.publish(Path(poses=[PoseStamped()] * 20_000))
     trajectory.publish(
         JointTrajectory(
             joint_names=['elbow'],
             points=[JointTrajectoryPoint(positions=[0.0], time_from_start=Duration(sec=1))],
         )
     )
-    client_until(client, lambda: len(client.reports) == 4, 10.0, 'four refusals')
+    client_until(client, lambda: len(client.reports) == 5, 10.0, 'five refusals')
     said = [(report.values['state'], report.message) for report in client.reports]
     assert {state for state, _ in said} == {'refused'}
-    for words in ("header.frame_id = 'world'", 'pose.position.x = nan', 'poses has 0', 'elbow'):
+    for words in (
+        "header.frame_id = 'world'",
+        'pose.position.x = nan',
+        'poses has 0',
+        'poses has 20000',
+        'elbow',
+    ):
         assert any(words in message for _, message in said), said
 
 

@@ -135,10 +135,11 @@ def path_goal(number: int, points: Sequence[Sequence[float]] | Array) -> Goal:
         For an empty path, too many points, values that are not finite or too far, equal points.
 
     """
-    count = len(points)
-    if not 1 <= count <= MAX_POINTS:
-        raise GoalError(f'poses has {count} entries; expected 1 to {MAX_POINTS}')
-    line = np.array([_point(f'poses[{i}].pose.position', p) for i, p in enumerate(points)])
+    require_count('poses', len(points))
+    line = np.asarray(points, dtype=float) if isinstance(points, np.ndarray) else np.empty(0)
+    # All at once, as a loop waits for it; one by one to name what is wrong.
+    if line.shape != (len(points), 3) or not np.all(np.abs(line) <= MAX_DISTANCE_M):
+        line = np.array([_point(f'poses[{i}].pose.position', p) for i, p in enumerate(points)])
     gaps = np.linalg.norm(np.diff(line, axis=0), axis=1)
     for i in map(int, np.flatnonzero(gaps < MIN_SPACING_M)):
         raise GoalError(
@@ -171,22 +172,16 @@ def configuration_goal(
         For names (JointNamesError), stamp (OldStampError), times or values that cannot be.
 
     """
-    if sorted(names) != sorted(expected):
-        raise JointNamesError(
-            f'joint_names are [{", ".join(names)}]; expected all of [{", ".join(expected)}]'
-        )
+    require_names(names, expected)
     count = len(positions)
-    if not 1 <= count <= MAX_POINTS:
-        raise GoalError(f'points has {count} entries; expected 1 to {MAX_POINTS}')
+    require_count('points', count)
     order = [list(names).index(name) for name in expected]
-    given = [_values(f'points[{i}].positions', p, names) for i, p in enumerate(positions)]
+    given = _rows('positions', positions, names)
     if len(velocities) not in (0, count) or (
         any(len(v) for v in velocities) and not all(len(v) for v in velocities)
     ):
         raise GoalError('points[].velocities: expected in every point or in none')
-    speeds = [
-        _values(f'points[{i}].velocities', v, names) for i, v in enumerate(velocities) if len(v)
-    ]
+    speeds = _rows('velocities', [v for v in velocities if len(v)], names)
     times = np.asarray(times_s, dtype=float)
     before = 0.0
     for i, time in enumerate(times.tolist()):
@@ -200,10 +195,23 @@ def configuration_goal(
     if ahead_s is not None:
         _check_stamp(ahead_s, before)
     dof = len(expected)
-    columns = np.array(given).reshape(-1, dof)[:, order]
-    rates = np.array(speeds).reshape(-1, dof)[:, order]
+    columns, rates = (rows.reshape(-1, dof)[:, order] for rows in (given, speeds))
     none = np.zeros((0, 3))
     return Goal(number, GoalKind.CONFIGURATION, none, times, columns, rates, tolerance)
+
+
+def require_names(names: Sequence[str], expected: Sequence[str]) -> None:
+    """Raise JointNamesError unless names are all that are expected, in any order."""
+    if sorted(names) != sorted(expected):
+        raise JointNamesError(
+            f'joint_names are [{", ".join(names)}]; expected all of [{", ".join(expected)}]'
+        )
+
+
+def require_count(field: str, count: int) -> None:
+    """Raise GoalError for a path or a trajectory without a point, or of more than there may be."""
+    if not 1 <= count <= MAX_POINTS:
+        raise GoalError(f'{field} has {count} entries; expected 1 to {MAX_POINTS}')
 
 
 def _check_stamp(ahead_s: float, duration_s: float) -> None:
@@ -235,6 +243,15 @@ def _point(field: str, position: Sequence[float] | Array) -> Array:
         if abs(value) > MAX_DISTANCE_M:
             raise GoalError(f'{field}.{axis} = {value:g} m; expected at most {MAX_DISTANCE_M:g} m')
     return point
+
+
+def _rows(field: str, rows: Sequence[Sequence[float]], names: Sequence[str]) -> Array:
+    """Return what every point has of a field (n, dof); GoalError names the first that is wrong."""
+    if {len(row) for row in rows} <= {len(names)}:
+        whole = np.array(rows, dtype=float)
+        if np.isfinite(whole).all():
+            return whole
+    return np.array([_values(f'points[{i}].{field}', row, names) for i, row in enumerate(rows)])
 
 
 def _values(field: str, values: Sequence[float], names: Sequence[str]) -> Array:
