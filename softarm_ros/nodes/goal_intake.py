@@ -81,7 +81,7 @@ class GoalIntake:
         now_ns = self._node.get_clock().now().nanoseconds
         expected = self._loop.model.configuration_names
         require_names(given.name, expected)
-        require_count('points', given.count)
+        require_count('points', given.size)
         return configuration_goal(
             number,
             given.name,

@@ -92,7 +92,7 @@ class GoalTopics:
 
     def _on_path(self, path: PathValues) -> None:
         def read(number: int) -> Goal:
-            require_count('poses', path.count)
+            require_count('poses', path.size)
             goal, foreign = path_goal(number, path.positions), False
             points = goal.points.copy()
             for frame in set(path.frames) - set(self._rig.base_frames):

@@ -65,7 +65,7 @@ class PathValues(NamedTuple):
     """
 
     stamp_ns: int
-    count: int
+    size: int
     frames: tuple[str, ...]
     positions: Array
 
@@ -79,7 +79,7 @@ class TrajectoryValues(NamedTuple):
 
     stamp_ns: int
     name: tuple[str, ...]
-    count: int
+    size: int
     times_s: tuple[float, ...]
     positions: tuple[Array, ...]
     velocities: tuple[Array, ...]

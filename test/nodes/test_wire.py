@@ -124,7 +124,7 @@ def test_a_path(stamp_ns, frame_id, poses):
     message = stamped(Path, stamp_ns, frame_id)
     message.poses = [stamped(PoseStamped, 5, frame, pose=pose_of(row)) for frame, row in poses]
     read = wire.read_path(bytes(serialize_message(message)))
-    assert (read.stamp_ns, read.count) == (stamp_ns, len(poses))
+    assert (read.stamp_ns, read.size) == (stamp_ns, len(poses))
     assert read.frames == tuple(frame or frame_id for frame, _ in poses)
     rows = np.array([row for _, row in poses]).reshape(-1, 7)
     np.testing.assert_array_equal(read.positions, rows[:, :3])
@@ -143,7 +143,7 @@ def test_a_trajectory(stamp_ns, frame_id, names, points):
         point.time_from_start = Duration(sec=time_ns // 10**9, nanosec=time_ns % 10**9)
         message.points.append(point)
     read = wire.read_trajectory(bytes(serialize_message(message)))
-    assert (read.stamp_ns, read.name, read.count) == (stamp_ns, tuple(names), len(points))
+    assert (read.stamp_ns, read.name, read.size) == (stamp_ns, tuple(names), len(points))
     for k, (position, velocity, _, _, time_ns) in enumerate(points):
         np.testing.assert_array_equal(read.positions[k], position)
         np.testing.assert_array_equal(read.velocities[k], velocity)
@@ -153,10 +153,10 @@ def test_a_trajectory(stamp_ns, frame_id, names, points):
 def test_of_more_points_than_anybody_takes_none_is_read():
     path = Path(poses=[PoseStamped()] * (MAX_POINTS + 1))
     read = wire.read_path(bytes(serialize_message(path)))
-    assert (read.count, len(read.positions)) == (MAX_POINTS + 1, 0)
+    assert (read.size, len(read.positions)) == (MAX_POINTS + 1, 0)
     trajectory = JointTrajectory(points=[JointTrajectoryPoint()] * (MAX_POINTS + 1))
     read = wire.read_trajectory(bytes(serialize_message(trajectory)))
-    assert (read.count, len(read.positions)) == (MAX_POINTS + 1, 0)
+    assert (read.size, len(read.positions)) == (MAX_POINTS + 1, 0)
 
 
 def test_arrays_are_as_compiled_code_takes_them():

@@ -153,8 +153,8 @@ def configuration_goal(
     number: int,
     names: Sequence[str],
     times_s: Sequence[float],
-    positions: Sequence[Sequence[float]],
-    velocities: Sequence[Sequence[float]] = (),
+    positions: Sequence[Sequence[float] | Array],
+    velocities: Sequence[Sequence[float] | Array] = (),
     *,
     expected: Sequence[str],
     ahead_s: float | None = None,
@@ -245,7 +245,7 @@ def _point(field: str, position: Sequence[float] | Array) -> Array:
     return point
 
 
-def _rows(field: str, rows: Sequence[Sequence[float]], names: Sequence[str]) -> Array:
+def _rows(field: str, rows: Sequence[Sequence[float] | Array], names: Sequence[str]) -> Array:
     """Return what every point has of a field (n, dof); GoalError names the first that is wrong."""
     if {len(row) for row in rows} <= {len(names)}:
         whole = np.array(rows, dtype=float)
@@ -254,7 +254,7 @@ def _rows(field: str, rows: Sequence[Sequence[float]], names: Sequence[str]) -> 
     return np.array([_values(f'points[{i}].{field}', row, names) for i, row in enumerate(rows)])
 
 
-def _values(field: str, values: Sequence[float], names: Sequence[str]) -> Array:
+def _values(field: str, values: Sequence[float] | Array, names: Sequence[str]) -> Array:
     row = np.asarray(values, dtype=float)
     if row.shape != (len(names),):
         raise GoalError(f'{field} has {row.size} values; expected {len(names)}')
