@@ -18,6 +18,8 @@ from softarm_ros.cli.main import app
 from softarm_ros.emulation.board_images import board_image
 from softarm_ros.emulation.stereo_camera_server import calibration_of
 from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
+from softarm_ros.perception.stereo.boards import Board, BoardView
+from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
 from softarm_ros.perception.stereo.calibration_file import read_calibration, write_calibration
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES
@@ -156,12 +158,20 @@ def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
         (('window', '--left', 'x', '--right', 'y'), '--window DISTANCE,THICKNESS is missing'),
         (('base', '--left', 'x', '--right', 'y', '--output', 'none.yaml'), 'none.yaml'),
         (('board', '--output', 'board.pdf'), 'ends in .png'),
+        (('camera', '--left', 'x', '--output', '/proc/c.yaml'), '/proc/c.yaml: cannot be written'),
     ],
 )
 def test_what_is_wrong_is_named(arguments, says):
     code, _, err = softarm('calibrate', *arguments)
     assert code == 2
     assert says in err
+
+
+def test_corners_that_no_camera_fits_are_said_to_be_that():
+    board = Board('chessboard', 3, 3, 5.5e-3)
+    views = [BoardView(f'{k}', np.arange(9), np.full((9, 2), 100.0)) for k in range(4)]
+    with pytest.raises(CameraError, match=r'no camera fits these corners: has the board 3 x 3'):
+        calibrate_camera(board, views, (840, 600), 'left')
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def calibrate(
     """Calibrate cameras with a board, find the arm's base and the window of a tank."""
     from softarm_ros.cli import calibration as work
     from softarm_ros.cli.cli_errors import UsageError, parse_numbers
+    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.perception.stereo.boards import Board
 
     shown = Board(board.value, columns, rows, 1e-3 * square_mm, 1e-3 * marker_mm, dictionary)
@@ -126,6 +127,8 @@ def calibrate(
         raise UsageError(f'--output {output}: expected a name that ends in .yaml')
     images = work.Images(left, right, count, wait_s)
     drawn = picture or output.with_suffix('.png')
+    for path in (output, drawn):
+        require_writable(path)
     if what is What.camera:
         lines = work.camera(shown, images, output, drawn, rational, drop_outliers)
     elif what is What.stereo:

@@ -108,7 +108,7 @@ def calibrate_camera(
     Raises
     ------
     CameraError
-        If there are fewer than three images.
+        If there are fewer than three images, or no camera fits them.
 
     """
     kept = list(views)
@@ -140,14 +140,21 @@ def _fitted(
             f'{name}: the board was found in {len(views)} images: expected at least {FEWEST}'
         )
     flags = cv2.CALIB_RATIONAL_MODEL if rational else 0
-    _, K, lens, turns, places, sd, _, _ = cv2.calibrateCameraExtended(
-        [board.points(view.ids).astype(np.float32) for view in views],
-        [view.pixels.astype(np.float32).reshape(-1, 1, 2) for view in views],
-        size,
-        None,
-        None,
-        flags=flags,
+    no_fit = CameraError(
+        f'{name}: no camera fits these corners: has the board {board.columns} x {board.rows} '
+        'inner corners, and does it lie another way in each image?'
     )
+    try:
+        _, K, lens, turns, places, sd, _, _ = cv2.calibrateCameraExtended(
+            [board.points(view.ids).astype(np.float32) for view in views],
+            [view.pixels.astype(np.float32).reshape(-1, 1, 2) for view in views],
+            size,
+            None,
+            None,
+            flags=flags,
+        )
+    except cv2.error:
+        raise no_fit from None
     camera = Camera(name, size, np.array(K), np.ravel(lens)[: 8 if rational else 5].copy())
     poses = np.array([pose(cv2.Rodrigues(r)[0], np.ravel(t)) for r, t in zip(turns, places)])
     residuals = tuple(
@@ -155,6 +162,8 @@ def _fitted(
         for view, X in zip(views, poses)
     )
     errors = np.array([np.sqrt((r**2).sum(axis=1).mean()) for r in residuals])
+    if not all(np.isfinite(x).all() for x in (camera.matrix, camera.distortion, sd, errors)):
+        raise no_fit
     worst = fit_quality.outliers(errors)
     sds = np.ravel(sd)
     return CameraFit(
