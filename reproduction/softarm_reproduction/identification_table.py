@@ -77,6 +77,17 @@ _ROD = (
     'stiffness', 'stiffness_profile', 'weight', 'angles', 'radii', 'radii_profile',
     'rest_curvature', 'mount', 'markers',
 )  # fmt: skip
+_FEW = ('stiffness', 'weight', 'angles', 'mount', 'markers')
+# Values stated with the measurements: those of the rig file are of both tendons.
+_STATED = (
+    *(f'arm.segments[{k}].profile.density_kg_m3=1318' for k in range(5)),
+    *(f'arm.actuators[0].routes[{k}].angle_deg=30' for k in range(4)),
+    *(f'arm.actuators[1].routes[{k}].angle_deg=150' for k in range(4)),
+    'recording.markers.p1.offset_m=[0, 0.025, 0]', 'recording.markers.p2.offset_m=[0, -0.021, 0]',
+    'recording.markers.p3.offset_m=[0, 0.02, 0]', 'recording.markers.p4.offset_m=[0, 0, 0.008]',
+    'recording.mount.z_axis=[0, 1, 0]', 'recording.mount.x_axis=[0, 0, 1]',
+)  # fmt: skip
+_TENDON_1, _TENDON_2 = Part(_TENTACLE, '0:7'), Part(_TENTACLE, '7:14')
 _LEVERS = ('stiffness', 'levers', 'mount')
 _AIR = (('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6'),)
 _LOCAL = ('local', 'linear')
@@ -108,7 +119,27 @@ CASES = (
     Case(
         'tentacle, other session', 'tendon_tentacle', (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),),
         (Part(_TENTACLE, '0,2,4,7,9,11'),), _ROD, prior_factor=4.0,
+    ),
+    Case(
+        'tentacle, other session, few groups', 'tendon_tentacle',
+        (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),), (Part(_TENTACLE, '0,2,4,7,9,11'),), _FEW,
         written='tendon_tentacle',
+    ),
+    Case(
+        'tentacle, tendon 2 from tendon 1', 'tendon_tentacle', (_TENDON_1,), (_TENDON_2,),
+        _ROD, settings=_STATED, prior_factor=4.0,
+    ),
+    Case(
+        'tentacle, tendon 2 from tendon 1, few groups', 'tendon_tentacle', (_TENDON_1,),
+        (_TENDON_2,), _FEW, settings=_STATED,
+    ),
+    Case(
+        'tentacle, tendon 1 from tendon 2', 'tendon_tentacle', (_TENDON_2,), (_TENDON_1,),
+        _ROD, settings=_STATED, prior_factor=4.0,
+    ),
+    Case(
+        'tentacle, tendon 1 from tendon 2, few groups', 'tendon_tentacle', (_TENDON_2,),
+        (_TENDON_1,), _FEW, settings=_STATED,
     ),
     Case(
         'tentacle, other session, markers by a window', 'tendon_tentacle',

@@ -8,8 +8,11 @@ import pytest
 from softarm_reproduction.excitation_table import lines_of as excited_lines
 from softarm_reproduction.identification_coverage import identified_machine
 from softarm_reproduction.identification_table import CASES, RIGS, lines_of, recordings
+from softarm_reproduction.tentacle_both_tendons import markers
 from softarm_reproduction.trunk_trials import Fold, corrected, repeats
 from softarm_ros.cli.identification.fit import chosen
+from softarm_ros.cli.read_run import read_run
+from softarm_ros.cli.score import predictions
 from softarm_ros.models.identifiable import parameters_of
 from softarm_ros.rigs.loader import load_rig
 
@@ -78,3 +81,23 @@ def test_a_kernel_takes_up_what_is_smooth_and_leaves_what_is_far():
 def test_the_trunks_steps_repeat_themselves_as_the_page_says():
     line = repeats(load_rig(RIGS / 'asl_trunk.yaml'), DATA)
     assert line == '10 commands of the steps, 30 times in all: 0.766 / 7.32 / 4.53 mm'
+
+
+@MEASURED
+def test_few_groups_of_the_tentacle_carry_over_to_the_other_tendon_and_many_do_not():
+    def tip(name: str) -> float:
+        case = next(case for case in CASES if case.name == name)
+        line = next(one for one in lines_of(case, DATA) if '| identified | p4 |' in one)
+        return float(line.split(' | ')[3].split()[0])
+
+    for name in ('tentacle, tendon 2 from tendon 1', 'tentacle, tendon 1 from tendon 2'):
+        assert 2.0 * tip(f'{name}, few groups') < tip(name)
+
+
+@MEASURED
+def test_the_identified_tentacle_is_scored_as_its_markers_are_predicted():
+    rig = load_rig(RIGS / 'identified' / 'tendon_tentacle.yaml')
+    run = read_run(rig, DATA / 'tendon_tentacle/static_means.csv')
+    predicted = predictions(rig, ['cosserat'], run)[-1].points
+    for k, points in enumerate(predicted.values()):
+        np.testing.assert_allclose(markers(rig, run.commands)[:, k], points, atol=1e-6)
