@@ -1,9 +1,9 @@
 """
 How far the tentacle under both tendons is open, known from runs that pull one of them.
 
-`python -m softarm_reproduction.tentacle_both_tendons DATA_DIR` identifies the measured tentacle from
-all its runs, once with each choice of parameters of `identification_table`, and prints how far
-apart the choices predict its markers under both tendons. No run shows which of them is right.
+`python -m softarm_reproduction.tentacle_both_tendons DATA_DIR` identifies the measured tentacle
+from all its runs, once with each choice of parameters of `identification_table`, and prints how
+far apart the choices predict its markers under both tendons. No run shows which of them is right.
 """
 
 from __future__ import annotations

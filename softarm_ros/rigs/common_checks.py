@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
+from softarm_ros.control.swing_filter import SwingConfig, largest_gain
 from softarm_ros.plant.machine import patterns, wrong_spread
 from softarm_ros.rigs.checks import check, checks_in, duplicates
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
@@ -167,6 +170,28 @@ def _loop_gain(rig: Any) -> Iterator[Problem]:
             ('controller', 'feedback_gain_1_s'),
             f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
             f'(both periods and {latest.field}) the loop oscillates',
+            f'{gain:g}',
+        )
+
+
+@check('feedback', 'tracker')
+def _gain_with_swing(rig: Any) -> Iterator[Problem]:
+    stated = rig.tracker.of_part.get('swing')
+    if stated is None:
+        return
+    try:
+        swing = SwingConfig.model_validate(stated)
+    except ValidationError:  # told by the check of the part's fields
+        return
+    latest = latest_poses(rig)
+    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest.value
+    limit = largest_gain(swing, delay)
+    gain = feedback_gain_1_s(rig.tracker)
+    if gain >= limit:
+        yield Problem(
+            ('controller', 'feedback_gain_1_s'),
+            f'expected less than {limit:.3g}: an arm whose swing differs from controller.swing by '
+            f'20 % in frequency or twice in damping, seen {1e3 * delay:.3g} ms late, oscillates',
             f'{gain:g}',
         )
 

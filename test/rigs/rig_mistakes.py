@@ -315,6 +315,22 @@ SINGLE = [
         '(both periods and sensors.pose_topic.delay_s) the loop oscillates',
     ),
     (
+        'feedback gain too large for the swing',
+        'feedback_gain_1_s: 3.0',
+        'feedback_gain_1_s: 3.0\n  swing: {frequency_hz: 1.0, damping: 0.1}',
+        'feedback_gain_1_s: 3.0',
+        'controller.feedback_gain_1_s = 3: expected less than 1.88: an arm whose swing differs '
+        'from controller.swing by 20 % in frequency or twice in damping, seen 30 ms late, '
+        'oscillates',
+    ),
+    (
+        'swing that is damped too much to swing',
+        'feedback_gain_1_s: 3.0',
+        'feedback_gain_1_s: 3.0\n  swing: {frequency_hz: 1.0, damping: 0.8}',
+        'swing: {',
+        'controller.swing.damping = 0.8: expected a number > 0 and < 0.7',
+    ),
+    (
         'unknown default trajectory',
         'default_trajectory: circle',
         'default_trajectory: circel',

@@ -17,6 +17,7 @@ from softarm_ros.control.controller import (
     VelocityBounds,
 )
 from softarm_ros.control.quadratic import within_bounds
+from softarm_ros.control.swing_filter import SwingConfig, SwingFilter
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
@@ -35,6 +36,9 @@ class ResolvedRateConfig(ConfigBlock):
         default=0.0, description='null-space term of eq. 36: pull towards equal bending'
     )
     max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
+    swing: SwingConfig | None = Field(
+        default=None, description='of the arm, which feedback then leaves alone'
+    )
 
 
 class ResolvedRate(Controller):
@@ -45,16 +49,20 @@ class ResolvedRate(Controller):
     |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under the bounds;
     without active ones it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may
     carry an integral part; it stands still while limits are active, the correction is saturated
-    or the pose is singular (no wind-up).
+    or the pose is singular (no wind-up). Where a swing is stated, errors pass its `SwingFilter`
+    first.
     """
 
     def __init__(self, config: ResolvedRateConfig, model: ArmModel) -> None:
         self.config = config
         self._regulariser = config.damping * model.rest_length_m**2
+        self._passed = None if config.swing is None else SwingFilter(config.swing)
         self.reset()
 
     def reset(self) -> None:
-        """Forget the integral."""
+        """Forget the integral and past errors."""
+        if self._passed is not None:
+            self._passed.reset()
         self._integral = np.zeros(3)
         self._newest: Array | None = np.zeros(3)  # error times period; None: not to be added
 
@@ -87,8 +95,11 @@ class ResolvedRate(Controller):
 
     def _wanted(self, reference: TipReference, period_s: float) -> Array:
         """Return the tip velocity (3,) [m/s] to ask of the model."""
-        correction, saturated = self._correction(reference.error)
-        self._newest = None if saturated else reference.error * period_s
+        error = reference.error
+        if self._passed is not None:
+            error = self._passed(error, period_s)
+        correction, saturated = self._correction(error)
+        self._newest = None if saturated else error * period_s
         return reference.velocity - reference.drift + correction
 
     def _correction(self, error: Array) -> tuple[Array, bool]:

@@ -1,0 +1,95 @@
+"""
+Feedback that leaves the swing of an arm alone.
+
+A lightly damped arm answers feedback at the frequency of its swing late and enlarged. A notch
+there, common in the control of flexible structures, takes that part of the error out, so that the
+swing does not bound the gain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.configs import ConfigBlock, Positive
+
+PASSED_DAMPING = 0.7  # of the poles that take the place of the swing's
+# By how much a swing may differ from the one stated, for `largest_gain`.
+FREQUENCIES = (0.8, 0.9, 1.0, 1.1, 1.2)
+DAMPINGS = (0.5, 1.0, 2.0)
+_RATES_RAD_S = np.geomspace(0.05, 500.0, 20001)
+
+
+class SwingConfig(ConfigBlock):
+    """How an arm swings when it is pushed and let go."""
+
+    frequency_hz: Positive = Field(description='swings in a second')
+    damping: float = Field(
+        gt=0.0,
+        lt=PASSED_DAMPING,
+        description='share of critical damping: logarithmic decrement over 2 pi',
+    )
+
+    @property
+    def rate_rad_s(self) -> float:
+        """Angular frequency without damping [rad/s]."""
+        return 2.0 * np.pi * self.frequency_hz / np.sqrt(1.0 - self.damping**2)
+
+
+class SwingFilter:
+    """
+    Notch (s^2 + 2 z w s + w^2) / (s^2 + 2 p w s + w^2), z that of the swing, p `PASSED_DAMPING`.
+
+    Stepped by the trapezoidal rule, so that periods may differ. A constant passes unchanged.
+    """
+
+    def __init__(self, config: SwingConfig) -> None:
+        rate = config.rate_rad_s
+        self._dynamics = np.array([[0.0, 1.0], [-(rate**2), -2.0 * PASSED_DAMPING * rate]])
+        self._input = np.array([[0.0], [1.0]])
+        self._taken = np.array([[0.0, 2.0 * (PASSED_DAMPING - config.damping) * rate]])
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past: the next value counts as one that has always been there."""
+        self._state: Array | None = None
+        self._last = np.zeros(0)
+
+    def __call__(self, value: Array, period_s: float) -> Array:
+        """Return what passes of a value (n,), `period_s` [s] after the one before."""
+        state = self._state
+        if state is None:
+            state = _solved(self._dynamics, -self._input) * value
+        elif period_s > 0.0:
+            half = 0.5 * period_s * self._dynamics
+            driven = half @ state + period_s * self._input * (0.5 * (self._last + value))
+            state = _solved(np.eye(2) - half, state + driven)
+        self._state, self._last = state, value
+        return np.asarray(value - (self._taken @ state)[0])
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+
+def largest_gain(swing: SwingConfig, delay_s: float) -> float:
+    """
+    Return the gain [1/s] of proportional feedback at which the loop oscillates.
+
+    The arm is an integrator that swings, seen `delay_s` [s] late, under feedback through
+    `SwingFilter`. Of all swings whose frequency is up to 20 % off and whose damping is half to
+    twice as stated, the one with the least gain counts (Nyquist).
+    """
+    s = 1j * _RATES_RAD_S
+    rate = swing.rate_rad_s
+    notch = s**2 + 2.0 * swing.damping * rate * s + rate**2
+    passed = notch / (s**2 + 2.0 * PASSED_DAMPING * rate * s + rate**2)
+    least = np.inf
+    for other in (share * rate for share in FREQUENCIES):
+        for damping in (share * swing.damping for share in DAMPINGS):
+            arm = other**2 / (s**2 + 2.0 * damping * other * s + other**2)
+            loop = passed * arm * np.exp(-s * delay_s) / s
+            crossed = (loop.imag[1:] * loop.imag[:-1] <= 0.0) & (loop.real[1:] < 0.0)
+            least = min(least, 1.0 / np.abs(loop[1:][crossed]).max())
+    return float(least)
