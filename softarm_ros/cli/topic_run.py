@@ -222,12 +222,17 @@ def _refuse_second(
 
 
 def starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
-    """Return the function that starts the motion once the arm is ready and all topics arrive."""
+    """
+    Return the function that starts the motion once the arm is ready and all topics arrive.
+
+    It starts once: an arm that somebody has stopped may be ready again, and waits for them.
+    """
     # Drawing may be late; a bag is to be complete.
     names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
 
     def start_when_ready() -> None:
-        if monitor.value('supervisor', 'state') == 'ready' and monitor.hears_all(names):
+        state, untouched = (monitor.value('supervisor', key) for key in ('state', 'untouched'))
+        if (state, untouched) == ('ready', 'true') and monitor.hears_all(names):
             monitor.call('supervisor/start')
 
     return start_when_ready

@@ -60,6 +60,13 @@ class Supervisor:
 
     An estimator that drives the arm by prediction for `bridge_s` without a pose has brought it to
     a stop by then: feedback is late only after that and `feedback_timeout_s`.
+
+    Attributes
+    ----------
+    untouched : bool
+        Nobody has started or stopped the arm yet. Only so may it be started once it is
+        ready without being asked: who has stopped it may stand beside it.
+
     """
 
     def __init__(
@@ -80,6 +87,7 @@ class Supervisor:
         self.max_pose_jump_m = config.max_pose_jump_m
         self._consecutive_s = config.feedback_timeout_s
         self.holds = 0
+        self.untouched = True
         self._timeouts = {
             'feedback': bridge_s + config.feedback_timeout_s,
             'command': config.command_timeout_s,
@@ -193,11 +201,13 @@ class Supervisor:
         causes = self._causes(now_s, wall)
         if causes or self._state is SafetyState.WAITING:
             return False, 'not ready: ' + '; '.join(causes or [self._reason])
+        self.untouched = False
         self._set(SafetyState.RUNNING, '')
         return True, 'running'
 
     def request_stop(self, now_s: float) -> tuple[bool, str]:
         """Hold the arm; start may follow without a reset."""
+        self.untouched = False
         if self._state is SafetyState.FAULT:
             return True, f'already held by a fault: {self._reason}'
         self._set(SafetyState.STOPPED, 'stopped on request')
@@ -205,6 +215,7 @@ class Supervisor:
 
     def request_estop(self, now_s: float, reason: str = 'emergency stop') -> tuple[bool, str]:
         """Hold the arm until reset."""
+        self.untouched = False
         self._set(SafetyState.FAULT, reason)
         return True, f'{reason}: the arm is held until reset'
 

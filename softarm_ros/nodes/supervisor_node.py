@@ -234,8 +234,8 @@ class SupervisorNode(SelfPaced, Node):
         self._judged, self.due = wall, wall + wait_s
         self._judge_feedback()
         status = self._supervisor.update(self._now_s(wall), wall)
-        if self._autostart and status.state is SafetyState.READY:
-            self._autostart = False
+        ready = status.state is SafetyState.READY
+        if self._autostart and self._supervisor.untouched and ready:
             self._supervisor.request_start(self._now_s(wall), wall)
             status = self._supervisor.status(self._now_s(wall), wall)
         self._tell(status, wall)
@@ -296,6 +296,7 @@ class SupervisorNode(SelfPaced, Node):
             'state': status.state.value,
             'motion_allowed': str(status.motion_allowed).lower(),
             'reason': status.reason,
+            'untouched': str(self._supervisor.untouched).lower(),
             **({} if load is None else {'processors_percent': f'{load:.0f}'}),
             **self._supervisor.details(self._now_s(wall), wall),
             **self._events.values(),

@@ -131,6 +131,26 @@ def test_stop_holds_without_a_fault():
     assert rig.supervisor.request_start(rig.now)[0]
 
 
+@pytest.mark.parametrize('request_', ['request_stop', 'request_estop', 'request_start'])
+def test_an_arm_that_somebody_has_touched_is_not_started_unasked_when_it_is_ready_again(request_):
+    rig = Rig()
+    rig.alive.discard('plant')
+    rig.run(0.1)
+    assert not rig.supervisor.request_start(rig.now)[0]  # refused: nothing has happened
+    rig.alive.add('plant')
+    rig.run(0.1)
+    assert rig.supervisor.untouched
+    getattr(rig.supervisor, request_)(rig.now)
+    assert not rig.supervisor.untouched
+    rig.supervisor.request_stop(rig.now)
+    rig.supervisor.request_reset(rig.now)
+    rig.alive.discard('plant')
+    rig.run(1.2)
+    rig.alive.add('plant')
+    assert rig.run(0.1).state is SafetyState.READY
+    assert not rig.supervisor.untouched
+
+
 def test_a_rig_without_feedback_runs_without_it():
     rig = Rig(feedback_required=False)
     rig.feedback = False

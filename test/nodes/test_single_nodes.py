@@ -286,6 +286,47 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(pose)
 
 
+def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and_a_reset():
+    from sensor_msgs.msg import JointState
+    from std_srvs.srv import Trigger
+
+    from softarm_ros.nodes.qos import command_qos
+
+    rig = load_rig('cable_arm')
+    wants = {'required_nodes': ['supervisor'], 'feedback_required': False, 'autostart': True}
+    with Alone('supervisor', **wants) as alone:
+        clients = {
+            name: alone.node.create_client(Trigger, f'supervisor/{name}')
+            for name in ('estop', 'reset')
+        }
+        commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(1.0))
+
+        def ask(name):
+            alone.until(clients[name].service_is_ready)
+            future = clients[name].call_async(Trigger.Request())
+            alone.until(future.done)
+            return future.result().success
+
+        def command():
+            now, names = alone.node.get_clock().now().to_msg(), rig.actuator_names
+            commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
+
+        assert ask('estop')  # before it was ready
+
+        def reset():
+            command()
+            return ask('reset')
+
+        alone.until(reset)
+        seen, until = set(), alone.beats + 5
+        while alone.beats < until:
+            command()
+            alone.spin(0.02)
+            seen.add(alone.health.values['state'])
+        assert 'ready' in seen
+        assert 'running' not in seen
+
+
 def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
     """The supervisor may hear a node that has come back before the plant does."""
     from sensor_msgs.msg import JointState

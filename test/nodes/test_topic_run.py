@@ -231,6 +231,43 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     assert nodes_of(run_of.pid) == []
 
 
+def test_an_arm_that_somebody_has_stopped_moves_only_when_they_say_so(circle, started):
+    from softarm_ros.nodes.graph_listener import GraphListener
+
+    run_of = started(circle(laps=100), 'each')
+    run_of.wait_for_motion()
+    tracker = next(
+        pid
+        for pid in nodes_of(run_of.pid)
+        if b'tracker' in Path(f'/proc/{pid}/cmdline').read_bytes()
+    )
+    services = ['supervisor/stop', 'supervisor/start']
+    with GraphListener('somebody', '/cable_arm', services=services) as somebody:
+
+        def until(state):
+            end = time.monotonic() + 20.0
+            while somebody.value('supervisor', 'state') != state:
+                assert time.monotonic() < end, (state, somebody.health)
+                somebody.spin(0.02)
+
+        until('running')
+        assert somebody.call('supervisor/stop', 5.0)[0]
+        until('stopped')
+        os.kill(tracker, signal.SIGSTOP)  # as a computer that is busy for a second
+        try:
+            until('waiting')
+        finally:
+            os.kill(tracker, signal.SIGCONT)
+        until('ready')
+        seen, end = set(), time.monotonic() + 1.0
+        while time.monotonic() < end:
+            somebody.spin(0.02)
+            seen.add(somebody.value('supervisor', 'state'))
+        assert seen == {'ready'}
+        assert somebody.call('supervisor/start', 5.0)[0]
+        until('running')
+
+
 def test_an_unusable_bag_folder_is_refused_before_anything_starts(circle, tmp_path):
     from softarm_ros.cli.run_command import RunOptions
 
