@@ -9,7 +9,7 @@ from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
-from softarm_ros.cli.replay_direct import recorded_run
+from softarm_ros.cli.replay_direct import recorded_rig, recorded_run
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
 
@@ -33,7 +33,10 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
             raise UsageError(f'--nodes {name!r}: expected some of {", ".join(LIVE)}')
     with tempfile.TemporaryDirectory(prefix='softarm-') as temporary:
         folder = Path(temporary)
-        rig, arguments = recorded_run(about_of(bag), folder)
+        about = about_of(bag)
+        rig = recorded_rig(about, folder)
+        # Drawing needs the rig alone; the loop depends on what the run was started with.
+        arguments = recorded_run(about, folder) if set(live) - {'markers'} else {}
         plan = [
             replace(
                 spec,

@@ -85,7 +85,12 @@ def replay_direct(bag: Path) -> Replayed:
     """
     about = about_of(bag)
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
-        rig, arguments = recorded_run(about, Path(folder))
+        rig, arguments = recorded_rig(about, Path(folder)), recorded_run(about, Path(folder))
+        if arguments.get('goals'):
+            raise UsageError(
+                'the run waited for goals, whose times of arrival are not recorded: '
+                '`softarm replay` plays its topics, --direct cannot repeat it'
+            )
         loop = build_loop(rig, **arguments)
     load_code(loop)
     day = read_day(bag, rig, loop)
@@ -97,20 +102,39 @@ def replay_direct(bag: Path) -> Replayed:
     return compare(loop, day)
 
 
-def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, Any]]:
-    """Return the rig of a bag and the arguments of its loop; its files are put into `folder`."""
-    if 'rig_file' not in about or 'trajectory' not in about:
+def recorded_rig(about: dict[str, str], folder: Path) -> Rig:
+    """Return the rig of a bag; its file is put into `folder`."""
+    if 'rig_file' not in about:
         raise UsageError(
-            'the bag does not state its rig and trajectory: it was not recorded by '
-            '`softarm run --bag` or `bag:=`'
-        )
-    if about.get('goals') == 'true':
-        raise UsageError(
-            'the run waited for goals, whose times of arrival are not recorded: `softarm replay` '
-            'plays its topics, --direct cannot repeat it'
+            'the bag does not state its rig: it was recorded neither by `softarm run --bag` or '
+            '`softarm record` nor by `bag:=`'
         )
     path = folder / f'{about["rig"]}.yaml'
     path.write_text(about['rig_file'], encoding='utf-8')
+    return load_rig(path, settings_of([about.get('settings', '')]))
+
+
+def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:
+    """
+    Return what a run was to do, for `graph_plan`; its files are put into `folder`.
+
+    Raises
+    ------
+    UsageError
+        If that is not stated: the recorder was beside a run, and only heard it.
+
+    """
+    if 'trajectory' not in about:
+        raise UsageError(
+            'the bag does not state the model and the trajectory of its run: `softarm record` '
+            'only hears an arm; `softarm run --bag` and `bag:=` state them'
+        )
+    common = {
+        'model': about.get('model') or None,
+        'open_loop': about.get('open_loop') == 'true',
+    }
+    if about.get('goals') == 'true':
+        return {**common, 'goals': True}
     files: dict[str, str | None] = {}
     for name in ('trajectory', 'task'):
         files[name] = about.get(name) or None
@@ -118,13 +142,7 @@ def recorded_run(about: dict[str, str], folder: Path) -> tuple[Rig, dict[str, An
             file = folder / f'{name}_of_run.yaml'
             file.write_text(about[f'{name}_file'], encoding='utf-8')
             files[name] = str(file)
-    return load_rig(path, settings_of([about.get('settings', '')])), {
-        'trajectory': files['trajectory'],
-        'task': files['task'],
-        'model': about.get('model') or None,
-        'open_loop': about.get('open_loop') == 'true',
-        'laps': int(about['laps']) if about.get('laps') else None,
-    }
+    return {**common, **files, 'laps': int(about['laps']) if about.get('laps') else None}
 
 
 def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:

@@ -34,11 +34,20 @@ SAID_BY = {
         'reference/pose',
         'reference/path',
         'gripper/command',
+        'goal/status',
+        'state/tip',
         'tracker/cycle',
     ),
     'inverse_kinematics': ('actuators/command',),
     'supervisor': ('supervisor/permit',),
-    'markers': ('markers', 'joint_states', 'robot_description', '/tf', '/tf_static'),
+    'markers': (
+        'markers',
+        'joint_states',
+        'tip/path',
+        'robot_description',
+        '/tf',
+        '/tf_static',
+    ),
 }
 NEVER = ('/clock', '/rosout', '/parameter_events')
 CLOCK_S = 0.005  # of recorded time, between two of /clock
@@ -148,9 +157,15 @@ class PlayerNode(SelfPaced, Node):
 
     def _of_live_node(self, message: BagMessage) -> bool:
         """Return whether a node that runs beside the bag says this itself."""
-        if not self._live or message.topic != self._prefix + 'heartbeat':
+        if not self._live:
             return False
-        return any(message.decoded().name.endswith(name) for name in self._live)
+        if message.topic == self._prefix + 'heartbeat':
+            return message.decoded().name in self._live
+        if message.topic == '/diagnostics':  # each node sends its own, its arm in front
+            arm = self._prefix.strip('/')
+            said_by = {status.name for status in message.decoded().status}
+            return said_by <= {f'{arm}/{name}' for name in self._live}
+        return False
 
 
 def _profile(offered: Any) -> QoSProfile:

@@ -129,10 +129,15 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
         stderr=subprocess.PIPE,
         text=True,
     )
+    said_by = {}
     try:
         end = time.monotonic() + 200.0
         while replay.poll() is None and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
+            for topic, _ in node.get_topic_names_and_types() if not said_by else ():
+                if topic.startswith('/cable_arm/') and len(commands) > 10:
+                    found = node.get_publishers_info_by_topic(topic)
+                    said_by[topic] = {publisher.node_name for publisher in found}
         assert replay.returncode == 0, replay.stderr.read()
     finally:
         replay.kill()
@@ -141,6 +146,8 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
         executor.shutdown()
         node.destroy_node()
         rclpy.shutdown(context=context)
+    both = {topic for topic, names in said_by.items() if {'player', 'tracker'} <= names}
+    assert both == {'/cable_arm/heartbeat'}  # what others said there is played
     assert len(heard) > 0.9 * len(poses)
     assert {bytes(data) for data in heard} <= poses
     times = [c.clock.sec * 10**9 + c.clock.nanosec for c in clock]
@@ -148,3 +155,41 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert times[-1] - times[0] > 3 * 10**9
     moved = np.ptp([command.position for command in commands], axis=0)
     assert moved.max() > 0.02, 'the live tracker did not move'
+
+
+ABOUT = {
+    'of a run that waited for goals': {
+        'trajectory': 'circle',
+        'goals': 'true',
+        'model': 'cable_statics',
+        'laps': '1',
+    },
+    'of softarm record': {},
+}
+
+
+@pytest.mark.parametrize('about', ABOUT.values(), ids=ABOUT)
+def test_a_bag_whose_cycles_cannot_be_repeated_is_played_all_the_same(about, tmp_path):
+    from softarm_ros.nodes.bag_about import about_run
+    from softarm_ros.nodes.bag_messages import messages_of
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.rigs.loader import load_rig
+
+    bag = tmp_path / 'bag'
+    writer = BagWriter(bag, about_run(load_rig('cable_arm'), about))
+    writer.add_topic('/cable_arm/tip/pose', 'geometry_msgs/msg/PoseStamped')
+    writer.write('/cable_arm/tip/pose', 1, bytes(100))
+    writer.close()
+    assert len(list(messages_of(bag))) == 1
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'replay', str(bag)]
+    played = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (played.returncode, played.stdout) == (0, ''), played.stderr
+    assert '1 messages played' in played.stderr
+    again = subprocess.run(
+        [*command, '--direct'], env=environment(), capture_output=True, text=True, timeout=100
+    )
+    assert again.returncode == 2
+    assert ('goals' if about else 'softarm record') in again.stderr
+    assert 'Traceback' not in again.stderr

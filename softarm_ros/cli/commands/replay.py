@@ -13,11 +13,16 @@ app = command_app()
 
 
 @app.command(
-    epilog='Examples:  softarm replay monday   |   softarm replay monday --rate 4   |   '
-    'softarm replay monday --nodes tracker,markers   |   softarm replay monday --direct'
+    epilog='Examples:  softarm replay monday   |   softarm replay run1 --rate 4   |   '
+    'softarm replay run1 --nodes tracker,markers   |   softarm replay run1 --direct'
 )
 def replay(
-    bag: Annotated[Path, typer.Argument(metavar='BAG', help='A bag of `softarm run --bag`.')],
+    bag: Annotated[
+        Path,
+        typer.Argument(
+            metavar='BAG', help='Of `softarm run --bag`; to be looked at also of `softarm record`.'
+        ),
+    ],
     rate: Annotated[float, typer.Option(min=0.01, max=100.0, help='Speed.')] = 1.0,
     nodes: Annotated[
         str,
