@@ -103,14 +103,14 @@ class GoalLoop(Loop):
             stream = self.under_way.stream
             if stream is not None:  # one more target of the same stream
                 self.under_way.asked = replace(goal, number=stream)
-                self._planner.request(self.under_way.asked, self._from())
+                self._planner.request(self.under_way.asked, self._from(goal))
                 return
         asked, self.under_way.asked = self.under_way.asked, goal
         if asked is not None:
             self._reports.add(asked, GoalState.PREEMPTED, f'by goal {goal.number}')
         self.goals += 1
         self._reports.add(goal, GoalState.PLANNING, '')
-        self._planner.request(goal, self._from())
+        self._planner.request(goal, self._from(goal))
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
         """Report a goal that could not even be read."""
@@ -192,12 +192,12 @@ class GoalLoop(Loop):
     def _clock_s(self) -> float:
         return -np.inf if self._now is None else self._now
 
-    def _from(self) -> Array:
-        """Return the configuration (dof,) from which the next goal will be reached."""
-        plan = self.under_way.plan
-        if plan is not None and plan.goal.kind is GoalKind.CONFIGURATION:
-            return self._motion.setpoint
-        return self._motion.setpoint if self._tip_mode else self.tracker.configuration.copy()
+    def _from(self, goal: Goal) -> Array:
+        """Return the configuration (dof,) from which a goal will be reached."""
+        if self._tip_mode and goal.kind is GoalKind.CONFIGURATION:
+            # Feedback has led the command away from the reference, and leaves it there.
+            return self._motion.setpoint + self.tracker.configuration - self._posture.configuration
+        return self._motion.setpoint
 
     def _on_plan(self, plan: Plan) -> None:
         goals, asked = self.under_way, self.under_way.asked

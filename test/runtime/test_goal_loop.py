@@ -123,6 +123,43 @@ def test_a_path_goes_through_its_points():
     np.testing.assert_allclose(arm.loop.path(5)[-1], points[-1], atol=1e-4)
 
 
+def test_a_configuration_after_a_point_begins_where_feedback_has_led_the_command():
+    arm = Arm().started()
+    names = arm.loop.model.configuration_names
+    arm.loop.submit(point_goal(1, (0.10, 0.02, 0.20)))
+    arm.until(1, GoalState.REACHED)
+    there, planned = arm.commands[-1], arm.loop._motion.setpoint
+    apart = np.abs(there - planned)
+    assert apart.max() > 0.1
+
+    def trajectory(number, first):
+        rows = [first, 0.5 * there]
+        arm.loop.submit(configuration_goal(number, names, [0.0, 8.0], rows, expected=names))
+
+    trajectory(2, planned)
+    arm.until(2, GoalState.REFUSED)
+    assert f'commanded to {there[np.argmax(apart)]:.2f}' in arm.reports[-1].message
+    trajectory(3, arm.commands[-1])
+    began = len(arm.commands)
+    arm.until(3, GoalState.REACHED)
+    rates = np.diff(arm.commands[began:], axis=0) / arm.loop.period_s
+    assert np.abs(rates).max() < 1.2 * np.abs(0.5 * there).max() / 8.0
+
+
+def test_a_configuration_that_follows_a_cancelled_one_begins_where_that_comes_to_rest():
+    arm = Arm().started()
+    names = arm.loop.model.configuration_names
+    arm.loop.submit(configuration_goal(1, names, [4.0], [[0.3, 0.0, 0.3, 0.0]], expected=names))
+    arm.until(1, GoalState.ACTIVE)
+    arm.run(2.0)
+    arm.loop.cancel()
+    rest = arm.loop._motion.setpoint
+    assert np.abs(rest - arm.commands[-1]).max() > 0.01  # it is still on its way there
+    rows = [rest, 0.5 * rest]
+    arm.loop.submit(configuration_goal(2, names, [0.0, 4.0], rows, expected=names))
+    arm.until(2, GoalState.REACHED)
+
+
 def test_a_configuration_is_followed_by_the_model_and_a_point_after_it_at_rest():
     arm = Arm(rates=()).started()
     names = arm.loop.model.configuration_names
