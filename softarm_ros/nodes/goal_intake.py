@@ -73,6 +73,9 @@ class GoalIntake:
         except GoalError as error:
             self._loop.refuse(self._number, kind, str(error))
         self.publish()
+        # One more target of a stream goes under the number of the first.
+        if all(goal.number != self._number for goal in self._loop.under_way.goals):
+            self._forget(self._number)
 
     def trajectory(
         self, number: int, given: TrajectoryValues, tolerance: Tolerance | None = None
@@ -106,8 +109,11 @@ class GoalIntake:
             if report.number in self._followers:
                 self._followers[report.number](report)
             if report.state.final:
-                self._stamps.pop(report.number, None)
-                self._followers.pop(report.number, None)
+                self._forget(report.number)
+
+    def _forget(self, number: int) -> None:
+        self._stamps.pop(number, None)
+        self._followers.pop(number, None)
 
     def _health(self, report: GoalReport) -> Health:
         values = {

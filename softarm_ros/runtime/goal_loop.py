@@ -79,7 +79,7 @@ class GoalLoop(Loop):
         self._waiting = False
         self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
-        self._streamed_s = -np.inf
+        self._streamed_s = self._refused_s = -np.inf  # newest target of a stream, taken or not
         self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
         self._past = ReferenceHistory()
         self.tolerances = ToleranceWatch(self.model.configuration_names, config.settle_timeout_s)
@@ -92,7 +92,8 @@ class GoalLoop(Loop):
     def submit(self, goal: Goal) -> None:
         """Take a goal: it replaces what is under way as soon as it is planned."""
         if self.phase.stands:
-            self._reports.add(goal, GoalState.REFUSED, 'the arm may not move: start it first')
+            if not self._refused_before(goal.kind):
+                self._reports.add(goal, GoalState.REFUSED, 'the arm may not move: start it first')
             return
         unmeasured = self.tolerances.refusal(goal.tolerance, self._clock_s)
         if unmeasured:
@@ -114,7 +115,15 @@ class GoalLoop(Loop):
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
         """Report a goal that could not even be read."""
-        self._reports.unreadable(number, kind, reason)
+        if not self._refused_before(kind):
+            self._reports.unreadable(number, kind, reason)
+
+    def _refused_before(self, kind: GoalKind) -> bool:
+        """Note a refusal; return whether it is of one more target of a stream that is refused."""
+        if kind is not GoalKind.STREAM:
+            return False
+        before, self._refused_s = self._refused_s, self._clock_s
+        return self._clock_s - before <= STALE_S
 
     def cancel(self, reason: str = 'on request', number: int | None = None) -> bool:
         """Give up one goal, or all, and come to rest without any; return whether there was one."""

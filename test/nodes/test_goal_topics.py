@@ -233,3 +233,25 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
         cut = ending.result(60.0)
     assert cut.returncode == 1
     assert 'stopped' in cut.stderr
+
+
+def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
+    from rclpy.node import Node
+
+    from softarm_ros.control.goals.goal import GoalKind, point_goal
+    from softarm_ros.nodes.goal_intake import GoalIntake
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_goal_loop
+
+    loop = build_goal_loop(load_rig('cable_arm'))
+    loop.start(0.0)
+    node = Node('intake', context=context)
+    intake = GoalIntake(node, 'cable_arm', loop)
+    for k in range(50):
+        intake.take(GoalKind.STREAM, k, lambda number: point_goal(number, SOMEWHERE, stream=True))
+        loop.cycle(0.01 * k, None)
+    assert len(intake._stamps) == 1
+    loop.hold(0.5)
+    intake.publish()
+    assert not intake._stamps
+    node.destroy_node()

@@ -265,6 +265,20 @@ class SlowPlanner:
         return ready
 
 
+def test_a_stream_to_an_arm_that_may_not_move_is_refused_once_and_anew_after_a_pause():
+    arm = Arm().started()
+    arm.loop.hold(arm.arm.now_s)
+    for number in range(1, 21):
+        arm.loop.submit(point_goal(number, A, stream=True))
+        arm.run(0.02)
+    arm.loop.submit(point_goal(21, A))  # not of the stream
+    arm.run(1.5 * STALE_S)
+    arm.loop.submit(point_goal(22, A, stream=True))
+    arm.cycle()
+    refused = [r.number for r in arm.reports if r.state is GoalState.REFUSED]
+    assert refused == [1, 21, 22]
+
+
 @pytest.fixture
 def slow():
     arm = Arm(rates=()).started()
