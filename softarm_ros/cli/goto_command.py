@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _LOOK_S = 0.05
 _ANSWER_S = 10.0  # until the goal is known to the arm
 _CANCEL_S = 2.0
+# Without a word of the arm: it has ended. A busy computer makes this process late by a second.
+SILENT_S = 5.0
+GONE = 'the graph is gone'
 
 
 def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[str], None]) -> int:
@@ -50,6 +53,9 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
                 why = 'interrupted' if stopped() else f'not there after {timeout_s:g} s'
                 out(f'{why}: {answer}')
                 return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
+            if not client.fresh('tracker', SILENT_S):
+                out(f'{rig.name}: {GONE}; what has become of the goal is not known')
+                return EXIT_INCOMPLETE
             if not reports and waited > _ANSWER_S:
                 out(f'no answer within {_ANSWER_S:g} s')
                 return EXIT_INCOMPLETE
@@ -69,7 +75,14 @@ def require_arm(client: GoalClient, rig: Rig) -> None:
     missing = client.wait_until_heard()
     if missing is not None:
         raise UsageError(f'{rig.name}: {missing}; start one: softarm run {rig.name} --goals')
+    held = why_held(client)
+    if held:
+        raise UsageError(f'{rig.name} may not move: {held}')
+
+
+def why_held(client: GoalClient) -> str:
+    """Return the supervisor's state and reason where the arm may not move; '' where it may."""
     state = client.value('supervisor', 'state')
-    if state not in ('running', ''):
-        reason = client.value('supervisor', 'reason')
-        raise UsageError(f'{rig.name} may not move: {state}' + (f': {reason}' if reason else ''))
+    if state in ('running', ''):
+        return ''
+    return ': '.join(filter(None, [state, client.value('supervisor', 'reason')]))

@@ -10,8 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.goto_command import goal_client, require_arm
-from softarm_ros.cli.run_command import stop_on_signals
+from softarm_ros.cli.goto_command import (
+    GONE,
+    SILENT_S,
+    goal_client,
+    require_arm,
+    why_held,
+)
+from softarm_ros.cli.run_command import EXIT_INCOMPLETE, stop_on_signals
 from softarm_ros.cli.teleop import TargetMover
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
@@ -24,7 +30,10 @@ HELP = 'w/s: x   a/d: y   r/f: z   +/-: speed   space: stop   q: end'
 
 def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     """
-    Stream targets until q, Ctrl-C or the end of the input; return the exit status.
+    Stream targets until q, Ctrl-C or the end of the input or of the arm; return the exit status.
+
+    While the arm may not move nothing is sent and the target stays at the reference: a start alone
+    does not move the arm.
 
     Raises
     ------
@@ -59,15 +68,23 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                         mover.speed_m_s = speed
                     else:
                         mover.press(key, now)
+                if not client.fresh('tracker', SILENT_S):
+                    out(f'{rig.name}: {GONE}')
+                    return EXIT_INCOMPLETE
+                held = why_held(client)
+                if held:
+                    mover.halt(reference)
                 target = mover.advance(now, now - before, reference)
                 before = now
-                client.send.stream(target)
+                if not held:
+                    client.send.stream(target)
                 if now >= shown:
                     shown = now + _PRINT_S
                     x, y, z = 1e3 * target
+                    said = held or (client.reports[-1].message if client.reports else '')
                     out(
                         f'target ({x:.1f}, {y:.1f}, {z:.1f}) mm at {1e3 * mover.speed_m_s:.1f} '
-                        f'mm/s; {client.reports[-1].message if client.reports else ""}'
+                        f'mm/s; {said}'
                     )
     return 0
 

@@ -205,6 +205,50 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
     assert bench.state in ('running', '')
 
 
+def test_keys_lead_nowhere_while_the_arm_is_stopped_and_end_with_it(bench, client, rig):
+    with subprocess.Popen(
+        [sys.executable, '-m', 'softarm_ros.cli', 'teleop', rig.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as keys:
+        try:
+
+            def following():
+                return client.reports and client.reports[-1].values['state'] == 'active'
+
+            client_until(client, following, 60.0, 'a stream')
+            bench.call('supervisor/stop')
+            client_until(
+                client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'held'
+            )
+            assert any('stopped on request' in line for line in keys.stdout)
+            client.spin(0.3)
+            assert not any(report.values['state'] == 'refused' for report in client.reports[-5:])
+            bench.call('supervisor/start')
+            client_until(client, following, 10.0, 'a stream again')
+            with bench.paused('tracker'):
+                assert keys.wait(60.0) == 1
+            assert 'the graph is gone' in keys.stdout.read()
+        finally:
+            keys.kill()
+
+
+def test_the_command_does_not_wait_for_an_arm_that_has_ended(bench, client, rig, softarm):
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(softarm, 'goto', rig.name, '0.06', '0.0', '0.225')
+        client_until(
+            client,
+            lambda: client.reports and client.reports[-1].values['state'] == 'active',
+            60.0,
+            'active',
+        )
+        with bench.paused('tracker'):
+            ended = done.result(60.0)
+    assert ended.returncode == 1
+    assert 'the graph is gone' in ended.stdout
+
+
 def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path, softarm):
     """`softarm excite --live`, of any backend: the supervisor watches, and it can be cut short."""
     from softarm_ros.cli.identification.common import all_parameters
