@@ -7,13 +7,14 @@ rosbag2 and rosbags refuse. Everything up to its last flush is there.
 
 from __future__ import annotations
 
+import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softarm_ros.nodes.bag_writer import ABOUT, BagError, BagWriter
+from softarm_ros.nodes.bag_writer import ABOUT, BagError, BagWriter, check_bag_folder
 
 _MAGIC = 8  # bytes
 
@@ -55,26 +56,43 @@ def repair(bag: Path, folder: Path) -> Repaired:
     Raises
     ------
     BagError
-        If the bag has no MCAP file, it is not one of ROS 2, or `folder` cannot be written.
+        If the bag has no MCAP file, it is not one of ROS 2, or `folder` cannot be written; then
+        nothing is left of that.
 
     """
-    writer = BagWriter(folder, about_of(bag))
+    mcap, about = find_mcap(bag), about_of(bag)
+    check_bag_folder(folder)
+    try:
+        return _copied(mcap, folder, about)
+    except OSError as error:
+        raise BagError(
+            f'bag folder {folder} cannot be written: {error.strerror}; the damaged bag, {bag}, is '
+            'as it was'
+        ) from None
+
+
+def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
     types: dict[int, str] = {}
     topics: dict[int, str] = {}
     left_out: set[str] = set()
-    for record in _records(find_mcap(bag)):
-        kind = type(record).__name__
-        if kind == 'Schema':
-            types[record.id] = record.name
-        elif kind == 'Channel' and record.id not in topics:
-            topics[record.id] = record.topic
-            if not writer.copy_topic(
-                record.topic, types[record.schema_id], _profiles(record.metadata)
-            ):
-                left_out.add(record.topic)
-        elif kind == 'Message' and topics[record.channel_id] not in left_out:
-            writer.write(topics[record.channel_id], record.log_time, record.data)
-    writer.close()
+    try:
+        writer = BagWriter(folder, about)
+        for record in _records(mcap):
+            kind = type(record).__name__
+            if kind == 'Schema':
+                types[record.id] = record.name
+            elif kind == 'Channel' and record.id not in topics:
+                topics[record.id] = record.topic
+                if not writer.copy_topic(
+                    record.topic, types[record.schema_id], _profiles(record.metadata)
+                ):
+                    left_out.add(record.topic)
+            elif kind == 'Message' and topics[record.channel_id] not in left_out:
+                writer.write(topics[record.channel_id], record.log_time, record.data)
+        writer.close()
+    except BaseException:  # Ctrl-C as well: half a bag would stand in the way of the next attempt
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return Repaired(folder, writer.messages, tuple(sorted(left_out)))
 
 

@@ -141,6 +141,38 @@ def test_on_a_full_disk_the_bag_ends_with_what_was_flushed(tmp_path):
     assert repair(tmp_path / 'bag', tmp_path / 'again').messages == int(flushed)
 
 
+REPAIRED_WITHOUT_ROOM = """
+import resource, sys
+from pathlib import Path
+from softarm_ros.cli.main import main
+
+room = Path(sys.argv[1], 'bag.mcap').stat().st_size // 2
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+sys.argv[:] = ['softarm', 'record', '--repair', sys.argv[1]]
+sys.exit(main())
+"""
+
+
+def test_a_bag_that_there_is_no_room_to_repair_is_one_clear_error_and_leaves_nothing(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import repair
+
+    written(tmp_path / 'bag', 1000, flush_every=100)
+    done = subprocess.run(
+        [sys.executable, '-c', REPAIRED_WITHOUT_ROOM, str(tmp_path / 'bag')],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    said = ' '.join(done.stderr.split())
+    assert 'bag_repaired cannot be written: File too large; the damaged bag' in said
+    assert 'Traceback' not in said
+    assert not (tmp_path / 'bag_repaired').exists()
+    assert repair(tmp_path / 'bag', tmp_path / 'bag_repaired').messages == 1000
+
+
 ABOUT = {'rig': 'cable_arm', 'seed': '3', 'rig_file': 'name: cable_arm\n# \u00b5\n'}
 BEGIN = f"""
 import sys
