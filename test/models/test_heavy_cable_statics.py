@@ -97,6 +97,40 @@ def test_an_arm_that_hangs_straight_stays_straight():
     assert np.all(arm.tensions_of(np.zeros(4)) == 0.0)
 
 
+LYING = (9.81, 0.0, 0.0)
+LIGHT = {'body_mass_kg': 0.015, 'endcap_mass_kg': 0.002}
+
+
+@pytest.mark.parametrize('slack', [1e-5, 3e-5, 3e-4, 6e-4])
+def test_weight_bends_a_section_as_far_as_slack_cables_let_it(slack):
+    """Straight by its cables' lengths alone, it lies on two, 60 degrees off the bend."""
+    arm = heavy_arm(sections=1, gravity=LYING, **LIGHT)
+    bend = arm.configuration_of(np.full(3, -slack))
+    np.testing.assert_allclose(bend, [2.0 * slack / RADIUS, 0.0], rtol=0.02, atol=1e-7)
+
+
+def test_an_arm_on_slack_cables_hangs_by_its_elasticity_alone():
+    arm = heavy_arm(gravity=LYING, **LIGHT)
+    bend = arm.configuration_of(np.full(6, -0.03))
+    assert bend[0] > bend[2] > 0.05
+    held = arm.posture_of(bend).held
+    np.testing.assert_allclose(held.moments, 0.0, atol=1e-9)
+    np.testing.assert_array_equal(arm.jacobian(np.full(6, -0.03)), 0.0)
+    hanging = heavy_arm(**LIGHT).forward(np.full(6, -0.03))
+    np.testing.assert_allclose(hanging.tip[:2, 3], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize('gravity', [HANGING, LYING, (3.0, -5.0, 7.0)])
+@pytest.mark.parametrize('proximal', [(0.0, 0.0, 0.0), (-1e-3, -8e-4, -2e-3)])
+def test_the_jacobian_beside_a_section_that_cables_leave_straight(gravity, proximal):
+    arm = heavy_arm(gravity=gravity, **LIGHT)
+    contraction = np.array([*proximal, 0.38e-3, -1.2e-3, 0.05e-3])
+    differences = central_differences(
+        lambda c: arm.forward([*proximal, *c]).tip[:3, 3], contraction[3:], 1e-6
+    )
+    np.testing.assert_allclose(arm.jacobian(contraction)[:3, 3:], differences, atol=1e-4)
+
+
 def miss_of_rod(model, bend):
     """Return by how much the tip differs from that of the rod on cables of the same lengths."""
     slack = model.tensions_of(bend) == 0.0  # just not taut; rounding must not make them pull

@@ -42,7 +42,7 @@ OVERPULL_TOLERANCE_M = 1e-6
 # The iterates may pass the end of the model, the solution may not [rad].
 _DOMAIN_RAD = math.radians(179.9)
 # Below this bending the cut-in is beyond double precision: the cables guide the section exactly.
-_STRAIGHT_RAD = 1e-6
+STRAIGHT_RAD = 1e-6
 # Balance of moments and Newton correction, relative to the bending.
 _BALANCED = 1e-11
 _CONVERGED = 1e-11
@@ -232,7 +232,7 @@ def equilibrium_into(
     alphas[:] = 0.0
     bx, by, overpull = least_bend(contraction, cables)
     theta = math.hypot(bx, by)
-    if theta <= _STRAIGHT_RAD:
+    if theta <= STRAIGHT_RAD:
         status = OK if overpull <= OVERPULL_TOLERANCE_M else OVERPULLED
         if theta > 0.0:
             i, j, share_i, share_j, _ = holding_shares(bx, by, cables)
@@ -276,7 +276,7 @@ def equilibrium_jacobian_into(
     straight one is the caller's (the cables guide it exactly).
     """
     m = cables.shape[0]
-    if math.hypot(bx, by) <= _STRAIGHT_RAD:
+    if math.hypot(bx, by) <= STRAIGHT_RAD:
         return False
     moments, alphas = np.empty(m), np.empty(m)
     lifted = np.empty(m)

@@ -14,6 +14,7 @@ from softarm_ros.models.arm_model import (
     ModelError,
     Vector3,
 )
+from softarm_ros.models.cable_driven.cable_equilibrium_kernels import STRAIGHT_RAD
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.held_bending_arm import HeldBendingArm, HeldPosture
 from softarm_ros.models.cable_driven.pulled_sections import CablePull, PulledSections
@@ -21,7 +22,7 @@ from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
 
-_STRAIGHT_RAD = 1e-6  # cables of a section that is straight guide it exactly
+_LITTLE_RAD = 5e-3  # a section that leans by less, until its cables are taut, is nearly guided
 _MAX_ROUNDS, _MAX_HALVINGS = 60, 30
 _FOUND = 1e-10  # rad, of the last correction
 _MAX_STEP_RAD = 0.5
@@ -125,15 +126,16 @@ class HeavyCableStaticsArm(HeldBendingArm):
         for k, columns in enumerate(self._columns):
             two = slice(2 * k, 2 * k + 2)
             found = self._pulled.moments(k, held, contraction[columns])
-            if found is None:
-                return self._straight_jacobian(contraction)
+            if found is None:  # straight: taut cables guide it where they pull
+                guide = self._pulled.guided(k, held, contraction[columns])
+                along = guide @ self._paths[k][:, :2]
+                slope[two] -= along @ slope[two]
+                slope[two, two] += along
+                by_contraction[two, columns] = guide
+                continue
             slope[two] -= found.by_bend
             by_contraction[two, columns] = found.by_contraction
         return np.asarray(self.rod.tip_twist(held) @ np.linalg.solve(slope, by_contraction))
-
-    def _straight_jacobian(self, contraction: Array) -> Array:
-        """Return the jacobian of an arm with a straight section: as if it had no weight."""
-        return self._weightless.jacobian(contraction)
 
     def _rest_under(
         self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
@@ -167,17 +169,31 @@ class HeavyCableStaticsArm(HeldBendingArm):
 
     def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
         """Return the stable rest near a start (dof,); None if there is none."""
-        bend, guided = start.copy(), []
-        for k in self._straight(start):
-            bend[2 * k] += _STRAIGHT_RAD  # off the point where cables have no lever to cut in
-        try:
-            held = self.rod.settled(bend, load)
-        except ModelError:
-            return None
-        for k in self._straight(start):
-            if self._pulled.moments(k, held, contraction[self._columns[k]]) is None:
-                guided.append(k)
-                bend[2 * k : 2 * k + 2] = start[2 * k : 2 * k + 2]
+        bend, guided, nearly = start.copy(), [], []
+        straight = self._straight(start)
+        if straight:
+            try:
+                held = self.rod.settled(start, load)
+            except ModelError:
+                return None
+            for k in straight:
+                wound = contraction[self._columns[k]]
+                lean, limited = self._pulled.leaning(k, held, wound)
+                bend[2 * k : 2 * k + 2], by = lean, math.hypot(*lean)
+                if by < STRAIGHT_RAD and not self._pulled.has_play(wound):
+                    guided.append(k)
+                elif limited and by < _LITTLE_RAD:
+                    nearly.append(k)
+        found = self._balanced(contraction, load, bend, guided)
+        if found is None and nearly:
+            # Newton's steps go to and fro over so little play; cables guide these as well.
+            return self._balanced(contraction, load, bend, guided + nearly)
+        return found
+
+    def _balanced(
+        self, contraction: Array, load: Loads, bend: Array, guided: list[int]
+    ) -> HeldSections | None:
+        """Return the stable rest near bends (dof,), those in `guided` kept; None without one."""
         state = self._residual(contraction, load, bend, None, guided)
         if state is None:
             return None
@@ -208,11 +224,11 @@ class HeavyCableStaticsArm(HeldBendingArm):
         return None
 
     def _straight(self, bend: Array) -> list[int]:
-        """Return the sections that bends (dof,) leave straight; taut cables guide these."""
+        """Return the sections that bends (dof,) leave straight."""
         return [
             k
             for k in range(len(self.sections))
-            if math.hypot(*bend[2 * k : 2 * k + 2]) < _STRAIGHT_RAD
+            if math.hypot(*bend[2 * k : 2 * k + 2]) < STRAIGHT_RAD
         ]
 
     def _residual(

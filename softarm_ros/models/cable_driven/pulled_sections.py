@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,13 +11,22 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
+    OVERPULL_TOLERANCE_M,
+    STRAIGHT_RAD,
     balance,
     equilibrium_jacobian_into,
 )
 from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 from softarm_ros.models.cable_driven.cable_statics_kernels import OK
 from softarm_ros.models.cable_driven.loaded_cable_kernels import loaded_contractions_into
+from softarm_ros.models.cable_driven.slack_kernels import (
+    JUST_TAUT_M,
+    least_bend,
+    taut_bend_jacobian_into,
+)
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
+
+_MAX_LEANING_RAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,9 @@ class PulledSections:
         longer, longer_by = self._rod.lengthening(held)
         wound = contraction + longer[k]
         section, path = self._stiffnesses[k], self._paths[k]
+        slack = wound < path[:, :2] @ held.bend[two] - JUST_TAUT_M
+        if math.hypot(bx, by) <= STRAIGHT_RAD and slack.all():  # which the kernels do not answer
+            return CableMoments(np.zeros(2), np.zeros((2, len(held.bend))), np.zeros((2, count)))
         possible, rx, ry, jxx, jxy, jyx, jyy = balance(
             bx, by, wound, section, path, np.empty(count), np.empty(count)
         )
@@ -116,3 +129,28 @@ class PulledSections:
         by_bend = np.outer(by_contraction.sum(axis=1), longer_by[k])
         by_bend[:, two] += gain * (slope + np.eye(2))
         return CableMoments(gain * (np.array([rx, ry]) + held.bend[two]), by_bend, by_contraction)
+
+    def has_play(self, contraction: Array) -> bool:
+        """Return whether all cables of a straight section are slack at contractions (m,) [m]."""
+        return bool(np.all(contraction < -OVERPULL_TOLERANCE_M))
+
+    def leaning(self, k: int, held: HeldSections, contraction: Array) -> tuple[Array, bool]:
+        """
+        Return by how much (2,) [rad] section k leans if it is held straight and let go.
+
+        What weight and load bend it by, as far as its cables let it at contractions (m,) [m]
+        without cutting in; and whether these limit it.
+        """
+        length, _, bending, _ = self._stiffnesses[k]
+        push = -length / bending * held.moments[2 * k : 2 * k + 2]
+        push *= min(1.0, _MAX_LEANING_RAD / max(float(np.linalg.norm(push)), _MAX_LEANING_RAD))
+        path = self._paths[k]
+        bx, by, _ = least_bend(contraction - path[:, :2] @ push, path)
+        return push + np.array([bx, by]), bool(bx != 0.0 or by != 0.0)
+
+    def guided(self, k: int, held: HeldSections, contraction: Array) -> Array:
+        """Return d bend / d contraction (2, m) [rad/m] of section k, straight and just taut."""
+        jacobian = np.empty((2, len(contraction)))
+        bx, by = held.bend[2 * k : 2 * k + 2]
+        taut_bend_jacobian_into(bx, by, contraction, self._paths[k], jacobian)
+        return jacobian
