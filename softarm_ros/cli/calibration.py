@@ -32,7 +32,7 @@ from softarm_ros.perception.stereo.calibration_file import (
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side
 from softarm_ros.perception.stereo.collect import Collected, collect, from_files, worth_keeping
-from softarm_ros.perception.stereo.frame_source import FrameSource
+from softarm_ros.perception.stereo.frame_source import NOT_YET, FrameSource
 from softarm_ros.perception.stereo.images import Image, opencv, read_image
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sources import is_live, open_source
@@ -40,6 +40,7 @@ from softarm_ros.perception.stereo.window import FlatWindow
 
 _LIVE_SKEW_S = 0.02
 _LIVE_WAIT_S = 0.2
+_PLUGGED_IN_S = 10.0  # for which a camera that fails is tried again: enough for a loose plug
 
 
 @dataclass(frozen=True)
@@ -260,13 +261,16 @@ def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tupl
     """Yield images, or pairs of one time, for as long as may be waited."""
     pairing: PairByStamp[Image] = PairByStamp(_LIVE_SKEW_S)
     end = time.monotonic() + wait_s
+    failing: dict[str, float] = {}
     while time.monotonic() < end:
         if all(source.ended() for source in sources):
             return
         for side, source in zip(SIDES, sources):
             frame = source.read(_LIVE_WAIT_S)
             if frame is None:
+                _require_tried(source, failing)
                 continue
+            failing.pop(source.name, None)
             if len(sources) == 1:
                 yield (frame.image,)
             elif (pair := pairing.push(side, frame.stamp_ns, frame.image)) is not None:
@@ -274,6 +278,17 @@ def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tupl
     missing = [f'{source.name}: {why}' for source in sources if (why := source.problem())]
     if missing:
         raise CameraError('; '.join(missing))
+
+
+def _require_tried(source: FrameSource, failing: dict[str, float]) -> None:
+    """Raise CameraError if a source says why it has no image, and has for long enough."""
+    why = source.problem()
+    if why in ('', NOT_YET) or source.ended():
+        return
+    now = time.monotonic()
+    tried_s = now - failing.setdefault(source.name, now)
+    if tried_s > _PLUGGED_IN_S:
+        raise CameraError(f'{source.name}: no image for {tried_s:.0f} s: {why}')
 
 
 def _camera_block(fit: CameraFit) -> CameraBlock:

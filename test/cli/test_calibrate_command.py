@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / 'perception' / 'stereo'))
 
 from board_cases import CHESSBOARD, WINDOW, board_pose, pairs_of_images, rays, small_pair
 
+from softarm_ros.cli import calibration
 from softarm_ros.cli.main import app
 from softarm_ros.emulation.board_images import board_image
 from softarm_ros.emulation.stereo_camera_server import calibration_of
@@ -106,6 +108,21 @@ def test_images_are_taken_live_when_the_board_is_held_still(folder, tmp_path):
         f'live_{n:03d}' for n in range(1, 5)
     ]
     assert 'left: 4 images: expected at least 10' in out
+
+
+@pytest.mark.parametrize('side', SIDES)
+def test_a_camera_that_is_not_there_is_said_soon(side, folder, tmp_path, monkeypatch):
+    """Not after the longest wait for a board, five minutes."""
+    monkeypatch.setattr(calibration, '_PLUGGED_IN_S', 0.5)
+    absent = tmp_path / 'video7'
+    sides = [part for s in SIDES for part in (f'--{s}', f'http://127.0.0.1:9/{s}')]
+    sides[1 + 2 * SIDES.index(side)] = f'/dev{absent}'
+    begin = time.monotonic()
+    code, _, err = softarm('calibrate', 'stereo', *sides, *BOARD, '--output', tmp_path / 'c.yaml')
+    assert code != 0
+    assert 'no image for' in err, err
+    assert time.monotonic() - begin < 60.0
+    assert not (tmp_path / 'c.yaml').exists()
 
 
 def test_the_base_by_markers_and_a_window(folder, tmp_path):

@@ -14,6 +14,7 @@ from softarm_ros.perception.stereo.images import Image, opencv
 
 KEPT = 2  # images that wait to be read; older ones are of no use to a control loop
 RETRY_S = 0.5
+NOT_YET = 'not there yet'  # a source that is being opened, which a stream may need a while for
 _CLOSE_S = 3.0
 
 
@@ -116,7 +117,7 @@ class ThreadedFrames(PushedFrames):
         opencv()
         if self._task is not None:
             return
-        self._why, self._over = 'not there yet', False
+        self._why, self._over = NOT_YET, False
         # An event of its own: a thread that hangs in its device cannot be woken by the next.
         self._stop = self._clock.event()
         stop = self._stop
