@@ -37,6 +37,30 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """
+    What actuators were told at all times of a file, where nothing was measured too.
+
+    Attributes
+    ----------
+    time_s : (k,)
+        Increasing.
+    commands : (k, m)
+        As recorded, SI units of the actuators; measured ones where the file has them.
+    commanded : (k, m), optional
+        What was commanded, where `commands` were measured.
+    rows : (n,)
+        Which of these times are those of the run.
+
+    """
+
+    time_s: Array
+    commands: Array
+    commanded: Array | None
+    rows: Rows
+
+
+@dataclass(frozen=True)
 class MeasuredRun:
     """
     One file.
@@ -73,6 +97,9 @@ class MeasuredRun:
         `softarm excite`.
     around : dict of float
         Fields of the rig that the file states: which weight hung on the tip, how the arm lay.
+    followed : Followed, optional
+        Commands at all times, of a file whose rows are not all in the run: delays and memory
+        depend on those between.
 
     """
 
@@ -90,6 +117,7 @@ class MeasuredRun:
     in_base: bool = False
     around: dict[str, float] = field(default_factory=dict)
     commanded: Array | None = None
+    followed: Followed | None = None
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -113,17 +141,36 @@ class MeasuredRun:
             remembered=None if self.remembered is None else self.remembered[chosen],
             lagging=None if self.lagging is None else self.lagging[chosen],
             commanded=None if self.commanded is None else self.commanded[chosen],
+            followed=None
+            if self.followed is None
+            else replace(self.followed, rows=self.followed.rows[chosen]),
         )
 
 
 def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
-    """Return a whole run with what its rig remembers of the commands before."""
+    """Return a run, its commands as recorded, with what its rig remembers of those before."""
     residual, hysteresis = rig.learned_residual(), rig.operator()
-    if hysteresis is not None and run.time_s is not None:
-        run = replace(run, lagging=hysteresis.remembered(run.commands, run.time_s))
+    commands, time, rows = commands_followed(rig, run)
+    if hysteresis is not None and time is not None:
+        run = replace(run, lagging=hysteresis.remembered(commands, time)[rows])
     if residual is None:
         return run
-    return replace(run, remembered=residual.remembered(run.commands, run.time_s))
+    return replace(run, remembered=residual.remembered(commands, time)[rows])
+
+
+def commands_followed(rig: Rig, run: MeasuredRun) -> tuple[Array, Array | None, Rows]:
+    """Return commands in effect (k, m) at all times, these (k,), and which are the run's rows."""
+    told = run.followed
+    if told is None:
+        return in_effect(rig, run).commands, run.time_s, np.arange(len(run))
+    every = replace(
+        run,
+        time_s=told.time_s,
+        commands=told.commands,
+        commanded=told.commanded,
+        followed=replace(told, rows=np.arange(len(told.time_s))),
+    )
+    return in_effect(rig, every).commands, told.time_s, told.rows
 
 
 def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
@@ -167,13 +214,26 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         tip_force=_force(table, config),
         commanded=None if measured is None else commands,
     )
-    run = _without_flips(_complete(run))
+    run = _told(run)
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
         run = replace(run, commands=joined(run.time_s, run.commands), commanded=commanded)
-    settled = _settled(rig, config, run, path)
-    return with_memory(rig, in_effect(rig, run)).rows(
+    stands = _settled(rig, config, run, path)
+    if run.time_s is not None:
+        every = np.arange(len(run))
+        run = replace(run, followed=Followed(run.time_s, run.commands, run.commanded, every))
+    complete = _complete(run)
+    gone = len(table) - len(complete)
+    run = run.rows(complete, *([f'left out: {gone} incomplete rows'] if gone else []))
+    run, settled = _without_flips(run), np.flatnonzero(stands[complete])
+    if not len(settled):
+        raise MeasurementError(
+            f'{path.name}: the commands stand within recording.settled_within = '
+            f'{config.settled_within:g} {config.command_unit} for recording.settled_s = '
+            f'{config.settled_s:g} s nowhere'
+        )
+    return in_effect(rig, with_memory(rig, run)).rows(
         settled,
         *([f'left out: {len(run) - len(settled)} rows not settled'] if config.settled_s else []),
     )
@@ -225,6 +285,9 @@ class _Table:
         self._heading = [name.strip() for name in rows[0]]
         self._rows = rows[1:]
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def has(self, names: Sequence[str]) -> bool:
         """Return whether there are all of these columns."""
         return set(names) <= set(self._heading)
@@ -253,23 +316,29 @@ class _Table:
         return values
 
 
-def _complete(run: MeasuredRun) -> MeasuredRun:
-    """Return the rows with all values, times increasing."""
-    parts = [run.commands, *run.points.values(), *run.axes.values()]
-    parts += [part for part in (run.tip_force, run.commanded) if part is not None]
+def _told(run: MeasuredRun) -> MeasuredRun:
+    """Return the rows that have commands, and times that increase."""
+    parts = [run.commands, *([] if run.commanded is None else [run.commanded])]
     whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
     if run.time_s is not None:
         whole &= np.isfinite(run.time_s)
-    if not np.any(whole):
-        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
-    gone = int(np.sum(~whole))
-    found = run.rows(
-        np.flatnonzero(whole), *([f'left out: {gone} incomplete rows'] if gone else [])
-    )
+    found = run.rows(np.flatnonzero(whole))
     if found.time_s is not None and np.any(np.diff(found.time_s) <= 0.0):
         row = int(np.flatnonzero(np.diff(found.time_s) <= 0.0)[0]) + 1
         raise MeasurementError(f'{run.source}: time does not increase at {found.time_s[row]:g} s')
+    if not len(found):
+        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
     return found
+
+
+def _complete(run: MeasuredRun) -> Rows:
+    """Return the rows in which all was measured."""
+    parts = [*run.points.values(), *run.axes.values()]
+    parts += [] if run.tip_force is None else [run.tip_force]
+    whole = np.flatnonzero(np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0))
+    if not len(whole):
+        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
+    return whole
 
 
 def _without_flips(run: MeasuredRun) -> MeasuredRun:
@@ -334,40 +403,35 @@ def in_effect(rig: Rig, run: MeasuredRun) -> MeasuredRun:
     config = rig.recording
     if config is None or run.in_base or run.commanded is not None:
         return run
-    commands = shares_reached(config, rig.actuator_names) * run.commands
-    if run.time_s is not None and config.delay_s != 0.0:
+    time, told, commands = run.time_s, run.commands, run.commands
+    if run.followed is not None:
+        time, told = run.followed.time_s, run.followed.commands
+        commands = told[run.followed.rows]
+    if run.time_s is not None and time is not None and config.delay_s != 0.0:
         at = run.time_s - config.delay_s
-        columns = [np.interp(at, run.time_s, column) for column in commands.T]
-        commands = np.stack(columns, axis=1)
-    return replace(run, commands=commands)
+        commands = np.stack([np.interp(at, time, column) for column in told.T], axis=1)
+    return replace(run, commands=shares_reached(config, rig.actuator_names) * commands)
 
 
-def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) -> Rows:
-    """Return the rows before which the commands stood still for `settled_s`."""
+def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) -> NDArray[np.bool_]:
+    """Return whether the commands had stood still for `settled_s` at each row (n,)."""
     if config.settled_s == 0.0 or run.time_s is None:
-        return np.arange(len(run))
+        return np.ones(len(run), dtype=bool)
     within = _si_commands(
         rig,
         config.model_copy(update={'command_zero': 'as_recorded'}),
         np.full((1, run.commands.shape[1]), config.settled_within),
         path,
     )[0]
-    first = np.searchsorted(run.time_s, run.time_s - config.settled_s - _ROUNDING_S)
+    begin = run.time_s - config.settled_s
+    # From the row of which the command was in effect then.
+    first = np.searchsorted(run.time_s, begin + _ROUNDING_S, side='right') - 1
     commands = run.commands if run.commanded is None else run.commanded
     stands = [
-        bool(np.all(np.abs(commands[i] - commands[start : i + 1]) <= within))
+        bool(start >= 0 and np.all(np.abs(commands[i] - commands[start : i + 1]) <= within))
         for i, start in enumerate(first)
     ]
-    found = np.flatnonzero(
-        np.array(stands) & (run.time_s - run.time_s[0] >= config.settled_s - _ROUNDING_S)
-    )
-    if not len(found):
-        raise MeasurementError(
-            f'{path.name}: the commands stand within recording.settled_within = '
-            f'{config.settled_within:g} {config.command_unit} for recording.settled_s = '
-            f'{config.settled_s:g} s nowhere'
-        )
-    return found
+    return np.array(stands)
 
 
 def z_axes(quaternions: Array) -> Array:

@@ -18,7 +18,7 @@ from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
-from softarm_ros.cli.measured_run import MeasuredRun, in_effect
+from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
 from softarm_ros.cli.score import (
     Errors,
     Prediction,
@@ -186,8 +186,8 @@ def _scores(
     ]
     if learned is not None:
         residual = learned.file.residual()
-        whole = in_effect(identified, one.whole)
-        features = residual.remembered(whole.commands, whole.time_s)[rows]
+        commands, time, of_run = commands_followed(identified, one.whole)
+        features = residual.remembered(commands, time)[of_run[rows]]
         prediction = corrected_by(identified, residual, features, predictions[-1][1], now)
         predictions.append(('identified + learned', prediction, now))
     blocks = one.blocks(rows)

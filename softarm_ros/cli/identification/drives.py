@@ -48,11 +48,14 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
         """Return the squared error in spans, and the shares (m,), with a delay."""
         asked, there = [], []
         for one in used:
-            time, commanded = one.whole.time_s, one.whole.commanded
+            time, commanded, told = one.whole.time_s, one.whole.commanded, one.whole.followed
             assert commanded is not None  # of those used
             if time is not None:
                 late = time - delay_s
-                commanded = np.stack([np.interp(late, time, c) for c in commanded.T], axis=1)
+                at, columns = time, commanded
+                if told is not None and told.commanded is not None:
+                    at, columns = told.time_s, told.commanded
+                commanded = np.stack([np.interp(late, at, c) for c in columns.T], axis=1)
             rows = _after_the_longest(one)
             asked.append(commanded[rows])
             there.append(one.whole.commands[rows])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import CORRELATION_S
 from softarm_ros.cli.identification.recordings import Recorded
-from softarm_ros.cli.measured_run import MeasuredRun, in_effect
+from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.command_features import (
@@ -204,10 +204,11 @@ def learn(
         rows = one.train
         if not len(rows):
             continue
-        run = in_effect(rig, one.whole)
+        run = one.whole
+        commands, time, of_run = commands_followed(rig, run)
         rest = np.clip(-middle / half, -1.0, 1.0)
-        u = (run.commands - middle) / half
-        inputs.append(command_features(features, u, run.time_s, rest, groups)[rows])
+        u = (commands - middle) / half
+        inputs.append(command_features(features, u, time, rest, groups)[of_run[rows]])
         if run.time_s is not None and len(rows) > 1:
             share = min(share, float(np.median(np.diff(run.time_s[rows]))) / CORRELATION_S)
     x = np.concatenate(inputs)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.actuation import shares_reached
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.measured_run import MeasuredRun, in_effect, mount_of
+from softarm_ros.cli.measured_run import MeasuredRun, commands_followed, in_effect, mount_of
 from softarm_ros.cli.read_run import read_run
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
@@ -29,17 +31,34 @@ class Recorded:
     whole: MeasuredRun
     train: Rows
     test: Rows
+    # What hysteresis remembers, by what commands were made into: a search asks for it each time.
+    _lagging: dict[tuple[float, ...], Array | None] = field(default_factory=dict, repr=False)
 
     def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
         """Return rows as a rig's `recording` sees them: its actuators, mount and markers."""
         config = rig.recording
         if config is None or self.whole.in_base:
             return self.whole.rows(rows)
-        run = in_effect(rig, self.whole).rows(rows)
+        run = replace(in_effect(rig, self.whole), lagging=self._remembered(rig)).rows(rows)
         places = {
             name: config.markers.get(name, place) for name, place in self.whole.places.items()
         }
         return replace(run, mount=mount_of(config), places=places)
+
+    def _remembered(self, rig: Rig) -> Array | None:
+        """Return the states of hysteresis under the commands in effect by a rig's `recording`."""
+        config, operator = rig.recording, rig.operator()
+        if config is None or operator is None or not np.any(operator.weights):
+            return self.whole.lagging  # of which no model asks
+        shares = shares_reached(config, rig.actuator_names)
+        key = (config.delay_s, operator.lag_s, *operator.widths, *shares.tolist())
+        if key not in self._lagging:
+            commands, time, of_run = commands_followed(rig, self.whole)
+            self._lagging.clear()
+            self._lagging[key] = (
+                None if time is None else operator.remembered(commands, time)[of_run]
+            )
+        return self._lagging[key]
 
     def blocks(self, rows: Rows) -> NDArray[np.int64]:
         """Return for each row the block it belongs to: `BLOCK_S` of a moving arm, or a command."""
@@ -103,10 +122,13 @@ def _stood(run: MeasuredRun, least_s: float) -> NDArray[np.bool_]:
     """Return whether the commands had stood for a time before each row (n,)."""
     if run.time_s is None or least_s == 0.0:
         return np.ones(len(run), dtype=bool)
-    commands = run.commands if run.commanded is None else run.commanded
+    told = run if run.followed is None else run.followed
+    time = np.asarray(told.time_s)
+    commands = told.commands if told.commanded is None else told.commanded
     changed = np.any(commands[1:] != commands[:-1], axis=1)
-    since = np.concatenate([run.time_s[:1], np.where(changed, run.time_s[1:], -np.inf)])
-    return np.asarray(run.time_s - np.maximum.accumulate(since) >= least_s)
+    since = np.concatenate([time[:1], np.where(changed, time[1:], -np.inf)])
+    stood = time - np.maximum.accumulate(since) >= least_s
+    return np.asarray(stood if run.followed is None else stood[run.followed.rows])
 
 
 def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[Rows, Rows]:
