@@ -47,7 +47,7 @@ def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
     try:
         with path.open(newline='', encoding='utf-8-sig') as file:  # as spreadsheets save it
             heading = next(csv.reader(file), [])
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError, csv.Error):
         return ()  # the reader of other files says what is wrong
     names = tuple(rig.section_names)
     seen = next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -271,22 +272,35 @@ def mount_of(config: RecordingConfig) -> Mount:
 
 
 class _Table:
-    """A CSV file with a heading; cells that are empty or `nan` are missing."""
+    """A CSV file with a heading; cells that are empty or `nan` are missing, empty lines no rows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
             with path.open(newline='', encoding='utf-8-sig') as file:
-                rows = list(csv.reader(file))
-        except (OSError, UnicodeDecodeError) as error:
+                reader = csv.reader(file, skipinitialspace=True)
+                lines = [(reader.line_num, row) for row in reader if row]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise MeasurementError(f'{path}: cannot be read ({error})') from None
-        if len(rows) < 2:
+        if len(lines) < 2:
             raise MeasurementError(f'{path}: expected a heading and rows of numbers')
-        self._heading = [name.strip() for name in rows[0]]
-        self._rows = rows[1:]
+        self._heading = [name.strip() for name in lines[0][1]]
+        self._lines = lines[1:]
+        width = len(self._heading)
+        if width == 1 and re.search('[;\t]', self._heading[0]):
+            raise MeasurementError(
+                f'{path}: the heading is {self._heading[0]!r}: expected cells divided by commas, '
+                'and points in numbers'
+            )
+        for line, row in self._lines:
+            if any(cell.strip() for cell in row[width:]):
+                # A comma in a number, or a first column without a name: all cells would be others.
+                raise MeasurementError(
+                    f'{path}:{line}: {len(row)} cells; expected {width}, as the heading has'
+                )
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._lines)
 
     def has(self, names: Sequence[str]) -> bool:
         """Return whether there are all of these columns."""
@@ -300,18 +314,23 @@ class _Table:
                 f'{self._path}: no column {", ".join(missing)}; there are '
                 f'{", ".join(self._heading)}'
             )
+        several = sorted({name for name in names if self._heading.count(name) > 1})
+        if several:
+            raise MeasurementError(
+                f'{self._path}: several columns {", ".join(several)}: expected one of each name'
+            )
         return np.array([self._column(name) for name in names]).T
 
     def _column(self, name: str) -> list[float]:
         index = self._heading.index(name)
         values = []
-        for i, row in enumerate(self._rows):
+        for line, row in self._lines:
             text = row[index].strip() if index < len(row) else ''
             try:
                 values.append(float(text) if text else float('nan'))
             except ValueError:
                 raise MeasurementError(
-                    f'{self._path}:{i + 2}: {name} = {text!r}: expected a number'
+                    f'{self._path}:{line}: {name} = {text!r}: expected a number'
                 ) from None
         return values
 

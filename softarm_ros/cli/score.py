@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,12 @@ class Errors:
     p90: float
     rows: int
 
+    def as_json(self) -> dict[str, Any]:
+        """Return its fields; null is no number."""
+        return {
+            n: None if isinstance(v, float) and math.isnan(v) else v for n, v in vars(self).items()
+        }
+
 
 @dataclass(frozen=True)
 class Score:
@@ -69,7 +76,7 @@ class Score:
             'run': self.run,
             'by': self.by,
             'rows': self.rows,
-            'errors': [vars(e) for e in self.errors],
+            'errors': [e.as_json() for e in self.errors],
             'notes': list(self.notes),
         }
 
@@ -384,6 +391,8 @@ def _of_frames(
 
 def _errors(what: str, unit: str, values: Array) -> Errors:
     found = values[np.isfinite(values)]
+    if not len(found):  # a model that refuses all rows
+        return Errors(what, unit, math.nan, math.nan, math.nan, 0)
     return Errors(
         what,
         unit,

@@ -269,3 +269,57 @@ def write_bag(rig, folder, commands):
         )
     bag.close()
     return folder
+
+
+def changed_text(rig, path, change):
+    """Write a recording whose text is changed; return what is read of it."""
+    text = write(rig, path, commands_of(rig, 8)).read_text()
+    path.write_text(change(text))
+    return read_run(mapped(rig), path)
+
+
+@pytest.mark.parametrize(
+    ('change', 'says'),
+    [
+        (lambda text: text.replace('0.02,', '"0",02,', 1), r'a.csv:3: 21 cells; expected 20, as'),
+        (lambda text: text.replace(',', ';'), r"the heading is 't;.*: expected cells divided by"),
+        (
+            lambda text: text.replace('\n', ',0\n').replace('oz,0', 'oz,x'),
+            'several columns x: expected one of each name',
+        ),
+        (lambda text: '"' + text + 200_000 * 'x', r'a.csv: cannot be read \(field larger than'),
+    ],
+)  # fmt: skip
+def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change, says):
+    with pytest.raises(MeasurementError, match=says):
+        changed_text(rig, tmp_path / 'a.csv', change)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda text: '\n\n' + text.replace('\n', '\n\n'),
+        lambda text: text.replace('\n', ',\n'),
+        lambda text: '\n'.join(
+            ', '.join(f'"{cell}"' for cell in line.split(',')) for line in text.splitlines()
+        ),
+    ],
+    ids=['empty lines', 'a comma at the end', 'quotes behind spaces'],
+)  # fmt: skip
+def test_a_table_as_other_programs_write_it(rig, tmp_path, change):
+    plain = changed_text(rig, tmp_path / 'a.csv', str)
+    other = changed_text(rig, tmp_path / 'b.csv', change)
+    assert other.notes == plain.notes
+    np.testing.assert_array_equal(other.points['ball'], plain.points['ball'])
+
+
+def test_errors_where_a_model_refuses_every_row(rig, tmp_path):
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig, 8)))
+    nothing = {name: np.full_like(values, np.nan) for name, values in run.points.items()}
+    axes = {name: np.full_like(values, np.nan) for name, values in run.axes.items()}
+    found = scoring.score(scoring.Prediction('refuses', nothing, axes), run)
+    assert all(e.rows == 0 and np.isnan(e.rms) for e in found.errors)
+    written = tmp_path / 'score.json'
+    scoring.save_json(written, rig, [found])
+    assert json.loads(written.read_text())['scores'][0]['errors'][0]['rms'] is None
+    assert 'NaN' not in written.read_text()

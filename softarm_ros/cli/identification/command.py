@@ -156,7 +156,8 @@ def table(
                 )
         by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
         last = list(by)[-1]
-        worse |= sum(by[last]) > min(sum(by['mean pose']), sum(by['as it was']))
+        # Nor is it better where every row is refused, which has no error.
+        worse |= not sum(by[last]) <= min(sum(by['mean pose']), sum(by['as it was']))
     if held and worse:
         commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
         yield (
