@@ -272,7 +272,7 @@ def mount_of(config: RecordingConfig) -> Mount:
 
 
 class _Table:
-    """A CSV file with a heading; cells that are empty or `nan` are missing, empty lines no rows."""
+    """A CSV file with a heading; empty cells and `nan` are missing, empty lines are no rows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

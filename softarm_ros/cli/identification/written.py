@@ -6,7 +6,7 @@ import copy
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,15 @@ from softarm_ros.rigs.schema import Rig
 _DIGITS = 6  # significant, in the file
 _NO_WRAPPING = 4096  # columns
 _COMMENT_COLUMN = 40
+_RESIDUAL = re.compile(r'^residual:.*\n(?:[ \t]+.*\n|\}.*\n)*', flags=re.MULTILINE)
 
 
 def updated_text(text: str, values: Mapping[str, float], note: str, rig: Rig | None = None) -> str:
     """
     Return the text of a rig file with other numbers, each line that has one marked by `note`.
 
-    Entries that are references to others (`- *other`, `<<: *other`) become their own. Lists that
-    the file leaves out are taken from `rig`.
+    What is shared (`*other`, `<<: *other`) becomes a place's own where it is changed; the other
+    places keep what they had. Lists that the file leaves out are taken from `rig`.
     """
     yaml = YAML()
     yaml.preserve_quotes = True
@@ -39,20 +40,24 @@ def updated_text(text: str, values: Mapping[str, float], note: str, rig: Rig | N
         yaml.indent(mapping=2, sequence=4, offset=2)
     document = yaml.load(text)
     marked: set[int] = set()
+    if rig is not None and any('bends' in path_of(field) for field in values):
+        _state_all_bends(document, rig)
     for field, value in values.items():
         *way, last = path_of(field)
         node: Any = document
         line: tuple[Any, Any] | None = None
         for i, step in enumerate(way):
+            _keep(document, node, step, rig)
             if isinstance(node, CommentedMap) and step not in node and rig is not None:
                 node[step] = _default(rig, tuple(way[: i + 1]))
-            _own(node, step)
+            _own(document, node, step)
             if isinstance(node, CommentedMap) and not _is_flow(node):
                 line = (node, step)
             node = node[step]
         if isinstance(node, CommentedMap) and not _is_flow(node):
             line = (node, last)
-        _own(node, last)
+        _keep(document, node, last, rig)
+        _own(document, node, last)
         node[last] = float(f'{value:.{_DIGITS}g}') + 0.0
         if line is not None:
             _mark(*line, note, marked)
@@ -87,15 +92,25 @@ def write(
             beside = output.with_suffix('.residual.json')
             mark = note if learned is not None else '[I] learned with the values before'
             block = f'residual: {{file: {beside.name}}}  # {mark}\n'
-            text = re.sub(r'^residual:[^\n]*\n', '', text, flags=re.MULTILINE)
-            text = text.rstrip('\n') + '\n\n' + block
-            beside.write_text(_residual_text(learned, kept), encoding='utf-8')
+            text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
+            _replace(beside, _residual_text(learned, kept))
             written.append(beside)
-        output.write_text(text, encoding='utf-8')
+        _replace(output, text)
     except OSError as error:
         raise UsageError(f'{output}: cannot be written ({error.strerror})') from None
     load_rig(output).model()
     return written
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file; the old one, maybe the rig's own, stays whole until the new one is."""
+    part = path.with_name(path.name + '.part')
+    try:
+        part.write_text(text, encoding='utf-8')
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
@@ -114,7 +129,9 @@ def files_of(names: Sequence[str]) -> str:
 def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
     value: Any = rig
     for step in path:
-        value = value[step] if isinstance(step, int) else getattr(value, step)
+        value = getattr(value, str(step)) if isinstance(value, BaseModel) else value[step]
+    if value is None or isinstance(value, (int, float, str)):
+        return value
     if isinstance(value, BaseModel):
         return CommentedMap(_listed(value.model_dump()))
     if isinstance(value, Mapping):
@@ -123,6 +140,13 @@ def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
     if not any(isinstance(entry, CommentedMap) for entry in entries):
         entries.fa.set_flow_style()
     return entries
+
+
+def _state_all_bends(document: Any, rig: Rig) -> None:
+    """Give bends to all actuators: a file states them for all or none."""
+    actuators = document['arm']['actuators']
+    for i in [i for i, actuator in enumerate(actuators) if 'bends' not in actuator]:
+        actuators[i]['bends'] = _default(rig, ('arm', 'actuators', i, 'bends'))
 
 
 def _listed(value: Any) -> Any:
@@ -144,20 +168,53 @@ def _plain(entry: Any) -> Any:
     return fields
 
 
-def _own(node: Any, step: Any) -> None:
+def _own(document: Any, node: Any, step: Any) -> None:
     """Make what stands at a step a copy of its own, where it is shared with other places."""
     if isinstance(node, CommentedMap) and node.merge and step not in dict(node.non_merged_items()):
         node[step] = copy.deepcopy(node[step]) if step in node else 0.0
     inner = node[step] if isinstance(node, CommentedSeq) or step in node else None
-    if isinstance(inner, (CommentedMap, CommentedSeq)):
+    if not isinstance(inner, (CommentedMap, CommentedSeq)) or inner.anchor.value is None:
+        return
+    if sum(other is inner for _, other in _blocks(document)) > 1:
         own = copy.deepcopy(inner)
-        if inner.anchor.value is None:
-            return
-        if isinstance(node, CommentedSeq) and any(
-            item is inner for i, item in enumerate(node) if i < step
-        ):
-            own.yaml_set_anchor(None)
-            node[step] = own
+        own.yaml_set_anchor(None)
+        node[step] = own
+
+
+def _keep(document: Any, node: Any, step: Any, rig: Rig | None) -> None:
+    """Give the blocks that take a step from a node (`<<: *node`) what they have there now."""
+    if not isinstance(node, CommentedMap) or node.anchor.value is None:
+        return
+    for path, other in list(_blocks(document)):
+        if not isinstance(other, CommentedMap) or step in dict(other.non_merged_items()):
+            continue
+        if not any(base is node for base in _bases(other)):
+            continue
+        if step in other:
+            other[step] = copy.deepcopy(other[step])
+        elif rig is not None:
+            other[step] = _default(rig, (*path, step))
+
+
+def _bases(block: CommentedMap) -> Iterator[Any]:
+    """Yield what a block takes values from, and what these take them from."""
+    for entry in block.merge:
+        base = entry[1] if isinstance(entry, tuple) else entry  # ruamel.yaml 0.18 counts them
+        yield base
+        yield from _bases(base)
+
+
+def _blocks(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield path and value of all blocks and lists, as often as they stand in a document."""
+    if isinstance(node, CommentedMap):
+        steps = list(node.non_merged_items())
+    elif isinstance(node, CommentedSeq):
+        steps = list(enumerate(node))
+    else:
+        return
+    yield path, node
+    for step, inner in steps:
+        yield from _blocks(inner, (*path, step))
 
 
 def _is_flow(node: CommentedMap) -> bool:

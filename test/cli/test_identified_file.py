@@ -1,0 +1,128 @@
+"""The rig file that `softarm identify` writes: what was identified, and nothing else changed."""
+
+import numpy as np
+import pytest
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.identification.command import Asked, run
+from softarm_ros.cli.identification.common import all_parameters, spelled_out
+from softarm_ros.cli.identification.written import updated_text, write
+from softarm_ros.models.identifiable import moved_by
+from softarm_ros.rigs.field_values import values_of, with_values
+from softarm_ros.rigs.loader import load_rig
+
+PAIRS = """\
+name: pairs
+description: Two sections with two pairs of cables each
+gravity_m_s2: [0.0, 0.0, 9.81]
+arm:
+  kind: cable_driven
+  sections:
+    - &section
+      name: low
+      length_m: 0.1
+      endcap_length_m: 0.004
+      cable_radius_m: 0.02
+      passing_radius_m: 0.0
+      bending_stiffness_N_m2: 0.03
+      cutting_in_stiffness_N_m2: 1.0e+6
+      max_bending_angle_deg: 90.0
+    - {<<: *section, name: high}
+  actuators:
+    - &pair
+      name: a
+      section: low
+      angle_deg: 0.0
+      pair: true
+      position_min_m: -0.02
+      position_max_m: 0.02
+      max_speed_m_s: 0.03
+      max_acceleration_m_s2: 0.3
+    - {<<: *pair, name: b, angle_deg: 90.0}
+    - &last
+      <<: *pair
+      name: c
+      section: high
+    - {<<: *last, name: d, angle_deg: 90.0}
+model: constant_curvature
+sensors:
+  pose_topic: {rate_hz: 100.0}
+recording:
+  commands: {a: ua, b: ub, c: uc, d: ud}
+  section_tips: {low: [x1, y1, z1], high: [x2, y2, z2]}
+  mount: {position_m: [0.0, 0.0, 0.0], z_axis: [0.0, 0.0, 1.0], x_axis: [1.0, 0.0, 0.0]}
+controller: {feedback_gain_1_s: 1.0, damping: 1.0e-3, max_correction_speed_m_s: 0.05}
+trajectories:
+  line: {type: line, start: [-0.02, 0.0, 0.2], end: [0.02, 0.0, 0.2]}
+default_trajectory: line
+"""
+SHARED = PAIRS.replace(
+    '      max_bending', '      rest_bend_deg: &bend [1.0, 2.0]\n      max_bending'
+).replace('name: high}', 'name: high, rest_bend_deg: *bend}')
+
+
+def written_rig(tmp_path, text=PAIRS):
+    path = tmp_path / 'pairs.yaml'
+    path.write_text(text, encoding='utf-8')
+    return load_rig(path)
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Return a file of the arm's own poses at rest."""
+    rig, rng = written_rig(tmp_path), np.random.default_rng(0)
+    lines = ['ua,ub,uc,ud,x1,y1,z1,x2,y2,z2']
+    for command in rng.uniform(-0.01, 0.01, (12, 4)):
+        tips = rig.physics().forward(command).section_tips[:, :3, 3]
+        lines.append(','.join(f'{value:.6f}' for value in [*command, *tips.ravel()]))
+    path = tmp_path / 'rest.csv'
+    path.write_text('\n'.join(lines), encoding='utf-8')
+    return path
+
+
+@pytest.mark.parametrize('text', [PAIRS, SHARED], ids=['merged blocks', 'a shared list'])
+@pytest.mark.parametrize(
+    'name', ['low length', 'low rest_bend_x', 'high rest_bend_y', 'a on low_x', 'c on high_y']
+)
+def test_what_other_places_share_stays_there_as_it_was(name, text, tmp_path):
+    rig = spelled_out(written_rig(tmp_path, text))
+    parameters = all_parameters(rig)
+    (one,) = [p for p in parameters if p.name == name]
+    there = moved_by([one], values_of(rig, one.fields), np.array([0.5]))
+    path = tmp_path / 'new.yaml'
+    path.write_text(
+        updated_text(rig.source.read_text(encoding='utf-8'), there, 'x', rig), encoding='utf-8'
+    )
+    fields = list(dict.fromkeys(f for p in parameters for f in p.fields))
+    expected = values_of(with_values(rig, there), fields)
+    assert values_of(spelled_out(load_rig(path)), fields) == pytest.approx(
+        expected, rel=1e-5, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    'block', ['residual:\n  file: a.json\n', 'residual: {\n  file: a.json\n}\n']
+)
+def test_a_residual_in_several_lines_is_replaced(block, recording, tmp_path):
+    pytest.importorskip('sklearn', reason='needs scikit-learn')
+    longer = written_rig(tmp_path, PAIRS.replace('length_m: 0.1\n', 'length_m: 0.11\n'))
+    first = tmp_path / 'first.yaml'
+    list(
+        run(
+            longer,
+            Asked((recording,), ('none',), 'nothing', residual=(('linear',),), output=first),
+        )
+    )
+    (tmp_path / 'first.residual.json').rename(tmp_path / 'a.json')
+    old = written_rig(tmp_path, PAIRS + block)
+    new, _ = write(old, tmp_path / 'new.yaml', {'arm.sections[0].length_m': 0.11}, None, 'x')
+    assert load_rig(new).residual.file == 'new.residual.json'
+
+
+def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
+    """As on a full disk: here a folder has the name that the new one is written by."""
+    rig = written_rig(tmp_path)
+    (tmp_path / 'pairs.yaml.part').mkdir()
+    with pytest.raises(UsageError, match='cannot be written'):
+        write(rig, rig.source, {'arm.sections[0].length_m': 0.11}, None, 'x')
+    assert rig.source.read_text(encoding='utf-8') == PAIRS
