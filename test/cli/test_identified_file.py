@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.command import Asked, run
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.written import updated_text, write
+from softarm_ros.cli.main import app
 from softarm_ros.models.identifiable import moved_by
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
@@ -119,6 +121,13 @@ def test_a_residual_in_several_lines_is_replaced(block, recording, tmp_path):
     assert load_rig(new).residual.file == 'new.residual.json'
 
 
+def test_a_file_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    rig = written_rig(tmp_path)
+    asked = Asked((tmp_path / 'none.csv',), output=tmp_path / 'none' / 'new.yaml')
+    with pytest.raises(UsageError, match=r'new.yaml: cannot be written \(No such file'):
+        list(run(rig, asked))
+
+
 def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
     """As on a full disk: here a folder has the name that the new one is written by."""
     rig = written_rig(tmp_path)
@@ -126,3 +135,15 @@ def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
     with pytest.raises(UsageError, match='cannot be written'):
         write(rig, rig.source, {'arm.sections[0].length_m': 0.11}, None, 'x')
     assert rig.source.read_text(encoding='utf-8') == PAIRS
+
+
+def test_settings_that_the_file_does_not_have_are_told(recording, tmp_path):
+    rig, new = written_rig(tmp_path), tmp_path / 'new.yaml'
+    more = ('--parameters', 'lengths', '--hold-out', 'nothing', '--output', str(new))
+    setting = ('--set', 'arm.sections[0].endcap_length_m=0.02')
+    for given in ((), setting):
+        done = CliRunner().invoke(
+            app, ['identify', str(rig.source), str(recording), *more, *given]
+        )
+        assert done.exit_code == 0, done.output
+        assert (f'not {" ".join(setting)}: give it' in done.output) == bool(given)

@@ -78,8 +78,10 @@ def identify(
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
+    given = [f'--set {text}' for text in settings]
     if model not in (None, arm.default_model):
         arm = load_rig(rig, [*settings, f'model={model}'])
+        given.append(f'--model {model}')
     if parameters == '?':
         for line in command.listed(arm):
             typer.echo(line)
@@ -98,6 +100,11 @@ def identify(
     if recordings:
         for line in command.run(arm, asked):
             typer.echo(line)
+        if output is not None and given:
+            typer.echo(
+                f'note: {output} has what was identified, and not {", ".join(given)}: give it to '
+                'softarm score and run likewise, or write it into the file'
+            )
     elif arm.mechanics_name in EXPERIMENTS:
         _of_excitation(arm, asked, seed)
     else:

@@ -18,6 +18,7 @@ from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
+from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
 from softarm_ros.cli.score import (
     Errors,
@@ -69,6 +70,8 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
 
     """
     rig = spelled_out(rig)
+    if asked.output is not None:
+        require_writable(asked.output)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
     yield (
