@@ -21,7 +21,7 @@ _MAX_POINTS = 4000
 def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
     """Write a figure of each measured thing of a run into a folder; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = re.sub(r'\W+', '_', Path(run.source).stem)
+    stem = re.sub(r'\W+', '_', re.sub(r'\.(csv|mcap)$', '', run.source)).strip('_')
     written = []
     for kind, measured in (('', run.points), (' axis', run.axes)):
         for name, values in measured.items():

@@ -323,3 +323,26 @@ def test_errors_where_a_model_refuses_every_row(rig, tmp_path):
     scoring.save_json(written, rig, [found])
     assert json.loads(written.read_text())['scores'][0]['errors'][0]['rms'] is None
     assert 'NaN' not in written.read_text()
+
+
+def scored(rig, *arguments):
+    return CliRunner().invoke(app, ['score', rig.name, *(str(a) for a in arguments)])
+
+
+def test_files_of_one_name_have_figures_and_scores_of_their_own(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bags = [write_bag(rig, tmp_path / day / 'bag', commands_of(rig, 20)) for day in ('a', 'b')]
+    figures, json_file = tmp_path / 'figures', tmp_path / 'score.json'
+    done = scored(rig, *bags, '--json', json_file, '--report', figures)
+    assert done.exit_code == 0, done.output
+    assert len(list(figures.iterdir())) == 8
+    assert len({s['run'] for s in json.loads(json_file.read_text())['scores']}) == 2
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_read(rig, tmp_path):
+    none = tmp_path / 'none'
+    done = scored(rig, none, '--json', none / 'score.json')
+    assert 'score.json: cannot be written (No such file' in done.output
+    (tmp_path / 'file').touch()
+    done = scored(rig, none, '--report', tmp_path / 'file' / 'figures')
+    assert 'figures: Not a directory' in done.output

@@ -39,15 +39,28 @@ def score(
     settings: SetOption,
 ) -> None:
     """Feed recorded commands to models: predicted against measured, and baselines."""
+    from dataclasses import replace
+
     from softarm_ros.cli import score as scoring
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.read_run import read_run
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
     models = scoring.check_models(arm, model or ())
-    scores = []
+    if json_file is not None:
+        require_writable(json_file)
+    if report is not None:
+        try:
+            report.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f'--report {report}: {error.strerror}') from None
+    scores: list[scoring.Score] = []
     for path in data:
         whole = read_run(arm, path)
+        if any(score.run == whole.source for score in scores):
+            whole = replace(whole, source=str(path))  # of another folder, or with another weight
         run = scoring.chosen_rows(whole, rows, every)
         predictions = scoring.predictions(arm, models, run)
         found = [scoring.score(prediction, run) for prediction in predictions]
