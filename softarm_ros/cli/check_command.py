@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from softarm_ros.cli.edge_units import edge_unit
-from softarm_ros.cli.workspace import sample_workspace
+from softarm_ros.cli.workspace import sample_workspace, those_held
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
@@ -53,6 +53,8 @@ def summary(rig: Rig) -> Iterator[str]:
 
 def _reach(rig: Rig) -> str:
     tips, how = _tips(rig)
+    if len(tips) == 0:
+        return f'reach         none: actuators within their ranges hold no configuration ({how})'
     away = np.linalg.norm(tips[:, :2], axis=1)
     return (
         f'reach         up to {1e3 * np.max(away):.1f} mm from the axis, '
@@ -116,4 +118,6 @@ def _tips(rig: Rig) -> tuple[Array, str]:
         configuration[limits.bends[:, 0]] = bends
         configurations.append(configuration)
     degrees = ', '.join(f'{math.degrees(bend):g}' for bend in limits.max_bending_rad)
-    return rig.model().tips_of(np.array(configurations)), f'bending up to {degrees} deg'
+    model = rig.model()
+    held = those_held(rig, model, np.array(configurations))
+    return model.tips_of(held), f'bending up to {degrees} deg'

@@ -12,6 +12,7 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
@@ -29,35 +30,65 @@ class Workspace:
     Sampled tip positions (n, 3) [m], base frame.
 
     `use` (n,) is the largest share of a limit that each uses; `duration_s` the time the
-    kinematics took.
+    kinematics took; `drawn` the number of configurations, those that the actuators cannot hold
+    included.
     """
 
     tips: Array
     use: Array
     duration_s: float
+    drawn: int
+
+
+def those_held(rig: Rig, model: ArmModel, configurations: Array) -> Array:
+    """Return those of configurations (n, dof) that actuators within their ranges hold."""
+    limits = rig.actuator_limits()
+
+    def is_held(configuration: Array) -> bool:
+        try:
+            return limits.hold(model.actuation_of(configuration))
+        except ModelError:
+            return False
+
+    return configurations[[is_held(configuration) for configuration in configurations]]
 
 
 def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
-    """Return tips of configurations spread over the limits of a rig's default model."""
+    """Return tips of configurations of a rig's default model, spread over what the arm may do."""
     model, limits = rig.model(), rig.configuration_limits()
     rng = np.random.default_rng(seed)
     tips, use, duration = [], [], 0.0
     model.tips_of(model.rest_configuration[None])  # compiled code is loaded before time is taken
     for start in range(0, samples, _CHUNK):
-        configurations = rig.sample_configurations(rng, min(_CHUNK, samples - start))
+        drawn = rig.sample_configurations(rng, min(_CHUNK, samples - start))
+        configurations = those_held(rig, model, drawn)
         began = time.perf_counter()
         tips.append(model.tips_of(configurations))
         duration += time.perf_counter() - began
         use.append(limits.use(configurations))
-    return Workspace(np.concatenate(tips), np.concatenate(use), duration)
+    return Workspace(np.concatenate(tips), np.concatenate(use), duration, samples)
 
 
 def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
-    """Yield what `softarm workspace` prints."""
-    tips = workspace.tips
+    """
+    Yield what `softarm workspace` prints.
+
+    Raises
+    ------
+    UsageError
+        If the actuators hold none of the configurations.
+
+    """
+    tips, drawn = workspace.tips, workspace.drawn
+    if len(tips) == 0:
+        raise UsageError(
+            f'{rig.name}: actuators within their ranges hold none of {drawn} configurations; '
+            'see `softarm check` for the ranges, or draw more (--samples)'
+        )
     radius_mm = 1e3 * np.linalg.norm(tips[:, :2], axis=1)
     low_mm, high_mm = 1e3 * tips[:, 2].min(), 1e3 * tips[:, 2].max()
-    yield f'{rig.name}: {len(tips)} configurations within the limits of {rig.default_model}'
+    count = f'{len(tips)}' if len(tips) == drawn else f'{len(tips)} of {drawn}'
+    yield f'{rig.name}: {count} configurations within the limits of {rig.default_model}'
     yield f'distance from the axis  {radius_mm.min():.1f} to {radius_mm.max():.1f} mm'
     yield f'height z                {low_mm:.1f} to {high_mm:.1f} mm'
     yield f'kinematics              {1e6 * workspace.duration_s / len(tips):.2f} us a pose'

@@ -16,6 +16,7 @@ import softarm_ros
 from softarm_ros.cli import cli_errors, commands
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
+from softarm_ros.cli.workspace import those_held
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
@@ -379,6 +380,49 @@ def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
     rig = load_rig('cable_arm')
     reach = float(re.search(r'to (\d+\.\d) mm', out).group(1))
     assert 150.0 < reach < 1e3 * rig.model().rest_length_m
+
+
+def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
+    """Motors that pull 5 mm bend a section by some 23 degrees, however far it may be bent."""
+    path = tmp_path / 'short.yaml'
+    text = load_rig('cable_arm_single').source.read_text()
+    path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.005'))
+    rig = load_rig(path)
+    bends = [np.radians([angle, 0.0]) for angle in np.linspace(-90.0, 90.0, 1801)]
+    held = [b for b in bends if rig.actuator_limits().hold(rig.model().actuation_of(b))]
+    # Away from cable 1 two of them pull, each of them half as much.
+    assert -46.0 < np.degrees(held[0][0]) < -42.0 and 21.0 < np.degrees(held[-1][0]) < 24.0
+    farthest = -1e3 * rig.model().tips_of(np.array(held))[0, 0]
+    _, checked, _ = softarm('check', str(path))
+    reach = float(re.search(r'up to ([\d.]+) mm from the axis', checked).group(1))
+    assert reach == pytest.approx(farthest, rel=0.05)
+    status, out, _ = softarm('workspace', str(path), '--samples', '4000')
+    assert status == 0
+    count = int(re.search(r': (\d+) of 4000 configurations', out).group(1))
+    assert 20 < count < 400
+    assert float(re.search(r'to (\d+\.\d) mm', out).group(1)) == pytest.approx(farthest, rel=0.1)
+
+
+def test_workspace_of_which_nothing_is_within_the_ranges(tmp_path):
+    path = tmp_path / 'none.yaml'
+    text = load_rig('cable_arm_single').source.read_text()
+    path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.0000001'))
+    status, _, err = softarm('workspace', str(path), '--samples', '100')
+    assert status == 2
+    assert 'hold none of 100 configurations' in err
+
+
+def test_what_falls_aside_is_not_within_reach(tmp_path):
+    path = tmp_path / 'heavy.yaml'
+    text = load_rig('cable_arm').source.read_text()
+    text = re.sub(r'\nmodel: .*', '\nmodel: heavy_cable_statics', text)
+    heavy = re.sub(r'( +)endcap_length_m: .*', r'\g<0>\n\1body_mass_kg: 0.058', text, count=1)
+    path.write_text(heavy)
+    rig = load_rig(path)
+    straight, over = np.zeros(4), np.radians([104.0, 0.0, 90.0, 0.0])
+    assert np.isnan(rig.model().tips_of(over[None])).all()
+    held = those_held(rig, rig.model(), np.array([straight, over]))
+    np.testing.assert_array_equal(held, [straight])
 
 
 def test_workspace_picture_in_a_missing_folder(tmp_path):
