@@ -118,6 +118,26 @@ def test_inverse_does_not_claim_what_is_out_of_reach(name):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
+def test_loads_and_guesses_that_are_none_are_refused_by_name(name, model):
+    """A number instead of a vector would act along all axes at once."""
+    arm, actuation = model_of(name, model), postures(name, model)[0]
+    tip = arm.forward(actuation).tip[:3, 3]
+    for bad in (0.05, [0.05], [0.0, 0.0], np.zeros((3, 1)), [0.0, np.nan, 0.0]):
+        with pytest.raises(ValueError, match='tip_force'):
+            arm.forward(actuation, tip_force=bad)
+        with pytest.raises(ValueError, match='tip_moment'):
+            arm.forward(actuation, tip_moment=bad)
+        with pytest.raises(ValueError, match='tip_force'):
+            arm.inverse(tip, tip_force=bad)
+    guess = actuation.copy()
+    guess[1] = np.nan
+    for asked in (arm.forward, arm.jacobian, lambda values: arm.inverse(tip, guess=values)):
+        with pytest.raises(ValueError, match=arm.actuator_names[1]):
+            asked(guess)
+    assert arm.tips_of(np.zeros((0, len(arm.configuration_names)))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
 def test_configuration_and_actuation_belong_together(name, model):
     arm = model_of(name, model)
     for actuation in postures(name, model):

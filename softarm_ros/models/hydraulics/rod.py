@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.cosserat.config import (
     CableRoute,
@@ -231,8 +231,8 @@ class WaterRod(HeldSections[RodBalance]):
 
         """
         turn = self._mount[:3, :3]
-        force = (np.asarray(tip_force, dtype=float) + self._weight) @ turn
-        moment = np.asarray(tip_moment, dtype=float) @ turn
+        force = (finite_array(tip_force, (3,), 'tip_force') + self._weight) @ turn
+        moment = finite_array(tip_moment, (3,), 'tip_moment') @ turn
         tensions = -self._areas * pressures
         rod = self.rod
         rod.load(tensions, force, moment)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.dynamics.layout import Loads
 from softarm_ros.models.dynamics.tangents import Equilibrium, equilibrium
@@ -132,7 +132,8 @@ class HydraulicStatics(HeldSections[HeldShape]):
 
     def loaded(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> Loads:
         """Return gravity with a load at the tip."""
-        force, moment = np.asarray(tip_force, float), np.asarray(tip_moment, float)
+        force = finite_array(tip_force, (3,), 'tip_force')
+        moment = finite_array(tip_moment, (3,), 'tip_moment')
         if not (force.any() or moment.any()):
             return self.loads
         turn = self._mount[:3, :3]

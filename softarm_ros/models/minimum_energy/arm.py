@@ -206,7 +206,8 @@ class MinimumEnergyArm:
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many lengths (n, 3 modules) [m]."""
-        return np.array([self.equilibrium(lengths).positions[-1] for lengths in configurations])
+        tips = [self.equilibrium(lengths).positions[-1] for lengths in configurations]
+        return np.array(tips).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
@@ -259,10 +260,14 @@ class MinimumEnergyArm:
     def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
         config = self.modules
-        lengths = finite_array(actuation, (3 * config.modules,), 'actuation')
+        lengths = np.array(actuation, dtype=np.float64)
+        if lengths.shape != (3 * config.modules,):
+            raise ValueError(
+                f'actuation has shape {lengths.shape}, expected ({3 * config.modules},)'
+            )
         slack, (low, high) = 1e-12, config.command_range_m
         for name, value in zip(self.actuator_names, lengths):
-            if not low - slack <= value <= high + slack:
+            if not low - slack <= value <= high + slack:  # NaN neither
                 raise ModelError(
                     f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m'
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -155,7 +156,7 @@ class TendonRodModel(ABC):
 
         """
         target = pose_target(position, orientation, self.rest_length_m)
-        start = None if guess is None else self._tensions(guess)
+        start = None if guess is None else self._guessed(guess)
         return find_pose(TensionProblem(self, tip_force), target, start)
 
     def jacobian(self, actuation: Array) -> Array:
@@ -196,6 +197,14 @@ class TendonRodModel(ABC):
                 f'tensions have shape {tensions.shape}; expected {self.max_tension_N.shape} for '
                 f'{", ".join(self.actuator_names)}'
             )
+        return tensions
+
+    def _guessed(self, guess: Array) -> Array:
+        """Return guessed tensions (cables,), which the search brings into their range."""
+        tensions = self._tensions(guess)
+        for name, tension in zip(self.actuator_names, tensions):
+            if not math.isfinite(tension):
+                raise ValueError(f'guess of {name} is {tension} N, expected a finite number')
         return tensions
 
     def _within_range(self, values: Array) -> Array:

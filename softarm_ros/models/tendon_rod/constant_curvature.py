@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3, hat
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
@@ -139,8 +139,10 @@ def _exponential(twist: Array) -> tuple[Array, Array]:
 
 
 def _refuse_load(tip_force: Vector3, tip_moment: Vector3) -> None:
-    if np.any(np.asarray(tip_force)) or np.any(np.asarray(tip_moment)):
+    force = finite_array(tip_force, (3,), 'tip_force')
+    moment = finite_array(tip_moment, (3,), 'tip_moment')
+    if np.any(force) or np.any(moment):
         raise ModelError(
-            f'constant_curvature knows no load at the tip: tip_force {list(tip_force)} N, '
-            f'tip_moment {list(tip_moment)} N m'
+            f'constant_curvature knows no load at the tip: tip_force {force.tolist()} N, '
+            f'tip_moment {moment.tolist()} N m'
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import ZERO3, Shape, Vector3
 from softarm_ros.models.cosserat.arm import CosseratArm
 from softarm_ros.models.cosserat.config import CosseratConfig
@@ -52,7 +52,8 @@ class CosseratTendonRod(TendonRodModel):
 
         """
         tensions = self._within_range(actuation)
-        shape = self._arm.forward(tensions, self._force(tip_force), tip_moment)
+        moment = finite_array(tip_moment, (3,), 'tip_moment')
+        shape = self._arm.forward(tensions, self._force(tip_force), moment)
         return Shape(shape.tip, shape.section_tips, tensions, shape.sample_centerline)
 
     def solve_tip(
@@ -77,4 +78,4 @@ class CosseratTendonRod(TendonRodModel):
         return rod.resumed(solved.start).segment_tips
 
     def _force(self, tip_force: Vector3) -> Array:
-        return np.asarray(tip_force, dtype=float) + self._weight
+        return finite_array(tip_force, (3,), 'tip_force') + self._weight
