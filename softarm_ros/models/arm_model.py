@@ -103,7 +103,8 @@ class ArmModel(Protocol):
     """
     Mechanics of one arm: actuation <-> configuration <-> shape.
 
-    Results depend on the arguments alone, not on earlier calls.
+    Results depend on the arguments alone, not on earlier calls. A model is for one thread at a
+    time, because its calls share working arrays; each thread makes its own.
 
     `configuration` of the cable-driven models holds, per section, the bending vector
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the

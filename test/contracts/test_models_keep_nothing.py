@@ -1,5 +1,9 @@
 """What a model answers depends on what it is asked, not on what it was asked before."""
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from test_rig_contracts import cases, model_of, postures, rig_of
@@ -46,6 +50,32 @@ def test_a_model_that_was_asked_before_answers_like_a_new_one(name, model):
     for what, ask in QUESTIONS.items():
         ask(used, b)
         assert np.array_equal(ask(used, a), ask(new, a)), what
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_models_of_two_threads_do_not_disturb_each_other(name, model):
+    places = postures(name, model)[:2]
+    alone = [(tip_of(model_of(name, model), a), model_of(name, model).jacobian(a)) for a in places]
+    wrong = []
+    begin = threading.Barrier(2)
+
+    def ask(own):
+        arm = rig_of(name).model(model)
+        begin.wait(60.0)
+        for turn in range(20):
+            k = (turn + own) % 2
+            tip, jacobian = tip_of(arm, places[k]), arm.jacobian(places[k])
+            if not (np.array_equal(tip, alone[k][0]) and np.array_equal(jacobian, alone[k][1])):
+                wrong.append((own, turn))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # as if many threads were at work
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(ask, (0, 1)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
