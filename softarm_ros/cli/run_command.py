@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from softarm_ros.cli.run_view import run_bar
+from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.loop import CycleOutput
 from softarm_ros.runtime.run_record import RunRecord
@@ -98,8 +99,8 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
 def _check(options: RunOptions) -> None:
     if not 0.05 <= options.rate <= 50.0:
         raise InputError(f'--rate {options.rate:g}: expected 0.05 to 50 times real time')
-    if options.laps is not None and options.laps < 1:
-        raise InputError(f'--laps {options.laps}: expected at least 1')
+    if options.laps is not None and not 1 <= options.laps <= MAX_LAPS:
+        raise InputError(f'--laps {options.laps}: expected 1 to {MAX_LAPS}')
     if options.task is not None and (options.trajectory is not None or options.laps is not None):
         raise InputError('--task runs once through its own motions; drop --trajectory and --laps')
     if options.goals and (options.trajectory, options.task, options.laps) != (None, None, None):

@@ -10,7 +10,7 @@ from ruckig import InputParameter, Result, Ruckig
 from ruckig import Trajectory as RuckigTrajectory
 
 from softarm_ros.control.path import Curve, Path, build_path
-from softarm_ros.control.trajectory_config import TrajectoryConfig
+from softarm_ros.control.trajectory_config import MAX_LAPS, TrajectoryConfig
 from softarm_ros.geometry.arrays import Array
 
 
@@ -82,8 +82,8 @@ class Trajectory:
         self.config = config
         self.path: Path = build_path(config)
         self.laps = config.laps if laps is None else laps
-        if self.laps < 1:
-            raise ValueError(f'laps = {self.laps}: expected at least 1')
+        if not 1 <= self.laps <= MAX_LAPS:
+            raise ValueError(f'laps = {self.laps}: expected 1 to {MAX_LAPS}')
         self._legs: list[_Leg] = []
         clock = 0.0
         for curve, first_lap, count, backwards in self._plan():

@@ -11,6 +11,7 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
 
 Point = tuple[Finite, Finite, Finite]
 MIN_SPACING_M = 1e-6
+MAX_LAPS = 1000
 
 
 def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -27,7 +28,7 @@ class TrajectoryBase(ConfigBlock):
 
     frame: Literal['base'] = 'base'
     speed: Positive = Field(default=0.03, description='along the path [m/s]')
-    laps: int = Field(default=1, ge=1, le=1000)
+    laps: int = Field(default=1, ge=1, le=MAX_LAPS)
 
 
 class WaypointsConfig(TrajectoryBase):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rclpy.node import Node
 
+from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.nodes.node_base import declare
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, build_loop
@@ -30,7 +31,9 @@ def declared_loop(node: Node, rig: Rig) -> tuple[Loop, PlannerProcess | None]:
     )
     model = declare(node, 'model', '', "model of the arm; empty: the rig's default")
     open_loop = declare(node, 'open_loop', False, 'do not use measured poses')
-    laps = declare(node, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=1000)
+    laps = declare(
+        node, 'laps', 0, 'laps to drive; 0: as the trajectory says', low=0, high=MAX_LAPS
+    )
     goals = declare(node, 'goals', False, 'wait for goals over topics, in place of a trajectory')
     if goals:
         from softarm_ros.runtime.planner_process import PlannerProcess

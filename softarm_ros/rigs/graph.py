@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
+from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part
 from softarm_ros.rigs.rig_files import is_path
@@ -325,8 +326,8 @@ def _check_devices(
 
 
 def _check_numbers(laps: int | None, rate: float, seed: int) -> None:
-    if laps is not None and laps < 1:
-        raise RigError('', f'laps = {laps}: expected at least 1')
+    if laps is not None and not 1 <= laps <= MAX_LAPS:
+        raise RigError('', f'laps = {laps}: expected 1 to {MAX_LAPS}')
     if not (math.isfinite(rate) and rate > 0.0):
         raise RigError('', f'rate = {rate:g}: expected a number > 0')
     if seed < 0:

@@ -144,3 +144,10 @@ def test_bad_trajectories_say_what_is_wrong(change, message):
     with pytest.raises(ValidationError) as error:
         ADAPTER.validate_python(change)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize('laps', [0, -1, 1001, 10**9])
+def test_laps_beyond_those_of_a_file_are_refused(laps):
+    """Each lap of a line is a motion of its own: 10^9 of them would fill the memory."""
+    with pytest.raises(ValueError, match=rf'laps = {laps}: expected 1 to 1000'):
+        timed('line', laps)
