@@ -187,6 +187,15 @@ def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
     assert 0.5 < np.linalg.norm(second) / np.linalg.norm(first) < 2.0
 
 
+def test_places_are_none_where_no_pressures_lead_within_the_bends():
+    rig = load_rig('hydraulic_arm')
+    straight = [s.model_copy(update={'max_bending_angle_deg': 0.01}) for s in rig.arm.sections]
+    drawn = rig.with_arm(sections=tuple(straight)).sample_configurations(
+        np.random.default_rng(0), 2
+    )
+    assert drawn.shape == (0, 6)
+
+
 def test_constant_curvature_knows_no_weight():
     rig = load_rig('hydraulic_arm')
     arm = rig.model('constant_curvature')

@@ -173,7 +173,7 @@ class HydraulicArm(ArmBase):
                 found.append(configuration)
             if len(found) == n:
                 break
-        return np.array(found).reshape(len(found), -1)
+        return np.array(found).reshape(-1, 3 * len(self.sections))
 
     @property
     def payload_density_kg_m3(self) -> float:
