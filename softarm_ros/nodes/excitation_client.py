@@ -101,10 +101,11 @@ class ExcitationClient(GoalClient):
 
     def _stand(self, plan: Excitation, stopped: Callable[[], bool]) -> str:
         """Let the arm stand for the dwell, and for reading where it is read at rest."""
+        told = len(self.reports)  # of ours nothing more is said
         for duration_s, kept in ((plan.dwell_s, False), (READ_S if plan.at_rest else 0.0, True)):
             for _ in range(round(duration_s / _LOOK_S)):
                 self._look(plan.at_rest, clear=not kept)
-                why = self._why_not(stopped)
+                why = self._why_not(stopped) or self._led_away(told)
                 if why:
                     return why
         return ''
@@ -116,6 +117,14 @@ class ExcitationClient(GoalClient):
             return 'the graph is gone'
         state = self.value(SUPERVISOR, 'state')
         return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
+
+    def _led_away(self, told: int) -> str:
+        """Return which goal of somebody else was reported after so many reports, or ''."""
+        for report in self.reports[told:]:
+            if report.values.get('state') != 'refused':
+                goal = f'{report.values.get("kind", "")} {report.values.get("number", "")}'
+                return f'somebody else leads the arm: goal {goal}'
+        return ''
 
     def _look(self, at_rest: bool, *, clear: bool = True) -> None:
         """Take what has come; poses on the way are rows, or nothing where it is read at rest."""

@@ -279,6 +279,25 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     assert 'stopped' in cut.stderr
 
 
+def test_an_excitation_that_somebody_else_leads_away_ends_and_says_so(
+    client, tmp_path, rig, softarm
+):
+    words = ['--kind', 'random', '--count', '2', '--dwell-s', '3', '--csv', f'{tmp_path}/some.csv']
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(softarm, 'excite', rig.name, '--live', *words)
+
+        def standing():
+            values = client.reports[-1].values if client.reports else {}
+            return (values.get('kind'), values.get('state')) == ('configuration', 'reached')
+
+        client_until(client, standing, 90.0, 'the first place')
+        ours = client.send.pose(SOMEWHERE)
+        ended = done.result(60.0)
+    client_until(client, lambda: 'reached' in states(client, ours), 60.0, 'the goal, undisturbed')
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert 'nothing was read: somebody else leads the arm: goal pose' in ended.stderr
+
+
 def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
     from rclpy.node import Node
 
