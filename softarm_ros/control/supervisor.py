@@ -32,12 +32,18 @@ class SafetyState(str, Enum):
 
 @dataclass(frozen=True)
 class SupervisorStatus:
-    """State and the reason for it. `late`: lateness is the only cause of the hold or fault."""
+    """
+    State and the reason for it.
+
+    `late`: lateness is the only cause of the hold or fault. `on_request`: nothing is, somebody has
+    asked for it.
+    """
 
     state: SafetyState
     reason: str
     motion_allowed: bool
     late: bool = False
+    on_request: bool = False
 
 
 def named(node: str, text: str) -> str:
@@ -103,7 +109,7 @@ class Supervisor:
         self._alive: dict[str, float] = {}
         self._seen: dict[str, float] = {}
         self._wall_s = -np.inf
-        self._is_late = False
+        self._is_late = self._on_request = False
         self._listens = False  # whether this turn only takes messages in
         self._held_since = self._late_at = -np.inf
         self._last_position: Array | None = None
@@ -210,13 +216,13 @@ class Supervisor:
         self.untouched = False
         if self._state is SafetyState.FAULT:
             return True, f'already held by a fault: {self._reason}'
-        self._set(SafetyState.STOPPED, 'stopped on request')
+        self._set(SafetyState.STOPPED, 'stopped on request', on_request=True)
         return True, 'stopped: the arm is held'
 
     def request_estop(self, now_s: float, reason: str = 'emergency stop') -> tuple[bool, str]:
         """Hold the arm until reset."""
         self.untouched = False
-        self._set(SafetyState.FAULT, reason)
+        self._set(SafetyState.FAULT, reason, on_request=True)
         return True, f'{reason}: the arm is held until reset'
 
     def request_reset(self, now_s: float, wall_s: float | None = None) -> tuple[bool, str]:
@@ -246,7 +252,11 @@ class Supervisor:
     def status(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
         """Return the present state without checking ages again."""
         return SupervisorStatus(
-            self._state, self._reason, self._state is SafetyState.RUNNING, self._is_late
+            self._state,
+            self._reason,
+            self._state is SafetyState.RUNNING,
+            self._is_late,
+            self._on_request,
         )
 
     def details(self, now_s: float, wall_s: float | None = None) -> dict[str, str]:
@@ -303,8 +313,11 @@ class Supervisor:
         elif wall_s - self._late_at >= CALM_S:
             self._set(SafetyState.RUNNING, '')
 
-    def _set(self, state: SafetyState, reason: str, *, late: bool = False) -> None:
-        self._state, self._reason, self._is_late = state, reason, late
+    def _set(
+        self, state: SafetyState, reason: str, *, late: bool = False, on_request: bool = False
+    ) -> None:
+        self._state, self._reason = state, reason
+        self._is_late, self._on_request = late, on_request
 
     def _fault_if_moving(self, reason: str) -> None:
         if self._state in (SafetyState.RUNNING, SafetyState.HELD):

@@ -267,7 +267,7 @@ class SupervisorNode(SelfPaced, Node):
 
     def _message(self, status: SupervisorStatus) -> str:
         message = status.reason or status.state.value
-        if status.state not in (SafetyState.FAULT, SafetyState.HELD):
+        if status.state not in (SafetyState.FAULT, SafetyState.HELD) or status.on_request:
             return message
         # What a node says about itself is often the cause of what was noticed here.
         failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}

@@ -151,6 +151,22 @@ def test_an_arm_that_somebody_has_touched_is_not_started_unasked_when_it_is_read
     assert not rig.supervisor.untouched
 
 
+def test_what_somebody_asked_for_has_no_other_cause():
+    rig = Rig().running()
+    assert not rig.supervisor.status(rig.now).on_request
+    rig.supervisor.request_stop(rig.now)
+    assert rig.run(0.05).on_request
+    rig.supervisor.request_start(rig.now)
+    rig.supervisor.request_estop(rig.now)
+    status = rig.run(0.05)
+    assert (status.state, status.on_request) == (SafetyState.FAULT, True)
+    rig.supervisor.request_reset(rig.now)
+    rig.supervisor.request_start(rig.now)
+    rig.commanding = False
+    status = rig.run(0.3)
+    assert (status.state, status.on_request) == (SafetyState.FAULT, False)
+
+
 def test_a_rig_without_feedback_runs_without_it():
     rig = Rig(feedback_required=False)
     rig.feedback = False

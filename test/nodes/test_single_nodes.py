@@ -312,6 +312,9 @@ def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and
             commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
 
         assert ask('estop')  # before it was ready
+        # A button is no sign of a slow computer, which this one is while the node starts.
+        alone.until(lambda: alone.health.values['state'] == 'fault')
+        assert alone.health.message == 'emergency stop'
 
         def reset():
             command()
