@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from softarm_ros.nodes.qos import listening, prefer_deep_sockets
 QUEUE = 1000
 LOOK_S = 0.2
 FLUSH_S = 0.5  # what a kill may cost
+SILENT_S = 5.0  # without a word of the arm
 OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 
@@ -61,7 +64,9 @@ class RecorderNode(Node):
         self._skipped: set[str] = set()
         self._heard: set[str] = set()
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
-        self._heartbeat.ok(f'recording to {folder}')
+        self._recording = f'recording to {folder}'
+        self._silent_at_s = time.monotonic() + SILENT_S
+        self._heartbeat.ok(self._recording)
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
         self.create_timer(FLUSH_S, self._flush, clock=steady_clock())
         if duration_s > 0.0:
@@ -83,6 +88,22 @@ class RecorderNode(Node):
             known = topic in self._subscriptions_by_topic or topic in self._skipped
             if wanted and not known and len(types) == 1:
                 self._record(topic, types[0])
+        self._tell_silence(prefix)
+
+    def _tell_silence(self, prefix: str) -> None:
+        """Warn of an arm that says nothing: hours later the bag would be found empty."""
+        own = f'{prefix}heartbeat'
+        if any(topic.startswith(prefix) and topic != own for topic in self._heard):
+            if self._silent_at_s == 0.0:
+                self._heartbeat.ok(self._recording)
+            self._silent_at_s = float('inf')
+        elif 0.0 < self._silent_at_s <= time.monotonic():
+            self._silent_at_s = 0.0
+            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            self._heartbeat.warn(
+                f'nothing of {prefix} heard for {SILENT_S:g} s; does the arm run, in ROS domain '
+                f'{domain}?'
+            )
 
     def _record(self, topic: str, type_name: str) -> None:
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]

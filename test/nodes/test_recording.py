@@ -80,3 +80,20 @@ def test_the_command_records_what_is_there_for_so_long(tmp_path):
     with AnyReader([bag]) as reader:
         heartbeats = [c for c in reader.connections if c.topic == '/cable_arm/heartbeat']
         assert sum(c.msgcount for c in heartbeats) >= 5
+
+
+def test_a_recorder_that_hears_no_arm_says_so(tmp_path):
+    done = subprocess.run(
+        [
+            *(sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm'),
+            *('--bag', str(tmp_path / 'bag'), '--duration', '6'),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert said.count('nothing of /cable_arm/ heard for 5 s; does the arm run') == 1
