@@ -23,6 +23,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.piecewise_cubic import monotone_cubic, natural_spline, periodic_spline
 
 ARC_LENGTH_SAMPLES = 4000
+# A path that turns back by more than this in a point rests there: a spline has a cusp, or nearly.
+TURNS_BACK_RAD = math.radians(150.0)
 
 
 class Curve(Protocol):
@@ -187,8 +189,7 @@ def plane_axes(normal: tuple[float, float, float], angle_rad: float) -> Array:
 def build_path(config: TrajectoryConfig) -> Path:
     """Return the geometry that a trajectory configuration describes."""
     if isinstance(config, WaypointsConfig):
-        curve = SplineCurve(np.array(config.points, dtype=float), config.closed)
-        return Path((curve,), config.closed, config.closed)
+        return _through_points(np.array(config.points, dtype=float), config.closed)
     if isinstance(config, LineConfig):
         line = Segment(np.array(config.start, float), np.array(config.end, float))
         return Path((line,), False, False)
@@ -204,3 +205,19 @@ def build_path(config: TrajectoryConfig) -> Path:
     if isinstance(config, CardioidConfig):
         return Path((Cardioid(center, config.size, axes),), True, False)
     raise TypeError(f'unknown trajectory type {type(config).__name__}')
+
+
+def _through_points(points: Array, closed: bool) -> Path:
+    """Return a smooth curve through points (n, 3), cut where it turns back."""
+    if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
+        points = np.vstack([points, points[:1]])
+    ways = np.diff(points, axis=0)
+    ways = ways / np.linalg.norm(ways, axis=1, keepdims=True)
+    least = math.cos(TURNS_BACK_RAD)
+    turns = [k for k in range(1, len(ways)) if ways[k - 1] @ ways[k] < least]
+    smooth = closed and not turns and ways[-1] @ ways[0] >= least
+    if smooth or not turns and not closed:
+        return Path((SplineCurve(points, closed),), closed, closed)
+    cuts = [0, *turns, len(points) - 1]
+    pieces = tuple(SplineCurve(points[a : b + 1], False) for a, b in pairwise(cuts))
+    return Path(pieces, closed, False)

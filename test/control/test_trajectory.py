@@ -21,6 +21,12 @@ SHAPES = {
         points=[(0, 0, 0.1), (0.1, 0, 0.1), (0.1, 0.1, 0.2), (0, 0.1, 0.1)],
         closed=True,
     ),
+    'waypoints there and back': dict(
+        type='waypoints', points=[(0, 0, 0.1), (0.1, 0, 0.1), (0.02, 0.01, 0.1), (0, 0.1, 0.1)]
+    ),
+    'closed waypoints there and back': dict(
+        type='waypoints', points=[(0, 0, 0.1), (0.1, 0, 0.1), (0, 0, 0.11)], closed=True
+    ),
 }
 
 
@@ -80,6 +86,20 @@ def test_the_square_rests_in_its_corners():
     np.testing.assert_allclose(corner.velocity, 0.0, atol=1e-9)
 
 
+def test_waypoints_that_turn_back_are_points_of_rest_and_others_are_not():
+    path = build_path(make('waypoints there and back'))
+    assert len(path.pieces) == 2 and not path.periodic
+    trajectory = timed('waypoints there and back')
+    times = np.linspace(0.0, trajectory.duration_s, 4001)
+    samples = [trajectory.sample(t) for t in times]
+    away = [np.linalg.norm(s.position - (0.1, 0, 0.1)) for s in samples]
+    at = int(np.argmin(away))
+    assert away[at] < 1e-5
+    assert np.linalg.norm(samples[at].velocity) < 1e-3
+    for name in ('open waypoints', 'closed waypoints'):
+        assert len(build_path(make(name)).pieces) == 1
+
+
 def test_waypoints_are_passed_through():
     path = build_path(make('open waypoints'))
     dense = path.sample(5000)
@@ -93,7 +113,7 @@ def test_samples_are_evenly_spaced_in_arc_length(name):
     gaps = np.linalg.norm(np.diff(path.sample(4001), axis=0), axis=1)
     assert gaps.sum() == pytest.approx(path.length, rel=1e-4)
     if name != 'cardioid':  # around the cusp a chord is shorter than its arc
-        corners = 4 if name == 'square' else 0
+        corners = 4 if name == 'square' else len(path.pieces) - 1
         uneven = np.sum(np.abs(gaps / gaps.mean() - 1.0) > 1e-2)
         assert uneven <= corners
 
