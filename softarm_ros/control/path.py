@@ -216,7 +216,7 @@ def _through_points(points: Array, closed: bool) -> Path:
     least = math.cos(TURNS_BACK_RAD)
     turns = [k for k in range(1, len(ways)) if ways[k - 1] @ ways[k] < least]
     smooth = closed and not turns and ways[-1] @ ways[0] >= least
-    if smooth or not turns and not closed:
+    if smooth or (not turns and not closed):
         return Path((SplineCurve(points, closed),), closed, closed)
     cuts = [0, *turns, len(points) - 1]
     pieces = tuple(SplineCurve(points[a : b + 1], False) for a, b in pairwise(cuts))

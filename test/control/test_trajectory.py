@@ -111,7 +111,9 @@ def test_waypoints_are_passed_through():
 def test_samples_are_evenly_spaced_in_arc_length(name):
     path = build_path(make(name))
     gaps = np.linalg.norm(np.diff(path.sample(4001), axis=0), axis=1)
-    assert gaps.sum() == pytest.approx(path.length, rel=1e-4)
+    # Where it turns back, a chord is shorter than its arc by up to all of it.
+    cut = (len(path.pieces) - 1) * gaps.max()
+    assert gaps.sum() == pytest.approx(path.length, rel=1e-4, abs=cut)
     if name != 'cardioid':  # around the cusp a chord is shorter than its arc
         corners = 4 if name == 'square' else len(path.pieces) - 1
         uneven = np.sum(np.abs(gaps / gaps.mean() - 1.0) > 1e-2)
