@@ -89,3 +89,17 @@ def test_a_notch_lets_a_lightly_damped_arm_have_a_larger_gain():
     """Without it the bound is 2 d w of an arm that is not late; with it twice that, and late."""
     swing = SwingConfig(frequency_hz=1.0, damping=0.05)
     assert largest_gain(swing, 0.05) > 2.0 * 2.0 * swing.damping * swing.rate_rad_s
+
+
+@pytest.mark.parametrize('scale', [1e-2, 1e3])
+def test_the_largest_gain_scales_with_time(scale):
+    swing = SwingConfig(frequency_hz=1.5, damping=0.1)
+    faster = SwingConfig(frequency_hz=1.5 * scale, damping=0.1)
+    expected = scale * largest_gain(swing, 0.05)
+    assert largest_gain(faster, 0.05 / scale) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_largest_gain_of_a_swing_far_above_is_that_of_the_delay():
+    """Of a delayed integrator, pi / 2 over the delay."""
+    gain = largest_gain(SwingConfig(frequency_hz=1e4, damping=0.1), 0.05)
+    assert gain == pytest.approx(np.pi / 2.0 / 0.05, rel=0.01)
