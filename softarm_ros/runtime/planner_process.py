@@ -26,6 +26,9 @@ class PlannerProcess:
     """
     Asks a process for plans, one at a time; of those that wait only the newest counts.
 
+    It is asked once it listens: a trajectory is more than a socket holds, and sending it would
+    make the loop wait for the process to load.
+
     The process ends with this one, however that ends: nobody is left at the other end of its
     socket.
 
@@ -50,6 +53,7 @@ class PlannerProcess:
             )
         self._link: Connection[Any, Any] = Connection(ours.detach())
         self._link.send_bytes(pickle.dumps((rig, model, open_loop)))
+        self._listens = False
         self._at_work: Goal | None = None
         self._next: tuple[Goal, Array] | None = None
         self._ready: list[Plan] = []
@@ -62,6 +66,9 @@ class PlannerProcess:
     def take(self) -> list[Plan]:
         """Return plans that are ready; does not wait."""
         try:
+            if not self._listens and self._link.poll():
+                self._link.recv()
+                self._listens = True
             while self._at_work is not None and self._link.poll():
                 self._ready.append(self._link.recv())
                 self._at_work = None
@@ -81,7 +88,7 @@ class PlannerProcess:
             self._process.wait()
 
     def _send_next(self) -> None:
-        if self._next is None or self._at_work is not None:
+        if self._next is None or self._at_work is not None or not self._listens:
             return
         (goal, start), self._next = self._next, None
         self._at_work = goal
@@ -91,6 +98,7 @@ class PlannerProcess:
             self._fail()
 
     def _fail(self) -> None:
+        self._listens = True  # whatever is asked for now gets this answer
         goal, self._at_work = self._at_work, None
         if goal is not None:
             code = self._process.poll()
@@ -106,6 +114,7 @@ def _serve(descriptor: int) -> None:
     try:
         rig, model, open_loop = pickle.loads(link.recv_bytes())
         planner = build_planner(rig, build_tracker(rig, rig.model(model), open_loop=open_loop))
+        link.send(None)
         while True:
             goal, start = link.recv()
             link.send(planner.plan(goal, start))
