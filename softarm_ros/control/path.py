@@ -112,13 +112,13 @@ class Cardioid:
 
 
 class SplineCurve:
-    """Cubic spline through points, parametrised by chord length and timed by arc length."""
+    """
+    Cubic spline through points, parametrised by chord length and timed by arc length.
+
+    `closed`: the last point is the first, and is passed smoothly.
+    """
 
     def __init__(self, points: Array, closed: bool) -> None:
-        if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
-            points = np.vstack([points, points[:1]])
-        elif closed:
-            points = np.vstack([points[:-1], points[:1]])
         chord = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         self._spline = (periodic_spline if closed else natural_spline)(chord, points)
         parameter = np.union1d(np.linspace(0.0, chord[-1], ARC_LENGTH_SAMPLES), chord)
@@ -209,8 +209,9 @@ def build_path(config: TrajectoryConfig) -> Path:
 
 def _through_points(points: Array, closed: bool) -> Path:
     """Return a smooth curve through points (n, 3), cut where it turns back."""
-    if closed and np.linalg.norm(points[0] - points[-1]) >= MIN_SPACING_M:
-        points = np.vstack([points, points[:1]])
+    if closed:
+        ends_there = np.linalg.norm(points[0] - points[-1]) < MIN_SPACING_M
+        points = np.vstack([points[:-1] if ends_there else points, points[:1]])
     ways = np.diff(points, axis=0)
     ways = ways / np.linalg.norm(ways, axis=1, keepdims=True)
     least = math.cos(TURNS_BACK_RAD)

@@ -161,17 +161,13 @@ def _choice(family: str, block: Any, within: FieldPath = ()) -> Iterator[Problem
 
 @check('feedback', 'tracker')
 def _loop_gain(rig: Any) -> Iterator[Problem]:
-    latest = latest_poses(rig)
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest.value
-    limit = STABLE_GAIN_TIMES_DELAY / delay
-    gain = feedback_gain_1_s(rig.tracker)
-    if gain >= limit:
-        yield Problem(
-            ('controller', 'feedback_gain_1_s'),
-            f'expected less than {limit:.3g}: with {1e3 * delay:.3g} ms from pose to command '
-            f'(both periods and {latest.field}) the loop oscillates',
-            f'{gain:g}',
-        )
+    delay = pose_to_command_s(rig)
+    yield from too_large_gain(
+        rig,
+        STABLE_GAIN_TIMES_DELAY / delay,
+        f'with {1e3 * delay:.3g} ms from pose to command (both periods and '
+        f'{latest_poses(rig).field}) the loop oscillates',
+    )
 
 
 @check('feedback', 'tracker')
@@ -183,15 +179,27 @@ def _gain_with_swing(rig: Any) -> Iterator[Problem]:
         swing = SwingConfig.model_validate(stated)
     except ValidationError:  # told by the check of the part's fields
         return
-    latest = latest_poses(rig)
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest.value
-    limit = largest_gain(swing, delay)
+    delay = pose_to_command_s(rig)
+    yield from too_large_gain(
+        rig,
+        largest_gain(swing, delay),
+        f'an arm whose swing differs from controller.swing by 20 % in frequency or twice in '
+        f'damping, seen {1e3 * delay:.3g} ms late, oscillates',
+    )
+
+
+def pose_to_command_s(rig: Any) -> float:
+    """Return the time [s] from a pose to a command: both periods, and how late poses come."""
+    return float(1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value)
+
+
+def too_large_gain(rig: Any, limit: float, why: str) -> Iterator[Problem]:
+    """Yield the problem of a feedback gain [1/s] that is not below a limit."""
     gain = feedback_gain_1_s(rig.tracker)
     if gain >= limit:
         yield Problem(
             ('controller', 'feedback_gain_1_s'),
-            f'expected less than {limit:.3g}: an arm whose swing differs from controller.swing by '
-            f'20 % in frequency or twice in damping, seen {1e3 * delay:.3g} ms late, oscillates',
+            f'expected less than {limit:.3g}: {why}',
             f'{gain:g}',
         )
 

@@ -14,7 +14,12 @@ from softarm_ros.rigs.checks import (
     only_in_air,
     plant_sections,
 )
-from softarm_ros.rigs.common_checks import STABLE_GAIN_TIMES_DELAY, feedback_gain_1_s, latest_poses
+from softarm_ros.rigs.common_checks import (
+    STABLE_GAIN_TIMES_DELAY,
+    feedback_gain_1_s,
+    pose_to_command_s,
+    too_large_gain,
+)
 from softarm_ros.rigs.errors import Problem
 
 MIN_CABLE_SEPARATION_DEG = 1.0
@@ -132,15 +137,13 @@ def _plant_geometry(rig: Any) -> Iterator[Problem]:
 
 @check('feedback', 'tracker', 'plant')
 def _loop_gain_with_late_motors(rig: Any) -> Iterator[Problem]:
-    late = rig.plant.stepper.delay_s
-    delay = 1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value
-    gain, limit = feedback_gain_1_s(rig.tracker), STABLE_GAIN_TIMES_DELAY / (delay + late)
-    if late > 0.0 and limit <= gain < STABLE_GAIN_TIMES_DELAY / delay:
-        yield Problem(
-            ('controller', 'feedback_gain_1_s'),
-            f'expected less than {limit:.3g}: motors start plant.stepper.delay_s = {late:g} s '
-            'after a command, and the loop oscillates',
-            f'{gain:g}',
+    late, delay = rig.plant.stepper.delay_s, pose_to_command_s(rig)
+    if late > 0.0 and feedback_gain_1_s(rig.tracker) < STABLE_GAIN_TIMES_DELAY / delay:
+        yield from too_large_gain(
+            rig,
+            STABLE_GAIN_TIMES_DELAY / (delay + late),
+            f'motors start plant.stepper.delay_s = {late:g} s after a command, and the loop '
+            'oscillates',
         )
 
 
