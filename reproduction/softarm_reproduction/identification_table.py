@@ -16,7 +16,7 @@ from pathlib import Path
 from softarm_ros.cli.identification.command import errors_of
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen
-from softarm_ros.cli.identification.identified import identified
+from softarm_ros.cli.identification.identified import Identified, identified
 from softarm_ros.cli.identification.learn import Learned, learn_best
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
@@ -53,6 +53,11 @@ class Case:
     written: str | None = None  # name of the rig file from all rows, if one is written
     window: tuple[Part, ...] = ()  # a few rows that identify `window_groups` once more
     window_groups: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that rows are used or predicted of, each once."""
+        return tuple(dict.fromkeys(part.file for part in (*self.train, *self.test)))
 
 
 _TRUNK = 'asl_trunk/servo_controlled_1_0g.csv'
@@ -233,20 +238,23 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
             )
 
 
+def from_all_rows(case: Case, data: Path) -> tuple[Rig, list[Recorded], Identified]:
+    """Identify an arm from all rows of a case's files; return the rig before, and these files."""
+    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
+    recorded = recordings(rig, data, [Part(file) for file in case.files], True)
+    return rig, recorded, identified(rig, recorded, parameters_of(case, rig), case.most_rows)
+
+
 def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
     """Identify an arm from all rows of a case and write its rig file."""
     source = load_rig(RIGS / f'{case.rig}.yaml')
-    rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
-    files_used = dict.fromkeys(part.file for part in (*case.train, *case.test))
-    parts = [Part(file) for file in files_used]
-    recorded = recordings(rig, data, parts, True)
-    after = identified(rig, recorded, parameters_of(case, rig), case.most_rows)
+    rig, recorded, after = from_all_rows(case, data)
     settings = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
     values = {**settings, **after.values}
     learned = None
     if case.features:
         learned = learned_of(case, rig, recorded, after.rig)
-    files = files_of([Path(part.file).name for part in parts])
+    files = files_of([Path(file).name for file in case.files])
     return write(
         source, folder / f'{case.written}.yaml', values,
         None if learned is None or not learned.helps else learned.file,

@@ -11,6 +11,7 @@ from softarm_reproduction.identification_table import CASES, RIGS, lines_of, rec
 from softarm_reproduction.tentacle_both_tendons import markers
 from softarm_reproduction.trunk_trials import Fold, corrected, repeats
 from softarm_ros.cli.identification.fit import chosen
+from softarm_ros.cli.measured_run import mount_of
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.score import predictions
 from softarm_ros.models.identifiable import parameters_of
@@ -99,5 +100,13 @@ def test_the_identified_tentacle_is_scored_as_its_markers_are_predicted():
     rig = load_rig(RIGS / 'identified' / 'tendon_tentacle.yaml')
     run = read_run(rig, DATA / 'tendon_tentacle/static_means.csv')
     predicted = predictions(rig, ['cosserat'], run)[-1].points
-    for k, points in enumerate(predicted.values()):
-        np.testing.assert_allclose(markers(rig, run.commands)[:, k], points, atol=1e-6)
+    model, places, names = rig.model(), rig.recording.markers, rig.section_names
+    mount = mount_of(rig.recording)
+    found = markers(rig, run, run.commands)
+    for row, command in enumerate(run.commands):
+        tips = model.forward(command).section_tips
+        for k, (name, place) in enumerate(places.items()):
+            at = tips[names.index(place.section)] @ [*place.offset_m, 1.0]
+            expected = mount.rotation @ at[:3] + mount.position
+            np.testing.assert_allclose(predicted[name][row], expected, atol=1e-6)
+            np.testing.assert_allclose(found[row, k], expected, atol=1e-6)
