@@ -40,6 +40,7 @@ class ExcitationClient(GoalClient):
     def __init__(self, rig: Rig) -> None:
         super().__init__(rig, 'excitation')
         self._rig, self._pretension = rig, build_pretension(rig).amount
+        self._told = 0  # reports until our last goal was reached
         self._collected = RowCollector()
         self._tips: list[StampedPoses] = []
         self._sections: list[StampedPoses] = []
@@ -65,6 +66,7 @@ class ExcitationClient(GoalClient):
                 why = self._go(place, float(plan.least_s[i]), plan.at_rest, stopped)
                 if plan.read[i]:
                     why = why or self._stand(plan, stopped)
+                why = why or self._led_away()
                 if why:
                     return why
                 if plan.at_rest and plan.read[i]:
@@ -89,6 +91,8 @@ class ExcitationClient(GoalClient):
             if reports and reports[-1].values.get('final') == 'true':
                 last = reports[-1]
                 if last.values['state'] == 'reached':
+                    # Others may have sent a goal within the same look.
+                    self._told = self.reports.index(last) + 1
                     return ''
                 self.spin(_REASON_S)
                 return self._why_not(stopped) or f'goal: {last.message}'
@@ -101,11 +105,10 @@ class ExcitationClient(GoalClient):
 
     def _stand(self, plan: Excitation, stopped: Callable[[], bool]) -> str:
         """Let the arm stand for the dwell, and for reading where it is read at rest."""
-        told = len(self.reports)  # of ours nothing more is said
         for duration_s, kept in ((plan.dwell_s, False), (READ_S if plan.at_rest else 0.0, True)):
             for _ in range(round(duration_s / _LOOK_S)):
                 self._look(plan.at_rest, clear=not kept)
-                why = self._why_not(stopped) or self._led_away(told)
+                why = self._why_not(stopped) or self._led_away()
                 if why:
                     return why
         return ''
@@ -118,9 +121,9 @@ class ExcitationClient(GoalClient):
         state = self.value(SUPERVISOR, 'state')
         return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
 
-    def _led_away(self, told: int) -> str:
-        """Return which goal of somebody else was reported after so many reports, or ''."""
-        for report in self.reports[told:]:
+    def _led_away(self) -> str:
+        """Return which goal of somebody else was reported after ours was reached, or ''."""
+        for report in self.reports[self._told :]:
             if report.values.get('state') != 'refused':
                 goal = f'{report.values.get("kind", "")} {report.values.get("number", "")}'
                 return f'somebody else leads the arm: goal {goal}'

@@ -306,6 +306,65 @@ def test_an_excitation_that_somebody_else_leads_away_ends_and_says_so(
     assert 'nothing was read: somebody else leads the arm: goal pose' in ended.stderr
 
 
+def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context, rig):
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from trajectory_msgs.msg import JointTrajectory
+
+    from softarm_ros.nodes.conversions import OK, Health, nanoseconds_of, status_message
+    from softarm_ros.nodes.excitation_client import ExcitationClient
+    from softarm_ros.nodes.goal_intake import STATUS
+    from softarm_ros.nodes.qos import GOALS, HEARTBEAT, REPORTS, newest
+    from softarm_ros.runtime.excite import plan_excitation
+
+    class Beside(ExcitationClient):
+        def spin(self, duration_s):
+            executor.spin_once(timeout_sec=0.0)
+            super().spin(duration_s)
+
+    def beat():
+        health = Health('supervisor', OK, '', {'state': 'running', 'reason': ''})
+        beats.publish(status_message(health, rig.name))
+
+    def answer(message):
+        asked.append(nanoseconds_of(message.header.stamp))
+        report('configuration', 'reached', asked[-1], final='true')
+        report('pose', 'planning', 7, final='false')
+
+    def report(kind, state, stamp, **values):
+        values |= {'kind': kind, 'state': state, 'number': '5', 'stamp_ns': str(stamp)}
+        status.publish(status_message(Health('goal', OK, state, values), rig.name))
+
+    peer, asked = Node('peer', namespace='/played_arm', context=context), []
+    status = peer.create_publisher(DiagnosticStatus, STATUS, REPORTS)
+    beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+    for kind, topic, callback in (
+        (JointTrajectory, 'configuration/trajectory', answer),
+        (PoseStamped, 'goal/pose', print),
+        (PoseStamped, 'goal/stream', print),
+        (Path, 'goal/path', print),
+    ):
+        peer.create_subscription(kind, topic, callback, newest(GOALS))
+    peer.create_timer(0.1, beat)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(peer)
+    plan = plan_excitation(rig, 'random', count=2, amplitude=0.5, dwell_s=0.5, seed=0)
+    with Beside(rig.model_copy(update={'name': 'played_arm'})) as client:
+        client_until(
+            client,
+            lambda: client.send.heard and 'supervisor' in client.health,
+            20.0,
+            'a listener',
+        )
+        why = client.run(plan, lambda: False, lambda share: None)
+    peer.destroy_node()
+    assert why == 'somebody else leads the arm: goal pose 5'
+    assert len(asked) == 1
+
+
 def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
     from rclpy.node import Node
 
