@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,13 @@ from softarm_ros.cli.actuation import joined, shares_reached
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.field_values import values_of, with_values
-from softarm_ros.rigs.recording import COMMAND_UNITS, LENGTH_UNITS, MarkerConfig, RecordingConfig
+from softarm_ros.rigs.recording import (
+    COMMAND_UNITS,
+    LENGTH_UNITS,
+    TIME_UNITS,
+    MarkerConfig,
+    RecordingConfig,
+)
 from softarm_ros.rigs.schema import Rig
 
 Rows = NDArray[np.int64]
@@ -23,6 +29,7 @@ Rows = NDArray[np.int64]
 
 FLIP_RAD = np.deg2rad(60.0)
 _ROUNDING_S = 1e-6
+_SLOW_S = 1.0  # between rows of an arm that moves: more often a mistaken unit
 
 
 class MeasurementError(UsageError):
@@ -187,6 +194,8 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     # A file of poses at rest may leave out the column of the time.
     timed = config.time is not None and (config.settled_s > 0.0 or table.has([config.time]))
     time = table.columns([str(config.time)])[:, 0] if timed else None
+    if time is not None:
+        time = TIME_UNITS[config.time_unit] * time
     scale = LENGTH_UNITS[config.length_unit]
     origin = 0.0 if config.origin is None else table.columns(config.origin)
     places = {
@@ -196,9 +205,8 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         },
         **config.markers,
     }
-    points = {
-        name: scale * (table.columns(place.columns) - origin) for name, place in places.items()
-    }
+    seen = {name: table.columns(place.columns) for name, place in places.items()}
+    points = {name: scale * (values - origin) for name, values in seen.items()}
     turns = {name: table.columns(columns) for name, columns in config.section_turns.items()}
     run = MeasuredRun(
         path.name,
@@ -211,6 +219,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         notes=(
             *notes,
             *([f'no {config.time}: poses at rest'] if config.time and not timed else []),
+            *_suspect(config, time, seen),
         ),
         tip_force=_force(table, config),
         commanded=None if measured is None else commands,
@@ -333,6 +342,26 @@ class _Table:
                     f'{self._path}:{line}: {name} = {text!r}: expected a number'
                 ) from None
         return values
+
+
+def _suspect(
+    config: RecordingConfig, time_s: Array | None, seen: Mapping[str, Array]
+) -> Iterator[str]:
+    """Yield what may be a mistake of times (n,), or of points (n, 3) as recorded."""
+    if time_s is not None and len(time_s) > 1 and config.settled_s == 0.0:
+        step_s = float(np.nanmedian(np.diff(time_s)))
+        if step_s >= _SLOW_S:
+            yield (
+                f'rows are {step_s:g} s apart by {config.time} in {config.time_unit}; if that is '
+                'another unit, name it in recording.time_unit'
+            )
+    for name, points in seen.items():
+        lost = int(np.count_nonzero(np.all(points == 0.0, axis=1)))
+        if 0 < lost < len(points):
+            yield (
+                f'{name} is at 0, 0, 0 in {lost} of {len(points)} rows; if it was not seen there, '
+                'leave these fields empty'
+            )
 
 
 def _told(run: MeasuredRun) -> MeasuredRun:

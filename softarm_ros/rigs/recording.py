@@ -19,6 +19,7 @@ COMMAND_UNITS = {
     'Pa': {'Pa': 1.0, 'kPa': 1e3, 'bar': 1e5, 'psi': 6894.757},
 }
 LENGTH_UNITS = {'m': 1.0, 'mm': 1e-3}
+TIME_UNITS = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 
 Columns3 = tuple[str, str, str]
 Columns4 = tuple[str, str, str, str]
@@ -67,8 +68,9 @@ class RecordingConfig(ConfigBlock):
     """Columns of a CSV file with commands and what was measured, one row a time."""
 
     time: str | None = Field(
-        default=None, description='column of the time, s; without it rows are poses at rest'
+        default=None, description='column of the time; without it rows are poses at rest'
     )
+    time_unit: Literal['s', 'ms', 'us', 'ns'] = Field(default='s', description='of `time`')
     commands: dict[str, str] = Field(min_length=1, description='actuator: column')
     command_unit: Literal['m', 'mm', 'deg', 'rad', 'N', 'Pa', 'kPa', 'bar', 'psi'] = Field(
         default='m',

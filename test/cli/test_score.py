@@ -112,6 +112,29 @@ def test_an_error_is_told_in_its_size(rig, tmp_path):
     assert found['ball'].rms < 1e-3
 
 
+def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
+    def in_milliseconds(i, values):
+        return [1e3 * values[0], *values[1:]]
+
+    path = write(rig, tmp_path / 'a.csv', commands_of(rig), in_milliseconds)
+    run = read_run(mapped(rig, time_unit='ms'), path)
+    np.testing.assert_allclose(run.time_s, PERIOD_S * np.arange(60), atol=1e-12)
+    assert run.notes == ()
+    (note,) = read_run(mapped(rig), path).notes
+    assert note.startswith('rows are 20 s apart by t in s; ')
+
+
+def test_a_marker_at_zero_is_told(rig, tmp_path):
+    def lost(i, values):
+        if i in (10, 11, 40):
+            values[7:10] = 0.0, 0.0, 0.0
+        return values
+
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig), lost))
+    (note,) = run.notes
+    assert note.startswith('distal is at 0, 0, 0 in 3 of 60 rows; ')
+
+
 def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
     def flipped(i, values):
         if i in (10, 11, 40):

@@ -25,6 +25,7 @@ from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.identification.robust_loss import RobustLoss
 from softarm_ros.cli.identification.second_order import Bending, Cost, bending, untold_directions
+from softarm_ros.cli.identification.tried_delay import TriedDelay, WithDelay, secant, try_delays
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import with_values
@@ -35,6 +36,7 @@ _INSIDE = 0.3  # spreads, from a bound
 _FAR = 6.0  # spreads: a bound that no search comes to
 _RESTARTS = 3
 _DRAWN, _SEARCHED = 8, 3  # other places, of which the best are searched from
+_TURNS = 4  # of the delay and the other parameters
 _PLACES = 16  # drawn from the prior, from which a lower place is looked for
 _LOWER = 0.05  # of the cost: by less a place is no better
 
@@ -61,6 +63,8 @@ class Fit:
         Of the errors, where the data leave directions untold.
     cost : float
         As minimised, and how many times the model was asked.
+    tried : TriedDelay, optional
+        What each delay costs, where commands jump.
 
     """
 
@@ -75,6 +79,7 @@ class Fit:
     bending: Bending | None
     cost: float
     evaluations: int
+    tried: TriedDelay | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -125,15 +130,40 @@ def fit(
             f'{len(errors)} measured coordinates for {len(parameters)} parameters; expected at '
             'least as many'
         )
+    if errors.jump_period_s is not None:
+        return _fit_with_delay(errors, tuple(parameters), errors.jump_period_s)
     return fit_of(errors, parameters, errors.known)
+
+
+def _fit_with_delay(errors: Misfit, parameters: tuple[Parameter, ...], period_s: float) -> Fit:
+    """Return the parameters, the delay tried (`tried_delay`), the others searched for."""
+    index = next(k for k, p in enumerate(parameters) if p.group == 'delay')
+    others = parameters[:index] + parameters[index + 1 :]
+    x, asked, part = _begin(errors), 0, None
+    tried = try_delays(errors, parameters[index], index, x, period_s)
+    for _ in range(_TURNS):
+        x[index] = tried.best(np.ones(len(tried.cost)))
+        if others:
+            part = fit_of(WithDelay(errors, index, x[index]), others, errors.known)
+            x, asked = np.insert(part.x, index, x[index]), asked + part.evaluations
+        tried = try_delays(errors, parameters[index], index, x, period_s)
+        asked += len(tried.x)
+        if tried.best(np.ones(len(tried.cost))) == x[index]:
+            break
+    beside = secant(errors, tried, x)
+    jacobian = np.zeros((len(errors), 0)) if part is None else part.jacobian
+    bent = None if part is None or part.bending is None else part.bending.with_another(index)
+    error = errors.filled(x)
+    return Fit(
+        parameters, errors.known, x, np.insert(jacobian, index, beside, axis=1), error,
+        errors.loss, errors.block, errors.bounds, bent, _cost(errors, x), asked, tried,
+    )  # fmt: skip
 
 
 def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, float]) -> Fit:
     """Return the parameters, of fields with known values, of which errors are least."""
     size, count, bounds = len(errors), len(parameters), errors.bounds
-    # A search that starts at a bound cannot leave it.
-    place = np.clip(np.zeros(count), bounds[:, 0] + _INSIDE, bounds[:, 1] - _INSIDE)
-    errors.begin(place)
+    place = _begin(errors)
     slope = errors.slope(place)
     began, _ = untold_directions(slope.T @ slope)
     solved = _searched(errors, place)
@@ -160,6 +190,15 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
         tuple(parameters), known, solved.x, jacobian, error, errors.loss, errors.block, bounds,
         bent, float(solved.cost), asked * (count + 1),
     )  # fmt: skip
+
+
+def _begin(errors: Errors) -> Array:
+    """Return where a search begins (k,), and tell the errors."""
+    # A search that starts at a bound cannot leave it.
+    low, high = errors.bounds[:, 0] + _INSIDE, errors.bounds[:, 1] - _INSIDE
+    place = np.clip(np.zeros(len(low)), low, high)
+    errors.begin(place)
+    return place
 
 
 def _searched(errors: Errors, start: Array) -> OptimizeResult:

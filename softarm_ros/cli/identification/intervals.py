@@ -60,7 +60,13 @@ def intervals(found: Fit, seed: int = 0) -> Array:
             untold = bending.directions
             apart = draws[i] - untold @ (untold.T @ (draws[i] + found.x + prior))
             draws[i], _ = cost.lowest([draws[i], apart])
+        if found.tried is not None:
+            delay = found.tried.best(weight, -float(prior[found.tried.index]))
+            draws[i, found.tried.index] = delay - found.x[found.tried.index]
     widened = float(student.ppf(0.975, max(count - 1, 1)) / student.ppf(0.975, 1e6))
     low, high = widened * np.percentile(draws, [2.5, 97.5], axis=0)
     ends = np.stack([found.x + np.minimum(low, 0.0), found.x + np.maximum(high, 0.0)], axis=1)
+    if found.tried is not None:
+        k = found.tried.index
+        ends[k] = found.tried.interval(found.x[k] + widened * draws[:, k])
     return np.clip(ends, found.bounds[:, :1], found.bounds[:, 1:])

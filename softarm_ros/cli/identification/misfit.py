@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.cli.identification.recordings import Recorded
+from softarm_ros.cli.identification.jumping_commands import jump_period_s, spread_rows
+from softarm_ros.cli.identification.recordings import Recorded, Rows
 from softarm_ros.cli.identification.robust_loss import RobustLoss
 from softarm_ros.cli.score import predict
 from softarm_ros.geometry.arrays import Array
@@ -24,7 +25,6 @@ REFUSED = 10.0  # of the above, where a model refuses a row
 STEP = 1e-3  # of differences, in spreads
 SNAP = 0.5  # of the above, over such a step: no slope, the row has snapped to another rest
 
-Rows = NDArray[np.int64]
 Blocks = NDArray[np.int64]
 
 
@@ -157,6 +157,8 @@ class Misfit(Errors):
     ----------
     known : dict
         The fields that the parameters change, as the rig has them.
+    jump_period_s : float, optional
+        Of commands that jump [s], where the delay of commands is a parameter.
 
     """
 
@@ -169,7 +171,10 @@ class Misfit(Errors):
     ) -> None:
         self._rig, self._parameters = rig, tuple(parameters)
         self.known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
-        thin = zip(recorded, _thinned(recorded, most_rows))
+        delayed = any(p.group == 'delay' for p in parameters)
+        self.jump_period_s = jump_period_s(recorded) if delayed else None
+        jump = self.jump_period_s is not None
+        thin = zip(recorded, _thinned(recorded, most_rows, jump=jump))
         self._recorded = [(one, rows) for one, rows in thin if len(rows)]
         self._scale = ERROR_SHARE * rig.model().rest_length_m
         self._weights = [_weight(one, rows) for one, rows in self._recorded]
@@ -224,10 +229,10 @@ class Misfit(Errors):
         return np.concatenate(parts)
 
 
-def _thinned(recorded: Sequence[Recorded], most: int) -> list[Rows]:
+def _thinned(recorded: Sequence[Recorded], most: int, *, jump: bool) -> list[Rows]:
     total = sum(len(r.train) for r in recorded)
     every = max(1, -(-total // most))
-    return [r.train[::every] for r in recorded]
+    return [spread_rows(r.train, every) if jump else r.train[::every] for r in recorded]
 
 
 def _weight(recorded: Recorded, rows: Rows) -> float:

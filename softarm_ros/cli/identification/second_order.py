@@ -12,7 +12,7 @@ data tell a direction well, the range is short, and slopes are enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ class Bending:
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     columns: Array
+
+    def with_another(self, index: int) -> Bending:
+        """Return the same among parameters of which there is one more, that bends nothing."""
+        return replace(self, directions=np.insert(self.directions, index, 0.0, axis=0))
 
     def features(self, change: Array) -> tuple[Array, Array]:
         """Return the features (k + p,) of a change d (k,): d and z_i z_j; and their slope by d."""
