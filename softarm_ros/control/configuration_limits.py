@@ -17,6 +17,7 @@ from softarm_ros.control.bound_kernels import (
 from softarm_ros.geometry.arrays import Array
 
 _ROUNDING = 1e-8  # of a coordinate's range, of a largest bending
+_NEAR = 1e-3  # of these: at its end
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,21 @@ class ConfigurationLimits:
                     f'({x}, {y}) bends by {np.degrees(size):.6g} deg; '
                     f'expected at most {np.degrees(limit):.6g} deg'
                 )
+
+    def reached(self, configuration: Array, names: Sequence[str]) -> list[str]:
+        """Return the limits that a configuration (dof,) is at, in words."""
+        near = _NEAR / _ROUNDING * self._rounding
+        found = [
+            f'{name} at {end:.4g}'
+            for i, name in enumerate(names)
+            for end in (self.lower[i], self.upper[i])
+            if abs(configuration[i] - end) <= near[i]
+        ]
+        for pair, limit in zip(self.bends, self.max_bending_rad):
+            if np.hypot(*configuration[pair]) >= (1.0 - _NEAR) * limit:
+                x, y = (names[i] for i in pair)
+                found.append(f'({x}, {y}) at {np.degrees(limit):.4g} deg')
+        return found
 
     def velocity_bounds(self, configuration: Array, period_s: float) -> tuple[Array, Array, Array]:
         """

@@ -12,6 +12,7 @@ from softarm_ros.control.bound_kernels import lies_within, rate_bounds
 from softarm_ros.geometry.arrays import Array
 
 _ROUNDING = 1e-8  # of an actuator's range
+_NEAR = 1e-3  # of a range or speed: at its end
 
 
 class LimitError(ValueError):
@@ -83,6 +84,18 @@ class ActuatorLimits:
     def hold(self, command: Array) -> bool:
         """Return whether a command (m,) lies within its range."""
         return lies_within(command, self.position_min, self.position_max, self.rounding)
+
+    def reached(self, command: Array, rate: Array) -> list[str]:
+        """Return the limits that a command (m,) and its rate (m,) are at, in words."""
+        near = _NEAR * (self.position_max - self.position_min)
+        found = []
+        for i, name in enumerate(self.names):
+            for end in (self.position_min[i], self.position_max[i]):
+                if abs(command[i] - end) <= near[i]:
+                    found.append(f'{name} at {end:.4g} {self.unit}')
+            if abs(rate[i]) >= (1.0 - _NEAR) * self.max_speed[i]:
+                found.append(f'{name} at {self.max_speed[i]:.4g} {self.unit}/s')
+        return found
 
     def rate_bounds(self, command: Array, rate: Array, period_s: float) -> tuple[Array, Array]:
         """

@@ -175,6 +175,14 @@ class Tracker:
         """Actuator command (m,) for the present configuration, pretension included."""
         return self._posture.actuation + self.pretension.wound(self._winding_s)
 
+    def limits_reached(self) -> list[str]:
+        """Return which limits the present command is at, in words: those of actuators, of bends."""
+        posture, names = self._posture, self.model.configuration_names
+        return [
+            *self.room.reached(posture.actuation, self._rate),
+            *self.configuration_limits.reached(posture.configuration, names),
+        ]
+
     def measured(self, position: Array) -> Array:
         """Return measured actuators (m,) as the model has them: no pretension, within limits."""
         actuation = position - self.pretension.wound(self._winding_s)

@@ -15,6 +15,7 @@ from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 _LIMITED_S = 0.3  # limits active for so long are worth a word
+_NAMED = 3  # of the limits reached, in a message
 
 
 class ControlLoop(Loop):
@@ -164,10 +165,12 @@ class ControlLoop(Loop):
         before = self._limited_s
         self._limited_s = before + period if limited else 0.0
         if before < _LIMITED_S <= self._limited_s:
+            reached = self.tracker.limits_reached()
+            more = f' and {len(reached) - _NAMED} more' if len(reached) > _NAMED else ''
+            limits = ', '.join(reached[:_NAMED]) + more or 'a limit of an acceleration'
             self._tell(
                 'warning',
-                f'held back by an actuator or bending limit for {_LIMITED_S:g} s; '
-                'the path is not followed closely',
+                f'held back for {_LIMITED_S:g} s by {limits}; the path is not followed closely',
             )
 
     def _watch_reach(self, position: Array) -> None:

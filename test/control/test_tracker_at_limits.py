@@ -32,3 +32,24 @@ def test_idle_actuators_at_their_limit_do_not_stop_the_others():
         moved = float((tracker.tip() - start) @ along)
         shares.append(moved / (CYCLES * SPEED_M_S * PERIOD_S))
     assert min(shares) > 0.8
+
+
+def test_limits_that_are_reached_are_told_in_words():
+    rig = load_rig('cable_arm')
+    model, limits, bends = rig.model(), rig.actuator_limits(), rig.configuration_limits()
+    _, config = chosen_part('controller', rig.tracker)
+    tracker = Tracker(model, ResolvedRate(config, model), limits, bends)
+    assert tracker.limits_reached() == []
+    furthest = np.array([bends.max_bending_rad[0], 0.0, 0.0, 0.0])
+    tracker.reset(furthest)
+    x, y = model.configuration_names[:2]
+    assert tracker.limits_reached() == [
+        f'({x}, {y}) at {np.degrees(bends.max_bending_rad[0]):.4g} deg'
+    ]
+    command, rate = limits.position_min.copy(), np.zeros(len(limits.names))
+    command[1:] += 1e-2 * (limits.position_max - limits.position_min)[1:]
+    rate[2] = -limits.max_speed[2]
+    assert limits.reached(command, rate) == [
+        f'{limits.names[0]} at {limits.position_min[0]:.4g} m',
+        f'{limits.names[2]} at {limits.max_speed[2]:.4g} m/s',
+    ]

@@ -29,13 +29,13 @@ CIRCLE = 'type: circle\ncenter: [0, 0, 0.2]\nradius: 0.09\nspeed: 0.05\nlaps: 1\
 class LaggingArm:
     """An arm that follows a configuration late and 10 % too little: nobody's model."""
 
-    def __init__(self, model, delay=0.01):
-        self.model, self.delay = model, delay
+    def __init__(self, model, delay=0.01, share=0.9):
+        self.model, self.delay, self.share = model, delay, share
         self.bend = np.zeros(len(model.configuration_names))
         self.history = []
 
     def step(self, now, configuration):
-        self.bend += (0.9 * configuration - self.bend) * PERIOD / 0.05
+        self.bend += (self.share * configuration - self.bend) * PERIOD / 0.05
         self.history.append((now, self.model.shape_of(self.bend).tip[:3, 3]))
 
     def pose(self, now):
@@ -79,6 +79,17 @@ def test_commands_respect_speed_from_the_first_to_the_last_cycle(rig, trajectory
     actuation = np.array([o.actuation for o in outputs])
     speed = np.abs(np.diff(actuation, axis=0)).max() / PERIOD
     assert speed <= loop.limits.max_speed.max() * (1 + 1e-6)
+
+
+def test_what_holds_an_arm_back_is_named(rig, trajectory_file):
+    loop = build_control_loop(rig, trajectory_file(CIRCLE))
+    loop.start(0.0)
+    events = [e for o in drive(loop, LaggingArm(loop.model, share=0.4), 60.0) for e in o.events]
+    said = [e.message for e in events if e.message.startswith('held back')]
+    assert said[0] == (
+        'held back for 0.3 s by (distal_bend_x, distal_bend_y) at 150 deg; '
+        'the path is not followed closely'
+    )
 
 
 def test_hold_freezes_everything_and_resume_goes_on(rig, trajectory_file):
