@@ -176,7 +176,7 @@ class Tracker:
         return self._posture.actuation + self.pretension.wound(self._winding_s)
 
     def limits_reached(self) -> list[str]:
-        """Return which limits the present command is at, in words: those of actuators, of bends."""
+        """Return the limits of actuators and bends that the command is at, in words."""
         posture, names = self._posture, self.model.configuration_names
         return [
             *self.room.reached(posture.actuation, self._rate),
