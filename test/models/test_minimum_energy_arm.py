@@ -173,8 +173,6 @@ def test_limits_and_bad_input_are_reported():
         model.forward(lengths[:29])
     with pytest.raises(ModelError, match='tip_moment'):
         model.forward(lengths, tip_moment=(0.0, 0.1, 0.0))
-    with pytest.raises(ModelError, match='beyond the length_m'):
-        model.inverse([0.9, 0.9, 0.0])
     with pytest.raises(ValueError, match='multiple of modules'):
         MinimumEnergyArm(BackboneConfig(), linear(), intervals=33)
     with pytest.raises(ValueError, match='must be below max_length_m'):
@@ -183,6 +181,18 @@ def test_limits_and_bad_input_are_reported():
     assert [c.muscle for c in clamps] == ['module_1_muscle_1', 'module_1_muscle_2']
     assert 'shortest 50.00 mm' in str(clamps[0]) and 'longest 110.00 mm' in str(clamps[1])
     np.testing.assert_allclose(clamped[:2], [0.05, 0.11])
+
+
+def test_target_further_away_than_the_arm_is_long_is_approached():
+    model, far = arm(), np.array([0.3, 0.1, 1.2])
+    for guess in (None, model.rest_configuration - 1e-3):
+        solution = model.inverse(far, guess=guess)
+        assert not solution.converged
+        assert solution.message.startswith('target (0.3000, 0.1000, 1.2000) m not reached')
+        miss = np.linalg.norm(far - model.forward(solution.actuation).tip[:3, 3])
+        assert solution.residual == pytest.approx(miss)
+        straight = np.linalg.norm(far - [0.0, 0.0, 1.0])
+        assert np.linalg.norm(far) - 1.0 < solution.residual < 0.9 * straight
 
 
 def test_airbags_that_cannot_exceed_100_mm_miss_the_example_and_say_so():

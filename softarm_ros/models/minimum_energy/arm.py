@@ -187,7 +187,7 @@ class MinimumEnergyArm:
 
         Raises
         ------
-        ValueError, ModelError
+        ValueError
             As `MinimumEnergyRod.reach`.
 
         """

@@ -62,6 +62,8 @@ class LengthProblem(SteppedProblem):
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the lengths of the rod held at its tip alone, else those of the straight arm."""
         arm = self._arm
+        if float(np.linalg.norm(target.position)) >= arm.rest_length_m:  # no rod to hold
+            return [arm.rest_configuration]
         orientation = target.rotation if target.with_orientation else None
         held = arm.rod.reach(target.position, orientation, self._tip_force)
         if held.converged:
