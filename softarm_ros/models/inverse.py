@@ -255,7 +255,7 @@ def _solution(problem: PoseProblem, end: End, target: PoseTarget) -> InverseSolu
         limits = problem.limits_met(end)
         if limits:
             parts.append('at a limit: ' + ', '.join(limits))
-        parts += [reason for reason in (outcome.refusal, end.why) if reason]
+        parts += [reason for reason in dict.fromkeys((outcome.refusal, end.why)) if reason]
         message = '; '.join(parts)
     return InverseSolution(
         outcome.actuation, outcome.shape, residual, reached and not outcome.refusal, message

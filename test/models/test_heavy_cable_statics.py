@@ -243,6 +243,26 @@ def test_a_neighbour_changes_nothing_but_the_time():
         np.testing.assert_allclose(beside.tip_jacobian, alone.tip_jacobian, atol=1e-7)
 
 
+def test_a_neighbour_that_leads_nowhere_is_left_aside():
+    """Bent over in one plane sections twist to either side: steps from a neighbour do not end."""
+    arm = heavy_arm(body_mass_kg=0.04)
+    near = arm.posture_of(np.array([-0.13, 1.83, -0.06, 1.82]))
+    bend = np.array([-0.0998, 1.8295, -0.0986, 1.8072])
+    np.testing.assert_allclose(
+        arm.posture_of(bend, near).tip, arm.posture_of(bend).tip, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize('target', [(-0.14, -0.022, -0.031), (-0.09, -0.05, -0.01)])
+def test_where_a_heavy_arm_falls_aside_on_the_way_the_inverse_says_what_is_left(target):
+    """Bends followed there need not be found by themselves: no exception, the nearest pose."""
+    arm = heavy_arm(endcap_mass_kg=0.0, max_bending_angle_deg=150.0)
+    solution = arm.inverse(target)
+    assert not solution.converged and 'mm left' in solution.message
+    miss = float(np.linalg.norm(solution.shape.tip[:3, 3] - target))
+    assert solution.residual == pytest.approx(miss, rel=1e-9)
+
+
 def test_a_pose_in_which_it_falls_aside_is_refused_with_the_weight():
     """Bent over the horizontal a light arm stands, a heavy one falls."""
     over = np.radians([104.0, 0.0, 90.0, 0.0])

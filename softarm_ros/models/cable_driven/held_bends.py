@@ -106,12 +106,18 @@ class HeldBends(SteppedProblem):
         return float(end.unknowns @ end.unknowns)
 
     def outcome(self, end: End) -> Outcome:
-        """Return contractions and shape."""
-        rod = self._arm.rod
-        held = rod.settled(np.array(end.unknowns), self._load)
+        """
+        Return contractions and the shape with these bends, found anew.
+
+        Refused if none is found: the search has followed a rest that the bends alone do not give.
+        """
+        rod, refusal = self._arm.rod, ''
+        try:
+            held = rod.settled(np.array(end.unknowns), self._load)
+        except ModelError as error:
+            held, refusal = end.place.state, str(error)
         tips = rod.section_tips(held)
         shape = Shape(tips[-1].copy(), tips, held.bend, lambda n: rod.centerline(held, n))
-        refusal = ''
         try:
             actuation = self._arm.contraction_of(held)
         except ModelError as error:

@@ -130,7 +130,8 @@ def settle_into(
     """
     Find the free unknowns of `q` (S u,) for its bends b, from those in it; return the status.
 
-    `near` (f, f) or (0, 0) is the `factor` of a neighbour, with which the search begins. Written
+    `near` (f, f) is the `factor` of the neighbour that those are from, and nothing is found where
+    steps with it do not end; (0, 0) without one. Written
     are `held` (2 S,), D = dV/db [N m]; `stiffness` (2 S, 2 S), dD/db with the free unknowns
     following; `factor` (f, f), Cholesky, of the free unknowns' stiffness; `slopes` (f, 2 S), their
     derivative by b.
@@ -162,6 +163,8 @@ def settle_into(
     balanced = near.shape[0] == f and _chord(
         q, rod, load, cables, free, near, limit, frames, gradient, step, trial, added, by_held
     )
+    if near.shape[0] == f and not balanced:
+        return NOT_FOUND
     for _ in range(_ROUNDS):
         if balanced:
             break

@@ -109,7 +109,7 @@ class WeightedSections:
         """
         Return the sections at rest with bends (dof,) [rad] under a load.
 
-        `near` is a neighbour of the same load.
+        `near` is a neighbour of the same load, for speed; one that leads nowhere is left aside.
 
         Raises
         ------
@@ -131,6 +131,8 @@ class WeightedSections:
             unknowns, self._rod, load, self._cables, factor_near,
             moments, stiffness, factor, slopes,
         )  # fmt: skip
+        if status != HELD and near is not None:
+            return self.settled(bend, load)
         if status != HELD:
             degrees = np.degrees(np.hypot(*bend.reshape(-1, 2).T))
             bent = ', '.join(f'{n} {d:.1f} deg' for n, d in zip(self._names, degrees))
