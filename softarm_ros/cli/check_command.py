@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from softarm_ros.cli.edge_units import edge_unit
-from softarm_ros.cli.workspace import sample_workspace, those_held
+from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
@@ -119,5 +119,5 @@ def _tips(rig: Rig) -> tuple[Array, str]:
         configurations.append(configuration)
     degrees = ', '.join(f'{math.degrees(bend):g}' for bend in limits.max_bending_rad)
     model = rig.model()
-    held = those_held(rig, model, np.array(configurations))
+    held = rig.arm.those_held(model, np.array(configurations))
     return model.tips_of(held), f'bending up to {degrees} deg'

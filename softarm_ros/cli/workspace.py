@@ -12,7 +12,6 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
@@ -40,19 +39,6 @@ class Workspace:
     drawn: int
 
 
-def those_held(rig: Rig, model: ArmModel, configurations: Array) -> Array:
-    """Return those of configurations (n, dof) that actuators within their ranges hold."""
-    limits = rig.actuator_limits()
-
-    def is_held(configuration: Array) -> bool:
-        try:
-            return limits.hold(model.actuation_of(configuration))
-        except ModelError:
-            return False
-
-    return configurations[[is_held(configuration) for configuration in configurations]]
-
-
 def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
     """Return tips of configurations of a rig's default model, spread over what the arm may do."""
     model, limits = rig.model(), rig.configuration_limits()
@@ -60,8 +46,8 @@ def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
     tips, use, duration = [], [], 0.0
     model.tips_of(model.rest_configuration[None])  # compiled code is loaded before time is taken
     for start in range(0, samples, _CHUNK):
-        drawn = rig.sample_configurations(rng, min(_CHUNK, samples - start))
-        configurations = those_held(rig, model, drawn)
+        drawn = rig.arm.sample_configurations(model, rng, min(_CHUNK, samples - start))
+        configurations = rig.arm.those_held(model, drawn)
         began = time.perf_counter()
         tips.append(model.tips_of(configurations))
         duration += time.perf_counter() - began

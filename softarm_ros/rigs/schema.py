@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from softarm_ros.models.residual import Residual
 
 PlantT = TypeVar('PlantT', bound=PlantBase)
+_MOST_DRAWS = 100  # of random configurations, until enough are held
 
 
 class Rig(ConfigBlock):
@@ -359,8 +360,22 @@ class Rig(ConfigBlock):
         return self.arm.configuration_limits()
 
     def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-        """Return n configurations (n, dof) of the default model, spread over what it may do."""
-        return self.arm.sample_configurations(self.model(), rng, n)
+        """
+        Return n configurations (n, dof) of the default model, spread over what it may do.
+
+        Actuators within their ranges hold them; where hardly any are held, the rest are at rest.
+        """
+        import numpy as np
+
+        model = self.model()
+        found = np.empty((0, len(model.configuration_names)))
+        for _ in range(_MOST_DRAWS):
+            drawn = self.arm.sample_configurations(model, rng, n)
+            found = np.concatenate([found, self.arm.those_held(model, drawn)])[:n]
+            if len(found) == n:
+                return found
+        missing = n - len(found)
+        return np.concatenate([found, np.tile(model.rest_configuration, (missing, 1))])
 
     def plant_for(self, backend: str) -> PlantBase:
         """Return what describes the simulated arm; RigError that says what to add without it."""

@@ -38,7 +38,7 @@ def plan_excitation(
     drawn: list[Array] = []
     if kind in ('random', 'steps'):
         for _ in range(_MOST_DRAWS):
-            for place in rig.sample_configurations(rng, count):
+            for place in rig.arm.sample_configurations(rig.model(), rng, count):
                 if len(drawn) < count and limits.hold(model.actuation_of(place)):
                     drawn.append(place)
         if len(drawn) < count:

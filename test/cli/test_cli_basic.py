@@ -16,7 +16,6 @@ import softarm_ros
 from softarm_ros.cli import cli_errors, commands
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
-from softarm_ros.cli.workspace import those_held
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
@@ -421,7 +420,7 @@ def test_what_falls_aside_is_not_within_reach(tmp_path):
     rig = load_rig(path)
     straight, over = np.zeros(4), np.radians([104.0, 0.0, 90.0, 0.0])
     assert np.isnan(rig.model().tips_of(over[None])).all()
-    held = those_held(rig, rig.model(), np.array([straight, over]))
+    held = rig.arm.those_held(rig.model(), np.array([straight, over]))
     np.testing.assert_array_equal(held, [straight])
 
 

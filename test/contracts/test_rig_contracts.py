@@ -93,6 +93,16 @@ def test_inverse_returns_to_where_forward_went(name, model):
 
 
 @pytest.mark.parametrize('name', NAMES)
+def test_drawn_configurations_are_held_by_actuators_within_their_ranges(name):
+    rig, arm = rig_of(name), model_of(name)
+    drawn = rig.sample_configurations(np.random.default_rng(0), 30)
+    assert drawn.shape == (30, len(arm.configuration_names))
+    assert np.ptp(drawn, axis=0).min() > 0.0
+    for configuration in drawn:
+        rig.actuator_limits().check(arm.actuation_of(configuration))
+
+
+@pytest.mark.parametrize('name', NAMES)
 def test_inverse_finds_every_tip_within_reach(name):
     rig, arm = rig_of(name), model_of(name)
     limits = rig.actuator_limits()

@@ -190,10 +190,11 @@ def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
 def test_places_are_none_where_no_pressures_lead_within_the_bends():
     rig = load_rig('hydraulic_arm')
     straight = [s.model_copy(update={'max_bending_angle_deg': 0.01}) for s in rig.arm.sections]
-    drawn = rig.with_arm(sections=tuple(straight)).sample_configurations(
-        np.random.default_rng(0), 2
-    )
-    assert drawn.shape == (0, 6)
+    stiff = rig.with_arm(sections=tuple(straight))
+    rng, model = np.random.default_rng(0), stiff.model()
+    assert stiff.arm.sample_configurations(model, rng, 2).shape == (0, 6)
+    rest = np.tile(model.rest_configuration, (2, 1))
+    np.testing.assert_array_equal(stiff.sample_configurations(rng, 2), rest)
 
 
 def test_constant_curvature_knows_no_weight():

@@ -130,6 +130,22 @@ class ArmBase(ConfigBlock):
         """Return n configurations (n, dof) of a model, spread over what the arm may do."""
         return self.configuration_limits().sample(rng, n)
 
+    def those_held(
+        self, model: ArmModel, configurations: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return those of configurations (n, dof) that actuators within their ranges hold."""
+        from softarm_ros.models.arm_model import ModelError
+
+        limits = self.actuator_limits()
+
+        def is_held(configuration: NDArray[np.float64]) -> bool:
+            try:
+                return limits.hold(model.actuation_of(configuration))
+            except ModelError:
+                return False
+
+        return configurations[[is_held(configuration) for configuration in configurations]]
+
     @property
     def payload_density_kg_m3(self) -> float:
         """Density of the payload, by which it displaces water."""
