@@ -202,7 +202,7 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     rng = np.random.default_rng(seed)
     run = _started(rig, seed)
     loop = run.loop
-    targets = loop.model.tips_of(rig.sample_configurations(rng, changes))
+    targets = loop.model.tips_of(rig.arm.sample_configurations(rig.model(), rng, changes))
     for number, target in enumerate(targets, 1):
         loop.submit(point_goal(number, target))
         longest = _LONG_S if rng.random() < _LONG_SHARE else _SHORT_S
