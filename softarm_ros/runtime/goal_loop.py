@@ -174,6 +174,8 @@ class GoalLoop(Loop):
             self.tolerances.measure(pose.stamp_s, pose.configuration)
         if not self.phase.stands:
             self._watch_stream()
+        for news in self._planner.take_news():
+            self._tell('warning', news)
         for plan in self._planner.take():
             self._on_plan(plan)
         matched = self._matched(now_s)

@@ -23,5 +23,9 @@ class InlinePlanner:
         ready, self._ready = self._ready, []
         return ready
 
+    def take_news(self) -> list[str]:
+        """Return nothing: what goes wrong here goes wrong in `request`."""
+        return []
+
     def close(self) -> None:
         """Nothing to end."""

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -18,16 +19,20 @@ from softarm_ros.own_module import own_module
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_planner, build_tracker
 
+RESTARTS = 3  # in a row, without a plan between them
 _NICE = 5  # the loop first
-_END_S = 1.0
 
 
 class PlannerProcess:
     """
     Asks a process for plans, one at a time; of those that wait only the newest counts.
 
-    It is asked once it listens: a trajectory is more than a socket holds, and sending it would
-    make the loop wait for the process to load.
+    A thread talks to the process: neither one that loads, stands still or ends, nor a trajectory
+    that is more than a socket holds, makes the loop wait.
+
+    A process that ends is started again. The goal it was planning is refused, as that may be why
+    it ended; one that waited goes to the next process. After `RESTARTS` in a row that end without
+    a plan, every goal is refused.
 
     The process ends with this one, however that ends: nobody is left at the other end of its
     socket.
@@ -44,71 +49,138 @@ class PlannerProcess:
     """
 
     def __init__(self, rig: Rig, model: str | None = None, *, open_loop: bool = False) -> None:
+        self._arm = pickle.dumps((rig, model, open_loop))
+        self._changed = threading.Condition()  # guards all below
+        self._next: tuple[Goal, Array] | None = None
+        self._ready: list[Plan] = []
+        self._news: list[str] = []
+        self._closed = False
+        self._process, self._link = self._started()
+        self._talker = threading.Thread(target=self._talk, name='planner', daemon=True)
+        self._talker.start()
+
+    def request(self, goal: Goal, start: Array) -> None:
+        """Ask for a plan from a configuration (dof,), after the one that is being made."""
+        with self._changed:
+            self._next = (goal, start)
+            self._changed.notify()
+
+    def take(self) -> list[Plan]:
+        """Return plans that are ready; does not wait."""
+        with self._changed:
+            if self._process.poll() is not None:
+                self._changed.notify()
+            ready, self._ready = self._ready, []
+        return ready
+
+    def take_news(self) -> list[str]:
+        """Return what has happened to the process since the last call."""
+        with self._changed:
+            news, self._news = self._news, []
+        return news
+
+    def close(self) -> None:
+        """End the process; it has nothing to lose."""
+        with self._changed:
+            self._closed = True
+            self._process.kill()
+            self._changed.notify()
+        self._talker.join()
+
+    # -- the thread
+
+    def _started(self) -> tuple[subprocess.Popen[bytes], Connection[Any, Any]]:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 own_module(__name__, str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
             )
-        self._link: Connection[Any, Any] = Connection(ours.detach())
-        self._link.send_bytes(pickle.dumps((rig, model, open_loop)))
-        self._listens = False
-        self._at_work: Goal | None = None
-        self._next: tuple[Goal, Array] | None = None
-        self._ready: list[Plan] = []
+        return process, Connection(ours.detach())
 
-    def request(self, goal: Goal, start: Array) -> None:
-        """Ask for a plan from a configuration (dof,), after the one that is being made."""
-        self._next = (goal, start)
-        self._send_next()
+    def _talk(self) -> None:
+        """Lead one process after another, until this is closed."""
+        in_vain = 0
+        while True:
+            planned, lost = self._lead()
+            code = self._process.wait()
+            in_vain = 0 if planned else in_vain + 1
+            if self._closed:
+                return
+            why = f'the planner has ended (exit status {code})'
+            if in_vain > RESTARTS:
+                self._give_up(
+                    lost, f'{why}, {in_vain} times without a plan: the tracker must be restarted'
+                )
+                return
+            why += '; it is started again'
+            try:
+                process, link = self._started()
+            except OSError as error:
+                self._give_up(lost, f'{why}: {error}: the tracker must be restarted')
+                return
+            with self._changed:
+                self._news.append(why)
+                if lost is not None:
+                    self._ready.append(Plan(lost, None, why))
+                self._process, self._link = process, link
+                if self._closed:
+                    process.kill()
 
-    def take(self) -> list[Plan]:
-        """Return plans that are ready; does not wait."""
+    def _lead(self) -> tuple[bool, Goal | None]:
+        """Have plans made until the process ends; return whether any was, and the goal lost."""
+        planned, at_work = False, None
         try:
-            if not self._listens and self._link.poll():
-                self._link.recv()
-                self._listens = True
-            while self._at_work is not None and self._link.poll():
-                self._ready.append(self._link.recv())
-                self._at_work = None
+            self._link.send_bytes(self._arm)
+            self._link.recv()  # it listens
+            while True:
+                asked = self._asked()
+                if asked is None:
+                    break
+                at_work = asked[0]
+                self._link.send(asked)
+                plan = self._link.recv()
+                with self._changed:
+                    self._ready.append(plan)
+                planned, at_work = True, None
         except (EOFError, OSError):
-            self._fail()
-        self._send_next()
-        ready, self._ready = self._ready, []
-        return ready
-
-    def close(self) -> None:
-        """End the process."""
+            pass
         self._link.close()
-        try:
-            self._process.wait(_END_S)
-        except subprocess.TimeoutExpired:  # in the middle of a search
-            self._process.kill()
-            self._process.wait()
+        return planned, at_work
 
-    def _send_next(self) -> None:
-        if self._next is None or self._at_work is not None or not self._listens:
-            return
-        (goal, start), self._next = self._next, None
-        self._at_work = goal
-        try:
-            self._link.send((goal, start))
-        except OSError:
-            self._fail()
+    def _asked(self) -> tuple[Goal, Array] | None:
+        """Wait for what is asked; None: the process has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next or self._over)
+            if self._over:
+                return None
+            asked, self._next = self._next, None
+        return asked
 
-    def _fail(self) -> None:
-        self._listens = True  # whatever is asked for now gets this answer
-        goal, self._at_work = self._at_work, None
-        if goal is not None:
-            code = self._process.poll()
-            self._ready.append(Plan(goal, None, f'the planner has ended (exit status {code})'))
+    @property
+    def _over(self) -> bool:
+        return self._closed or self._process.poll() is not None
+
+    def _give_up(self, lost: Goal | None, why: str) -> None:
+        """Refuse every goal."""
+        with self._changed:
+            self._news.append(why)
+            if lost is not None:
+                self._ready.append(Plan(lost, None, why))
+            while not self._closed:
+                if self._next is not None:
+                    (goal, _), self._next = self._next, None
+                    self._ready.append(Plan(goal, None, why))
+                self._changed.wait()
 
 
 def _serve(descriptor: int) -> None:
     """Make plans until the other end is gone."""
     # Ctrl-C in a terminal reaches this process too; it ends with the loop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform.startswith('linux'):  # not the real time of the loop that starts it
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(_NICE)
     link: Connection[Any, Any] = Connection(descriptor)
     try:

@@ -10,7 +10,7 @@ import pytest
 
 from softarm_ros.control.goals.goal import MAX_POINTS, configuration_goal
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.planner_process import PlannerProcess
+from softarm_ros.runtime.planner_process import RESTARTS, PlannerProcess
 
 RIG = load_rig('pam_arm')
 MODEL = RIG.model()
@@ -26,6 +26,12 @@ def long_goal():
     return configuration_goal(
         1, names, times, [rest] * MAX_POINTS, [still] * MAX_POINTS, expected=names
     )
+
+
+def configuration_at_rest(number):
+    """Return a goal that is planned soon."""
+    names = MODEL.configuration_names
+    return configuration_goal(number, names, [0.0], [MODEL.rest_configuration], [], expected=names)
 
 
 @pytest.fixture
@@ -60,9 +66,77 @@ def test_a_long_trajectory_does_not_wait_for_a_process_that_loads(planner):
     assert plan_of(planner).goal.number == 1
 
 
-def test_a_process_that_ends_before_it_listens_refuses_every_goal(planner):
-    planner._process.kill()
-    planner._process.wait()
-    for _ in range(2):
-        planner.request(long_goal(), MODEL.rest_configuration)
-        assert 'the planner has ended' in plan_of(planner).refusal
+def ended(planner):
+    """End the process that plans now; return its id."""
+    process = planner._process
+    process.kill()
+    process.wait()
+    return process.pid
+
+
+def news_of(planner):
+    end = time.monotonic() + WITHIN_S
+    while time.monotonic() < end:
+        planner.take()
+        for news in planner.take_news():
+            return news
+        time.sleep(0.01)
+    raise AssertionError('no news')
+
+
+def test_a_process_that_stands_still_is_not_waited_for(planner):
+    planner.request(configuration_at_rest(1), MODEL.rest_configuration)
+    assert plan_of(planner).course is not None
+    process = planner._process.pid
+    os.kill(process, signal.SIGSTOP)
+    try:
+        asking = threading.Thread(
+            target=planner.request, args=(long_goal(), MODEL.rest_configuration), daemon=True
+        )
+        asking.start()
+        asking.join(WITHIN_S / 8.0)
+        assert not asking.is_alive()
+        assert planner.take() == []
+    finally:
+        os.kill(process, signal.SIGCONT)
+    assert plan_of(planner).course is not None
+
+
+def test_a_process_that_ends_is_started_again_and_refuses_what_it_was_planning(planner):
+    first = ended(planner)  # before it listens; what is asked for waits for the next one
+    planner.request(configuration_at_rest(1), MODEL.rest_configuration)
+    assert 'the planner has ended (exit status -9); it is started again' in news_of(planner)
+    assert plan_of(planner).course is not None
+    assert planner._process.pid != first
+
+    os.kill(planner._process.pid, signal.SIGSTOP)  # in the middle of a search
+    planner.request(configuration_at_rest(2), MODEL.rest_configuration)
+    while planner._next is not None:
+        time.sleep(0.01)
+    planner.request(configuration_at_rest(3), MODEL.rest_configuration)
+    ended(planner)
+    refused = plan_of(planner)
+    assert (refused.goal.number, refused.course) == (2, None)
+    assert 'it is started again' in refused.refusal
+    plan = plan_of(planner)
+    assert plan.goal.number == 3
+    assert plan.course is not None
+
+    ended(planner)  # while nothing is asked for
+    assert 'it is started again' in news_of(planner)
+    planner.request(configuration_at_rest(4), MODEL.rest_configuration)
+    assert plan_of(planner).course is not None
+
+
+def test_processes_that_end_without_a_plan_are_given_up_and_every_goal_refused(planner):
+    for _ in range(RESTARTS):
+        ended(planner)
+        assert 'it is started again' in news_of(planner)
+    last = ended(planner)
+    assert 'the tracker must be restarted' in news_of(planner)
+    for number in (1, 2):
+        planner.request(configuration_at_rest(number), MODEL.rest_configuration)
+        plan = plan_of(planner)
+        assert plan.goal.number == number
+        assert f'{RESTARTS + 1} times without a plan' in plan.refusal
+    assert planner._process.pid == last

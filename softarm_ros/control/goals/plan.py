@@ -70,6 +70,10 @@ class PlannerPort(Protocol):
         """Return plans that are ready."""
         ...
 
+    def take_news(self) -> list[str]:
+        """Return what went wrong where plans are made, since the last call."""
+        ...
+
 
 class Planner:
     """
