@@ -40,9 +40,13 @@ class MachineCase:
 
     @property
     def key(self) -> str:
-        """What tells this run from others in a store: arguments, rig file and its settings."""
+        """What tells this run from others in a store: arguments, rig file, settings, residual."""
         text = self.rig.source.read_bytes() if self.rig.source else self.rig.name.encode()
-        file = hashlib.sha256(text + '\n'.join(self.rig.settings).encode()).hexdigest()[:16]
+        text += '\n'.join(self.rig.settings).encode()
+        learned = self.rig.residual_path
+        if learned is not None and learned.exists():
+            text += learned.read_bytes()
+        file = hashlib.sha256(text).hexdigest()[:16]
         loop = 'open' if self.open_loop else 'closed'
         return f'{__version__} {self.rig.name} {file} {self.trajectory} {loop} {self.machine}'
 
@@ -123,7 +127,15 @@ def run_all(
     console: Console,
     stopped: Callable[[], bool],
 ) -> list[MachineRun]:
-    """Return the results of all cases, those of a store among them; fewer once stopped."""
+    """
+    Return the results of all cases, those of a store among them; fewer once stopped.
+
+    Raises
+    ------
+    UsageError
+        If nothing can be kept in the store.
+
+    """
     known = read_store(store)
     results = []
     with Progress(
@@ -150,12 +162,26 @@ def run_all(
 
 
 def read_store(folder: Path | None) -> dict[str, MachineRun]:
-    """Return the results in a folder by key; a line that was cut off is left out."""
-    file = None if folder is None else folder / STORE
-    if file is None or not file.exists():
+    """
+    Return the results in a folder by key, which is made; a damaged line is left out.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read and written; said before hours of runs, not after the first.
+
+    """
+    if folder is None:
         return {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / STORE).open('a+', encoding='utf-8', errors='replace') as file:
+            file.seek(0)
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise UsageError(f'--store {folder}: cannot be written ({error.strerror})') from None
     found = {}
-    for line in file.read_text(encoding='utf-8').splitlines():
+    for line in lines:
         try:
             row = json.loads(line)
             key = row.pop('key')
@@ -169,7 +195,6 @@ def keep(folder: Path | None, key: str, result: MachineRun) -> None:
     """Add a result to a folder."""
     if folder is None:
         return
-    folder.mkdir(parents=True, exist_ok=True)
     with (folder / STORE).open('a', encoding='utf-8') as file:
         # On a line of its own, even after one that was cut off.
         file.write('\n' + json.dumps({'key': key, **asdict(result)}))

@@ -319,12 +319,19 @@ class Rig(ConfigBlock):
 
         return CorrectedModel(model, residual)
 
-    def learned_residual(self) -> Residual | None:
-        """Return what the default model is corrected by; RigError if its file is wrong."""
+    @property
+    def residual_path(self) -> Path | None:
+        """Return the file of what was learned; None where nothing was."""
         if self.residual is None:
             return None
         folder = Path() if self._source is None else self._source.parent
-        return read_residual(folder / self.residual.file, self.actuator_names, self.section_names)
+        return folder / self.residual.file
+
+    def learned_residual(self) -> Residual | None:
+        """Return what the default model is corrected by; RigError if its file is wrong."""
+        if self.residual_path is None:
+            return None
+        return read_residual(self.residual_path, self.actuator_names, self.section_names)
 
     def operator(self) -> Hysteresis | None:
         """Return hysteresis and lag of the actuators; None where there is none."""

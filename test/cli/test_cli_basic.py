@@ -402,6 +402,13 @@ def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
     assert float(re.search(r'to (\d+\.\d) mm', out).group(1)) == pytest.approx(farthest, rel=0.1)
 
 
+def test_a_seed_below_zero_is_refused_as_an_argument():
+    for command in (('workspace', 'trunk'), ('identify', 'trunk')):
+        status, _, err = softarm(*command, '--seed', '-1')
+        assert status == 2
+        assert "Invalid value for '--seed'" in err
+
+
 def test_workspace_of_which_nothing_is_within_the_ranges(tmp_path):
     path = tmp_path / 'none.yaml'
     text = load_rig('cable_arm_single').source.read_text()

@@ -108,6 +108,37 @@ def test_runs_are_kept_and_not_run_again(tmp_path, monkeypatch):
     assert len(set(run)) == 7
 
 
+def test_what_was_learned_anew_is_run_anew(tmp_path):
+    """The file of a residual stands beside the rig file, and is another with the same name."""
+    path, learned = tmp_path / 'learned.yaml', tmp_path / 'residual.json'
+    path.write_text(
+        load_rig('cable_arm').source.read_text() + '\nresidual: {file: residual.json}\n'
+    )
+    (case,) = cases_of([load_rig(path)], ['line_small'], 0)[:1]
+    keys = []
+    for text in ('{"weights": 1}', '{"weights": 2}', '{"weights": 1}'):
+        learned.write_text(text)
+        keys.append(case.key)
+    assert keys[0] != keys[1] and keys[0] == keys[2]
+
+
+def test_a_store_with_damaged_bytes_gives_what_is_whole(tmp_path):
+    machine_table.keep(tmp_path, 'one', result(1, 1e-3))
+    with (tmp_path / 'runs.jsonl').open('ab') as file:
+        file.write(b'\n{"key": "two\xff\xfe\x00')
+    machine_table.keep(tmp_path, 'three', result(3, 1e-3))
+    assert set(machine_table.read_store(tmp_path)) == {'one', 'three'}
+
+
+def test_a_store_that_cannot_be_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    taken = tmp_path / 'taken'
+    taken.write_text('')
+    monkeypatch.setattr(machine_table, 'run_machine', lambda *_: pytest.fail('has run'))
+    cases = cases_of([load_rig('cable_arm')], ['line_small'], 1)
+    with pytest.raises(UsageError, match=r'--store .*taken: cannot be written \(File exists\)'):
+        run_all(cases, taken, Console(file=io.StringIO()), lambda: False)
+
+
 def test_a_machine_is_driven_and_its_true_tip_judged(tmp_path):
     path = tmp_path / 'short.yaml'
     text = load_rig('cable_arm').source.read_text()

@@ -17,7 +17,7 @@ def demo(
     report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
         'demo-report'
     ),
-    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
 ) -> None:
     """Drive a circle over topics, watched in a browser, then three ways beside the paper."""
     from softarm_ros.cli.demo import run_demo

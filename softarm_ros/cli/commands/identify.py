@@ -27,7 +27,7 @@ def identify(
         list[Path] | None,
         typer.Argument(metavar='[BAG|CSV...]', help='Recordings of the arm, of any kind.'),
     ] = None,
-    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
     section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
     hold_out: Annotated[
         str, typer.Option(help='Predicted, not used: blocks (every second), later, file, nothing.')

@@ -16,7 +16,7 @@ app = command_app()
 def workspace(
     rig: RigArgument,
     samples: Annotated[int, typer.Option(min=1, help='Number of configurations.')] = 200_000,
-    seed: Annotated[int, typer.Option(help='Of the random configurations.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Of the random configurations.')] = 0,
     image: Annotated[
         Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
     ] = None,
