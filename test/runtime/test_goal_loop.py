@@ -264,6 +264,9 @@ class SlowPlanner:
         ready, self.ready = self.ready, []
         return ready
 
+    def take_news(self):
+        return []
+
 
 def test_a_stream_to_an_arm_that_may_not_move_is_refused_once_and_anew_after_a_pause():
     arm = Arm().started()
