@@ -50,9 +50,10 @@ def plan_of(planner):
     raise AssertionError('no plan')
 
 
-def test_a_long_trajectory_does_not_wait_for_a_process_that_loads(planner):
+def asked_while_it_stands(planner):
+    """Ask for a long trajectory while the process is stopped; nothing waits for it."""
     process = planner._process.pid
-    os.kill(process, signal.SIGSTOP)  # it loads for as long as this test wants
+    os.kill(process, signal.SIGSTOP)
     try:
         asking = threading.Thread(
             target=planner.request, args=(long_goal(), MODEL.rest_configuration), daemon=True
@@ -63,6 +64,10 @@ def test_a_long_trajectory_does_not_wait_for_a_process_that_loads(planner):
         assert planner.take() == []
     finally:
         os.kill(process, signal.SIGCONT)
+
+
+def test_a_long_trajectory_does_not_wait_for_a_process_that_loads(planner):
+    asked_while_it_stands(planner)
     assert plan_of(planner).goal.number == 1
 
 
@@ -87,18 +92,7 @@ def news_of(planner):
 def test_a_process_that_stands_still_is_not_waited_for(planner):
     planner.request(configuration_at_rest(1), MODEL.rest_configuration)
     assert plan_of(planner).course is not None
-    process = planner._process.pid
-    os.kill(process, signal.SIGSTOP)
-    try:
-        asking = threading.Thread(
-            target=planner.request, args=(long_goal(), MODEL.rest_configuration), daemon=True
-        )
-        asking.start()
-        asking.join(WITHIN_S / 8.0)
-        assert not asking.is_alive()
-        assert planner.take() == []
-    finally:
-        os.kill(process, signal.SIGCONT)
+    asked_while_it_stands(planner)
     assert plan_of(planner).course is not None
 
 
