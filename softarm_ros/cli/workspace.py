@@ -101,7 +101,7 @@ def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
     shown = _scatter(above, tips[:, :2].T, use, ('x', 'y'))
     side.plot([0.0, 0.0], [0.0, 1e3 * rig.model().rest_length_m], color='black', linewidth=2.0)
     figure.colorbar(shown, ax=above, label='largest share of a limit used', shrink=0.8)
-    side.set_title('side, tips near the plane y = 0; black: the arm at rest', fontsize=8.0)
+    side.set_title('side, tips near y = 0\nblack: the arm at rest', fontsize=8.0)
     above.set_title('from above', fontsize=8.0)
     try:
         return save(figure, path)

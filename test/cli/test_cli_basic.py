@@ -431,6 +431,17 @@ def test_what_falls_aside_is_not_within_reach(tmp_path):
     np.testing.assert_array_equal(held, [straight])
 
 
+@pytest.mark.parametrize('rig', ['pam_arm', 'trunk'])
+def test_workspace_picture_of_a_tall_or_a_short_arm_is_not_cut_off(rig, tmp_path):
+    from matplotlib.image import imread
+
+    image = tmp_path / 'w.png'
+    assert softarm('workspace', rig, '--samples', '20', '--image', str(image))[0] == 0
+    pixels = imread(image)[:, :, :3]
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert edge.min() == 1.0, 'something reaches beyond the picture'
+
+
 def test_workspace_picture_in_a_missing_folder(tmp_path):
     image = tmp_path / 'missing' / 'w.png'
     status, _, err = softarm('workspace', 'cable_arm', '--samples', '10', '--image', str(image))
