@@ -204,6 +204,20 @@ def test_straight_section_cannot_be_co_contracted():
     assert cable_section().section_forward(np.full(3, LENGTH - 5e-7)).theta < 1e-6
 
 
+@pytest.mark.parametrize('size', [1e-8, 1e-7, 1e-6, 1e-5, 1e-4])
+def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(size):
+    """Nearly straight, cables take up less by cutting in than the tolerance of a micrometre."""
+    exact, cutting = ConstantCurvatureArm(*arm_parts(1)), CableStaticsArm(*arm_parts(1))
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        contraction = rng.uniform(-size, size, 3)
+        contraction += rng.uniform(0.0, min(size, 9e-7)) - contraction.mean()
+        bend = cutting.configuration_of(contraction)
+        expected = exact.configuration_of(contraction)
+        np.testing.assert_allclose(bend, expected, atol=1e-2 * np.abs(expected).max())
+        assert np.isfinite(cutting.jacobian(contraction)).all()
+
+
 def test_co_contraction_beyond_the_chord_is_refused_not_guessed():
     section = cable_section()
     free = section.section_inverse(math.radians(30.0), 0.3)

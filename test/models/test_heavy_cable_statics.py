@@ -90,6 +90,22 @@ def test_without_weight_it_is_cable_statics(bend):
     np.testing.assert_allclose(heavy.jacobian(contraction), plain.jacobian(contraction), atol=1e-6)
 
 
+@pytest.mark.parametrize('mass', [0.0, 0.02])
+def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(mass):
+    """Nearly straight, cables take up less by cutting in than the tolerance of a micrometre."""
+    arm = heavy_arm(body_mass_kg=mass, endcap_mass_kg=0.0)
+    weightless = CableStaticsArm(arm.sections, arm.cables)
+    rng = np.random.default_rng(0)
+    for size in (1e-7, 1e-6, 1e-5, 1e-4):
+        for _ in range(20):
+            contraction = rng.uniform(-size, size, (2, 3))
+            contraction -= contraction.mean(axis=1)[:, None]
+            contraction += rng.uniform(0.0, min(size, 9e-7), (2, 1))
+            bend = arm.configuration_of(contraction.ravel())
+            expected = weightless.configuration_of(contraction.ravel())
+            np.testing.assert_allclose(bend, expected, atol=1e-7 + 1e-2 * np.abs(expected).max())
+
+
 def test_an_arm_that_hangs_straight_stays_straight():
     arm = heavy_arm()
     shape = arm.forward(np.zeros(6))

@@ -43,6 +43,9 @@ OVERPULL_TOLERANCE_M = 1e-6
 _DOMAIN_RAD = math.radians(179.9)
 # Below this bending the cut-in is beyond double precision: the cables guide the section exactly.
 STRAIGHT_RAD = 1e-6
+# Below this bending cables that conflict cannot cut in by as much as the tolerance, and cutting in
+# changes the bend by less than 1e-4 of it.
+NEARLY_STRAIGHT_RAD = 1e-3
 # Balance of moments and Newton correction, relative to the bending.
 _BALANCED = 1e-11
 _CONVERGED = 1e-11
@@ -218,6 +221,18 @@ def _scan(
 
 
 @kernel
+def _guide(
+    bx: float, by: float, section: Array, cables: Array, moments: Array, alphas: Array
+) -> None:
+    """Write the moments of cables that guide the section exactly."""
+    moments[:] = 0.0
+    alphas[:] = 0.0
+    i, j, share_i, share_j, _ = holding_shares(bx, by, cables)
+    moments[j] = section[2] / section[0] * share_j
+    moments[i] = section[2] / section[0] * share_i
+
+
+@kernel
 def equilibrium_into(
     contraction: Array, section: Array, cables: Array, guess: Array, moments: Array, alphas: Array
 ) -> tuple[int, float, float, float]:
@@ -235,9 +250,7 @@ def equilibrium_into(
     if theta <= STRAIGHT_RAD:
         status = OK if overpull <= OVERPULL_TOLERANCE_M else OVERPULLED
         if theta > 0.0:
-            i, j, share_i, share_j, _ = holding_shares(bx, by, cables)
-            moments[j] = section[2] / section[0] * share_j
-            moments[i] = section[2] / section[0] * share_i
+            _guide(bx, by, section, cables, moments, alphas)
         return status, bx, by, overpull
     if math.isfinite(guess[0]) and math.isfinite(guess[1]):
         found, sx, sy = _newton(guess[0], guess[1], contraction, section, cables, moments, alphas)
@@ -254,6 +267,9 @@ def equilibrium_into(
             found, sx, sy = _newton(
                 start * bx, start * by, contraction - overpull, section, cables, moments, alphas
             )
+    if not found and overpull <= OVERPULL_TOLERANCE_M and theta <= NEARLY_STRAIGHT_RAD:
+        _guide(bx, by, section, cables, moments, alphas)
+        return OK, bx, by, overpull
     if not found:
         found, sx, sy = _scan(contraction, section, cables, moments, alphas)
     if found:

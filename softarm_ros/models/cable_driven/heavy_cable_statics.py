@@ -169,8 +169,13 @@ class HeavyCableStaticsArm(HeldBendingArm):
 
     def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
         """Return the stable rest near a start (dof,); None if there is none."""
-        bend, guided, nearly = start.copy(), [], []
+        bend, guided = start.copy(), []
         straight = self._straight(start)
+        nearly = [
+            k
+            for k, columns in enumerate(self._columns)
+            if k not in straight and self._pulled.is_tight(k, start, contraction[columns])
+        ]
         if straight:
             try:
                 held = self.rod.settled(start, load)

@@ -27,6 +27,8 @@ from softarm_ros.models.cable_driven.slack_kernels import (
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 
 _MAX_LEANING_RAD = 0.5
+# From this bend on cables take up the tolerance by cutting in.
+_TIGHT_RAD = 2e-2
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,12 @@ class PulledSections:
     def has_play(self, contraction: Array) -> bool:
         """Return whether all cables of a straight section are slack at contractions (m,) [m]."""
         return bool(np.all(contraction < -OVERPULL_TOLERANCE_M))
+
+    def is_tight(self, k: int, bend: Array, contraction: Array) -> bool:
+        """Return whether cables of section k conflict at a bend too small for them to cut in."""
+        overpull = least_bend(contraction, self._paths[k])[2]
+        small = math.hypot(*bend[2 * k : 2 * k + 2]) < _TIGHT_RAD
+        return bool(small and 0.0 < overpull <= OVERPULL_TOLERANCE_M)
 
     def leaning(self, k: int, held: HeldSections, contraction: Array) -> tuple[Array, bool]:
         """
