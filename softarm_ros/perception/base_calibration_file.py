@@ -41,6 +41,8 @@ def read_base(path: str | Path) -> BaseCalibration:
         covariance = finite_array(fields.covariance, (6, 6), 'covariance')
         if not np.allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), atol=1e-6):
             raise ValueError('X_sensor_base: its rotation is none (limit 1e-6)')
+        if np.linalg.det(pose[:3, :3]) < 0.0:
+            raise ValueError('X_sensor_base: it mirrors: expected right-handed axes')
         if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
             raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
     except OSError as error:

@@ -146,6 +146,15 @@ def test_a_calibrated_base_stands_for_a_body_on_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(tip, section_tips(0.04)[1], atol=1e-9)
 
 
+def test_a_calibration_that_mirrors_is_refused(tmp_path: Path) -> None:
+    """A left-handed base frame moves the arm the wrong way along one axis."""
+    file = tmp_path / 'base.yaml'
+    mirrored = X_SB @ np.diag([1.0, 1.0, -1.0, 1.0])
+    write_base(file, BaseCalibration(mirrored, 1e-8 * np.eye(6), 1e-4))
+    with pytest.raises(SensorError, match='X_sensor_base.*mirror'):
+        read_base(file)
+
+
 @pytest.mark.parametrize(
     ('text', 'what'),
     [
