@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
 
 from softarm_ros.geometry.arrays import finite_array
@@ -36,7 +36,12 @@ def read_base(path: str | Path) -> BaseCalibration:
     """
     where = Path(path).expanduser()
     try:
-        fields = _Fields.model_validate(YAML(typ='safe').load(where.read_text(encoding='utf-8')))
+        data = YAML(typ='safe').load(where.read_text(encoding='utf-8'))
+        if not isinstance(data, dict):
+            raise ValueError(f'expected version: {VERSION}, X_sensor_base, ...')
+        if 'format' in data:
+            raise ValueError(f'it is one of cameras: expected version: {VERSION}, X_sensor_base')
+        fields = _Fields.model_validate(data)
         pose = finite_array(fields.X_sensor_base, (4, 4), 'X_sensor_base')
         covariance = finite_array(fields.covariance, (6, 6), 'covariance')
         if not np.allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), atol=1e-6):
@@ -47,12 +52,24 @@ def read_base(path: str | Path) -> BaseCalibration:
             raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
     except OSError as error:
         raise SensorError(
-            f'base_calibration = {str(where)!r}: {error.strerror}; make it with: '
-            'softarm calibrate base'
+            f'base_calibration = {str(where)!r}: {error.strerror}; fit it with '
+            'base_from_points of softarm_ros.perception.base_frame'
         ) from error
-    except Exception as error:  # of YAML, of fields, of numbers
-        raise SensorError(f'base_calibration = {str(where)!r}: {error}') from error
+    except ValidationError as error:
+        raise SensorError(f'base_calibration = {str(where)!r}: {_first(error)}') from error
+    except Exception as error:  # of YAML, of numbers
+        why = ' '.join(str(error).split())
+        raise SensorError(f'base_calibration = {str(where)!r}: {why}') from error
     return BaseCalibration(pose, covariance, fields.rms_m)
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first of what is wrong with the fields, in one line."""
+    first = error.errors()[0]
+    name = '.'.join(str(part) for part in first['loc'])
+    if first['type'] == 'missing':
+        return f'{name}: {first["msg"]}'
+    return f'{name} = {first["input"]!r}: {first["msg"]}'
 
 
 def write_base(path: str | Path, calibration: BaseCalibration) -> None:
