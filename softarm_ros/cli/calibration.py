@@ -29,7 +29,7 @@ from softarm_ros.perception.stereo.calibration_file import (
     read_calibration,
     write_calibration,
 )
-from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side
 from softarm_ros.perception.stereo.collect import Collected, collect, from_files, worth_keeping
 from softarm_ros.perception.stereo.frame_source import NOT_YET, FrameSource
@@ -155,12 +155,7 @@ def stereo(
         if {'left', 'right'} - blocks.keys():
             raise CameraError(f'{lenses}: has no two cameras: run softarm calibrate camera first')
         known = (blocks['left'].camera('left'), blocks['right'].camera('right'))
-        for camera, size in zip(known, found.sizes):
-            if camera.size != size:
-                raise CameraError(
-                    f'{lenses}: camera {camera.name} has images of {camera.size} px: these have '
-                    f'{size}'
-                )
+        _require_sizes(lenses, known, found.sizes)
     fit = calibrate_stereo(
         board,
         [(left, right) for left, right in found.views],
@@ -197,6 +192,7 @@ def base(
     cameras = calibration.stereo_cameras()
     if markers is None:
         found = images.collected(board, images.both())
+        _require_sizes(known, (cameras.left, cameras.right), found.sizes)
         at = np.asarray(board_at)
         X_BO = pose(exp_so3(np.radians(at[3:])), 1e-3 * at[:3])
         fit = base_from_board(cameras, board, [(left, right) for left, right in found.views], X_BO)
@@ -204,6 +200,8 @@ def base(
         from softarm_ros.perception.stereo.base_markers import read_markers, seen_markers
 
         left, right = (read_image(Path(place)) for place in images.both())
+        sizes = [(image.shape[1], image.shape[0]) for image in (left, right)]
+        _require_sizes(known, (cameras.left, cameras.right), sizes)
         places = read_markers(markers)
         points = seen_markers(cameras, left, right, threshold)
         fit = base_from_markers(places, points)
@@ -234,6 +232,7 @@ def window(
     calibration = read_calibration(known)
     cameras = calibration.model_copy(update={'window': None}).stereo_cameras()
     found = images.collected(board, images.both())
+    _require_sizes(known, (cameras.left, cameras.right), found.sizes)
     guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 1e-3 * size_mm[0], 1e-3 * size_mm[1], *indices)
     pairs = [(left, right) for left, right in found.views]
     fit = calibrate_window(cameras, board, pairs, guess)
@@ -255,6 +254,17 @@ def window(
         f'{np.round(fit.window.normal, 4).tolist()} +- {np.degrees(fit.normal_sd_rad):.2f} deg',
         f'calibration: {output}',
     ]
+
+
+def _require_sizes(
+    file: Path, cameras: Sequence[Camera], sizes: Sequence[tuple[int, int]]
+) -> None:
+    """Raise CameraError if images are not of the size that their camera was calibrated with."""
+    for camera, size in zip(cameras, sizes):
+        if camera.size != size:
+            raise CameraError(
+                f'{file}: camera {camera.name} has images of {camera.size} px: these have {size}'
+            )
 
 
 def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tuple[Image, ...]]:

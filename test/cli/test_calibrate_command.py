@@ -157,6 +157,31 @@ def test_the_base_by_markers_and_a_window(folder, tmp_path):
     assert read_calibration(wet).base is None  # it was seen without the window
 
 
+@pytest.mark.parametrize('what', ['base', 'window', 'markers'])
+def test_images_of_another_size_than_calibrated_are_refused(what, folder, tmp_path):
+    """Pixels of images half as large triangulate to a base centimetres and degrees away."""
+    known = tmp_path / 'known.yaml'
+    write_calibration(known, calibration_of(replace(small_pair(), X_LB=np.eye(4))))
+    for side in SIDES:
+        for n in range(3):
+            name = f'{side}_{n:02d}.png'
+            whole = cv2.imread(str(folder / name), cv2.IMREAD_GRAYSCALE)
+            cv2.imwrite(str(tmp_path / name), cv2.resize(whole, (384, 288)))
+    pattern = '00.png' if what == 'markers' else '*.png'
+    sides = [part for s in SIDES for part in (f'--{s}', tmp_path / f'{s}_{pattern}')]
+    places = tmp_path / 'places.yaml'
+    places.write_text('a: [0, 0, 0]')
+    more = {'base': (), 'window': ('--window', '100,10'), 'markers': ('--markers', places)}[what]
+    command = 'window' if what == 'window' else 'base'
+    out = tmp_path / 'out.yaml'
+    code, _, err = softarm(
+        'calibrate', command, *sides, *BOARD, '--calibration', known, '--output', out, *more
+    )
+    assert code == 2
+    assert 'left has images of (480, 360) px: these have (384, 288)' in err
+    assert not out.exists()
+
+
 def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
     code, out, _ = softarm('calibrate', 'board', *BOARD, '--output', tmp_path / 'board.png')
     assert code == 0

@@ -94,6 +94,15 @@ class Board:
         """Whether the board looks different when it is turned by half a turn."""
         return self.kind == 'charuco' or (self.columns + self.rows) % 2 == 1
 
+    def require_told_apart(self) -> None:
+        """Raise CameraError if the board looks the same when it is turned by half a turn."""
+        if not self.told_apart:
+            raise CameraError(
+                f'board: {self.columns} x {self.rows} inner corners look the same upside down, so '
+                'the two images cannot be matched: expected one odd and one even number, or '
+                'charuco'
+            )
+
     @property
     def _across(self) -> int:
         return self.columns if self.kind == 'chessboard' else self.columns - 1

@@ -14,6 +14,8 @@ from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
 from softarm_ros.perception.stereo.triangulation import triangulate
 
+_SCALE = 0.05  # by which squares may be off: more is another size, or another calibration
+
 
 @dataclass(frozen=True)
 class BaseFit:
@@ -51,21 +53,34 @@ def base_from_board(
     Raises
     ------
     CameraError
-        If no pair shows three common corners.
+        If the board looks the same turned by half a turn, no pair shows three common corners,
+        or these are not as far apart as on the board: other squares, or exchanged images.
 
     """
-    known, measured, names = [], [], []
+    board.require_told_apart()
+    known, pixels, names = [], [], []
     for left, right in pairs:
         ids = np.intersect1d(left.ids, right.ids)
         if len(ids) < 3:
             continue
-        pixels = [v.pixels[np.searchsorted(v.ids, ids)] for v in (left, right)]
+        pixels.append([v.pixels[np.searchsorted(v.ids, ids)] for v in (left, right)])
         known.append(board.points(ids) @ X_BO[:3, :3].T + X_BO[:3, 3])
-        measured.append(triangulate(cameras, *pixels).points)
         names.append(left.name)
     if not known:
         raise CameraError('no pair of images shows the board on the base to both cameras')
-    X_LB, misses = rigid_fit(np.concatenate(known), np.concatenate(measured))
+    corners = np.concatenate(known)
+    both = [np.concatenate(each) for each in zip(*pixels)]
+    measured = triangulate(cameras, *both).points
+    scale = _scale(corners, measured)
+    if not abs(scale - 1.0) <= _SCALE:  # nan neither
+        if abs(_scale(corners, triangulate(cameras.swapped(), *both).points) - 1.0) <= _SCALE:
+            raise CameraError('the board fits with the images of left and right exchanged')
+        given = 1e3 * board.square_m
+        raise CameraError(
+            f'the board is seen with squares of {scale * given:.1f} mm: {given:g} mm given; '
+            'measure them, and look whether both images are one pair of the calibrated cameras'
+        )
+    X_LB, misses = rigid_fit(corners, measured)
     ends = np.cumsum([len(points) for points in known])[:-1]
     errors = {name: _rms(part) for name, part in zip(names, np.split(misses, ends))}
     return BaseFit(X_LB, errors, _rms(misses))
@@ -96,6 +111,15 @@ def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array)
     misses = points_L[order] - expected
     errors = {name: float(np.linalg.norm(miss)) for name, miss in zip(markers_B, misses)}
     return BaseFit(X_LB, errors, rms)
+
+
+def _scale(known: Array, measured: Array) -> float:
+    """Return how many times as far apart points (n, 3) are as they should be; nan without any."""
+    seen = np.isfinite(measured).all(axis=1)
+    if not seen.any():
+        return np.nan
+    sizes = [float(np.linalg.norm(p[seen] - p[seen].mean(axis=0))) for p in (measured, known)]
+    return sizes[0] / sizes[1]
 
 
 def _rms(misses: Array) -> float:

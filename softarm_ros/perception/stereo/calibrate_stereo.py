@@ -119,11 +119,7 @@ def calibrate_stereo(
         so that its corners cannot be told apart in the two images.
 
     """
-    if not board.told_apart:
-        raise CameraError(
-            f'board: {board.columns} x {board.rows} inner corners look the same upside down, so '
-            'the two images cannot be matched: expected one odd and one even number, or charuco'
-        )
+    board.require_told_apart()
     kept = [shared for pair in pairs if (shared := _shared(pair)) is not None]
     dropped: list[str] = []
     while True:

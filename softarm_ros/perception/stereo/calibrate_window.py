@@ -60,9 +60,11 @@ def calibrate_window(
     Raises
     ------
     CameraError
-        If fewer than three pairs show the board to both cameras, or the fit does not converge.
+        If the board looks the same turned by half a turn, fewer than three pairs show it to both
+        cameras, or the fit does not converge.
 
     """
+    board.require_told_apart()
     shared = []
     for left, right in pairs:
         ids = np.intersect1d(left.ids, right.ids)

@@ -158,6 +158,35 @@ def test_the_base_is_found_by_a_board_on_it(stereo):
     assert fit.rms_m < 3e-4
 
 
+def of_base(*views):
+    return base_from_board(small_pair(), CHESSBOARD, [views], np.eye(4))
+
+
+def test_a_base_by_squares_of_another_size_is_refused_with_the_size_they_have():
+    left, right = next(exact_pairs(1, 0.05))
+    wrong = Board('chessboard', 9, 6, 0.018)
+    with pytest.raises(CameraError, match=r'squares of 1[56]\.\d mm: 18 mm given'):
+        base_from_board(small_pair(), wrong, [(left, right)], np.eye(4))
+    assert of_base(left, right).rms_m < 5e-4
+
+
+def test_a_base_by_exchanged_cameras_says_so():
+    left, right = next(exact_pairs(1, 0.05))
+    with pytest.raises(CameraError, match='left and right exchanged'):
+        of_base(right, left)
+
+
+@pytest.mark.parametrize('what', ['base', 'window'])
+def test_a_board_that_looks_the_same_upside_down_serves_no_base_and_no_window(what):
+    """It would turn the base by half a turn, and the arm would go the other way."""
+    board = Board('chessboard', 9, 7, 0.02)
+    with pytest.raises(CameraError, match='upside down'):
+        if what == 'base':
+            base_from_board(small_pair(), board, [], np.eye(4))
+        else:
+            calibrate_window(small_pair(), board, [], WINDOW)
+
+
 MARKERS = {
     'a': (0.0, 0.0, 0.0),
     'b': (0.05, 0.0, 0.0),
