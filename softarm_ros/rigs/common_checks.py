@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from softarm_ros.control.swing_filter import SwingConfig, largest_gain
+from softarm_ros.perception.config import BASE, PoseSensorConfig
 from softarm_ros.plant.machine import patterns, wrong_spread
 from softarm_ros.rigs.checks import check, checks_in, duplicates
 from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
@@ -342,6 +343,23 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
                 'sensors.pose_topic.rate_hz, else the motion itself is taken for a jump',
                 f'{trajectory.speed:g}',
             )
+
+
+@check('sensors', 'arm')
+def _sensed_sections(rig: Any) -> Iterator[Problem]:
+    known = [BASE, *rig.arm.section_names]
+    for kind, sensor in rig.sensors.devices().items():
+        if not isinstance(sensor, PoseSensorConfig):
+            continue
+        for field in ('bodies', 'points'):
+            for k, seen in enumerate(getattr(sensor, field)):
+                if seen.section not in known:
+                    yield Problem(
+                        ('sensors', kind, field, k, 'section'),
+                        f'no such section{did_you_mean(seen.section, known)}; '
+                        f'known: {listed(known)}',
+                        repr(seen.section),
+                    )
 
 
 # Of every rig, whatever the arm.

@@ -38,6 +38,21 @@ def edited(old, new):
 # (what, text to replace, replacement, text whose line is reported, message)
 SINGLE = [
     (
+        'body on a section that the arm has not',
+        '    rate_hz: 100.0                      # [A] the cameras do',
+        """    rate_hz: 100.0
+  natnet:
+    server: 192.168.1.10
+    rate_hz: 100.0
+    bodies:
+      - {name: base, section: base}
+      - {name: tip, section: distall}
+    #""",
+        'section: distall',
+        "sensors.natnet.bodies[1].section = 'distall': no such section (did you mean 'distal'?); "
+        "known: 'base', 'proximal', 'distal'",
+    ),
+    (
         'misspelt field',
         'length_m: 0.093 ',
         'lenght_m: 0.093 ',
