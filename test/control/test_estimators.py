@@ -353,6 +353,20 @@ def test_bad_sightings_are_refused_with_what_is_wrong(arm):
         build(arm, places={'hat': Place(7)})
 
 
+@pytest.mark.parametrize('variance', [-1.0, -1e-8, np.nan, np.inf])
+def test_a_covariance_that_is_none_is_refused_and_does_no_harm(arm, variance):
+    """ROS messages say -1 for what is not known; a filter that takes it is nan for ever."""
+    bench = Bench(arm, build(arm))
+    bench.run(0.0, 0.5)
+    seen = bench.sighting(0.5)
+    point = PointSighting('tip', seen.bodies[-1].pose[:3, 3], np.diag([1e-8, 1e-8, variance]))
+    refused = bench.estimator.observe(Sighting(seen.stamp_ns, 'base', seen.bodies[:-1], (point,)))
+    assert refused == "the covariance of 'tip' is none: expected no negative variance"
+    bench.run(0.5, 1.0)
+    assert np.isfinite(bench.estimator.estimate(1.0).tip_covariance).all()
+    assert bench.away(1.0) < 1e-3
+
+
 def test_a_window_finds_the_tip_as_a_filter_does(arm):
     errors = {}
     for kind in (filter_part, window):

@@ -14,6 +14,7 @@ from softarm_ros.geometry.sightings import BodySighting, Place, PointSighting, S
 
 _UNTURNED = np.eye(4)
 _THREE = np.arange(3)
+_ROUNDING = 1e-6  # of a covariance that was sent in single precision
 _KEPT = 64  # layouts: a sensor that names bodies at random does not fill the memory
 
 
@@ -129,9 +130,9 @@ class Places:
         for k, point in enumerate(points, len(bodies)):
             poses[k] = _UNTURNED
             poses[k, :3, 3] = point.position
-        if not np.isfinite(poses).all():
-            return self._finite_of(sighting, [bool(np.isfinite(one).all()) for one in poses])
         seen: tuple[BodySighting | PointSighting, ...] = (*bodies, *points)
+        if not np.isfinite(poses).all() or not all(map(_has_covariance, seen)):
+            return self._usable_of(sighting, poses)
         layout = self._layout(tuple([one.name for one in seen]), len(bodies))
         if not layout.names:
             return None, list(layout.refused)
@@ -154,23 +155,22 @@ class Places:
             layout.sizes,
         ), list(layout.refused)
 
-    def _finite_of(
-        self, sighting: Sighting, finite: list[bool]
-    ) -> tuple[Measured | None, list[str]]:
-        """Return as `measured` without what is not finite (bodies and points,)."""
-        seen: list[BodySighting | PointSighting] = [*sighting.bodies, *sighting.points]
-        refused = [
-            f'{one.name!r} is not finite'
-            for one, known in zip(seen, finite)
-            if not known and one.name not in self._passed_over
-        ]
-        count = len(sighting.bodies)
-        rest = Sighting(
-            sighting.stamp_ns,
-            sighting.frame_id,
-            tuple(one for one, known in zip(sighting.bodies, finite) if known),
-            tuple(one for one, known in zip(sighting.points, finite[count:]) if known),
-        )
+    def _usable_of(self, sighting: Sighting, poses: Array) -> tuple[Measured | None, list[str]]:
+        """Return as `measured` without what is not finite, or has no covariance, of poses."""
+        refused: list[str] = []
+        bodies: list[BodySighting] = []
+        points: list[PointSighting] = []
+        for k, one in enumerate((*sighting.bodies, *sighting.points)):
+            if not np.isfinite(poses[k]).all():
+                why = f'{one.name!r} is not finite'
+            elif not _has_covariance(one):
+                why = f'the covariance of {one.name!r} is none: expected no negative variance'
+            else:
+                bodies.append(one) if isinstance(one, BodySighting) else points.append(one)
+                continue
+            if one.name not in self._passed_over:
+                refused.append(why)
+        rest = Sighting(sighting.stamp_ns, sighting.frame_id, tuple(bodies), tuple(points))
         measured, others = self.measured(rest)
         return measured, refused + others
 
@@ -209,3 +209,13 @@ class Places:
             np.array([6 if k < bodies else 3 for k in order], dtype=np.int64),
             refused,
         )
+
+
+def _has_covariance(one: BodySighting | PointSighting) -> bool:
+    """Return whether what a sensor states of its noise, if it does, is a covariance."""
+    if one.covariance is None:
+        return True
+    if not np.isfinite(one.covariance).all():
+        return False
+    values = np.linalg.eigvalsh(one.covariance)
+    return bool(values[0] >= -_ROUNDING * max(values[-1], 0.0))
