@@ -367,6 +367,24 @@ def test_a_covariance_that_is_none_is_refused_and_does_no_harm(arm, variance):
     assert bench.away(1.0) < 1e-3
 
 
+@pytest.mark.parametrize('kind', [filter_part, window])
+@pytest.mark.parametrize('stated', ['by the rig', 'with a point', 'along one axis'])
+def test_a_sensor_that_is_said_to_be_exact_leaves_an_estimate(arm, kind, stated):
+    """As of a simulated arm: the window's was nan, and said to be ok."""
+    noise = 0.0 if stated == 'by the rig' else NOISE_M
+    estimator = kind.build(kind.PART.config(), arm, Surroundings(0.1, RATE_HZ, noise))
+    bench = Bench(arm, estimator)
+    variances = np.diag([1e-8 if stated == 'along one axis' else 0.0, 0.0, 0.0])
+    for time in np.arange(0.0, 1.0, 0.01):
+        estimator.command(time, arm.posture_of(bench.commanded(time)))
+        place = bench.truth(time)[-1, :3, 3]
+        point = PointSighting('tip', place, None if noise == 0.0 else variances)
+        assert estimator.observe(Sighting(round(1e9 * time), 'base', (), (point,))) is None
+    estimate = estimator.estimate(1.0)
+    assert bench.away(1.0) < 2e-3
+    assert np.linalg.eigvalsh(estimate.tip_covariance).min() > 0.0
+
+
 def test_a_window_finds_the_tip_as_a_filter_does(arm):
     errors = {}
     for kind in (filter_part, window):

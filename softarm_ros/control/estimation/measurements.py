@@ -14,6 +14,8 @@ from softarm_ros.geometry.sightings import BodySighting, Place, PointSighting, S
 
 _UNTURNED = np.eye(4)
 _THREE = np.arange(3)
+# What is said to be exact leaves nothing to weigh others by. No sensor of arms measures as well.
+LEAST_NOISE_M = 1.0e-5
 _ROUNDING = 1e-6  # of a covariance that was sent in single precision
 _KEPT = 64  # layouts: a sensor that names bodies at random does not fill the memory
 
@@ -131,18 +133,21 @@ class Places:
             poses[k] = _UNTURNED
             poses[k, :3, 3] = point.position
         seen: tuple[BodySighting | PointSighting, ...] = (*bodies, *points)
-        if not np.isfinite(poses).all() or not all(map(_has_covariance, seen)):
+        if not np.isfinite(poses).all():
             return self._usable_of(sighting, poses)
         layout = self._layout(tuple([one.name for one in seen]), len(bodies))
         if not layout.names:
             return None, list(layout.refused)
         covariances = layout.covariances
-        for row, k in enumerate(layout.order):
-            given = seen[k].covariance
-            if given is not None:
-                if covariances is layout.covariances:
-                    covariances = covariances.copy()
+        stated = [row for row, k in enumerate(layout.order) if seen[k].covariance is not None]
+        if stated:
+            covariances = covariances.copy()
+            for row in stated:
+                given = np.asarray(seen[layout.order[row]].covariance)
                 covariances[row, : len(given), : len(given)] = given
+            if not _made_regular(covariances):
+                return self._usable_of(sighting, poses)
+            for row in stated:
                 covariances[row, _THREE, _THREE] += layout.beside[row]
         return Measured(
             1e-9 * sighting.stamp_ns,
@@ -213,9 +218,20 @@ class Places:
 
 def _has_covariance(one: BodySighting | PointSighting) -> bool:
     """Return whether what a sensor states of its noise, if it does, is a covariance."""
-    if one.covariance is None:
-        return True
-    if not np.isfinite(one.covariance).all():
+    return one.covariance is None or _made_regular(np.array(one.covariance, dtype=float)[None])
+
+
+def _made_regular(covariances: Array) -> bool:
+    """
+    Add the least noise to those (n, m, m) that have none along some axis.
+
+    Return whether all are covariances; else they may be as they were.
+    """
+    if not np.isfinite(covariances).all():
         return False
-    values = np.linalg.eigvalsh(one.covariance)
-    return bool(values[0] >= -_ROUNDING * max(values[-1], 0.0))
+    values = np.linalg.eigvalsh(covariances)
+    if (values[:, 0] < -_ROUNDING * values[:, -1]).any():
+        return False
+    exact = values[:, 0] < LEAST_NOISE_M**2
+    covariances[exact] += LEAST_NOISE_M**2 * np.eye(covariances.shape[-1])
+    return True

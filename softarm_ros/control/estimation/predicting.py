@@ -13,7 +13,7 @@ from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.control.estimation.deviation import DeviationModel
-from softarm_ros.control.estimation.measurements import Measured, Noise, Places
+from softarm_ros.control.estimation.measurements import LEAST_NOISE_M, Measured, Noise, Places
 from softarm_ros.control.estimation.tip_force import TipForceObserver
 from softarm_ros.control.estimation.tip_load import TipLoadObserver, TipSeen
 from softarm_ros.control.estimation.tip_weight import TipWeightObserver
@@ -62,8 +62,9 @@ class PredictingEstimator(Estimator):
         sections = len(rest.section_tips)
         self._deviation = DeviationModel.of(config, sections, model.rest_length_m)
         response = surroundings.response_s if config.response_s is None else config.response_s
-        noise = config.position_noise_m or surroundings.position_noise_m
+        noise = config.position_noise_m or max(surroundings.position_noise_m, LEAST_NOISE_M)
         turn = config.orientation_noise_rad or noise / _MARKER_TRIANGLE_M
+        self._noise_m = noise
         self._places = Places(
             sections,
             self._deviation.group_ends,

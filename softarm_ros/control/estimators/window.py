@@ -50,12 +50,11 @@ class Window(PredictingEstimator):
     def reset(self) -> None:
         """Forget everything: the arm begins anew."""
         super().reset()
-        noise = self.config.position_noise_m or self._around.position_noise_m
         self._window = FittedWindow(
             self._deviation,
             self._believer.gates,
             self.config.iterations,
-            float(np.sqrt(2.0 * _SHAPE_SHARE * noise / self._model.rest_length_m)),
+            float(np.sqrt(2.0 * _SHAPE_SHARE * self._noise_m / self._model.rest_length_m)),
         )
         self._index: int | None = None  # of the filter that is the prior
         self._fitted: Belief | None = None
