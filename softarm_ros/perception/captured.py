@@ -23,6 +23,15 @@ class CapturedBody:
     quaternion: tuple[float, float, float, float]
     quality_m: float | None = None
 
+    def check(self) -> None:
+        """Raise `CorruptFrameError`, naming body, value and limit, if this cannot be a pose."""
+        _check_position(self.name, self.position)
+        norm = math.sqrt(sum(part * part for part in self.quaternion))
+        if not abs(norm - 1.0) <= MAX_NORM_ERROR:  # nan neither
+            raise CorruptFrameError(
+                f'{self.name}: quaternion of norm {norm:g} (limit 1 +- {MAX_NORM_ERROR:g})'
+            )
+
 
 @dataclass(frozen=True)
 class CapturedPoint:
@@ -70,12 +79,7 @@ class CapturedFrame:
         if not abs(self.sent_s) < 1.0e12:
             raise CorruptFrameError(f'time stamp {self.sent_s:g} s')
         for body in self.bodies:
-            _check_position(body.name, body.position)
-            norm = math.sqrt(sum(part * part for part in body.quaternion))
-            if not abs(norm - 1.0) <= MAX_NORM_ERROR:
-                raise CorruptFrameError(
-                    f'{body.name}: quaternion of norm {norm:g} (limit 1 +- {MAX_NORM_ERROR:g})'
-                )
+            body.check()
         for point in self.points:
             _check_position(point.name, point.position)
 

@@ -120,6 +120,18 @@ def test_a_server_that_starts_late_or_again_is_found() -> None:
 
 
 @pytest.mark.packets
+def test_a_server_that_has_other_bodies_alone_is_said_to_have_them() -> None:
+    server = VrpnServer(TrackedScene(config(), SECTIONS, 0, OWN_FAULTS))
+    found = server.start()
+    others = [{**body, 'name': f'my_{body["name"]}'} for body in BODIES]
+    sensor = VrpnSensor(config(bodies=others).model_copy(update=found), FRAME_ID)
+    with bench(sensor, server) as running:
+        running.wait_for(lambda: 'wrong-name' in running.codes())
+        problem = running.sensor.health().problems[0]
+    assert 'none of my_base, my_middle, my_tip; it has base, middle, tip' in problem.text
+
+
+@pytest.mark.packets
 def test_the_emulated_server_serves_the_vrpn_library() -> None:
     """The client of the VRPN project, in a process of its own, finds the same bodies."""
     pytest.importorskip('motioncapture', reason='needs motioncapture: pip install motioncapture')
@@ -189,7 +201,6 @@ def test_what_is_no_vrpn_is_refused(data: bytes, error: type[Exception], text: s
     [
         (bytes(60), '60 bytes'),
         (struct.pack('>2i7d', -1, 0, *7 * [0.0]), 'sensor -1'),
-        (struct.pack('>2i7d', 0, 0, np.nan, *6 * [0.0]), 'not finite'),
     ],
 )
 def test_a_pose_that_cannot_be_is_refused(content: bytes, text: str) -> None:
@@ -221,6 +232,46 @@ def test_sensors_of_one_tracker_are_told_apart_by_their_numbers() -> None:
     sensor._take(Wire(), COOKIE + names + poses, 0.0)
     assert HEADER.size == 24
     assert sensor.health().values['bodies_of_server'] == 'hand, hand[3]'
+
+
+@pytest.mark.parametrize(
+    ('name', 'numbers'),
+    [
+        ('cup', (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        ('cup', (0.0, 0.0, 500.0, 0.0, 0.0, 0.0, 1.0)),
+        ('tip', (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        ('tip', (np.nan, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+    ],
+)
+def test_a_body_without_a_pose_takes_none_of_the_others_with_it(
+    name: str, numbers: tuple[float, ...]
+) -> None:
+    """Systems of motion capture send zeros of a body that is hidden; it may be another lab's."""
+    sensor = VrpnSensor(config(), FRAME_ID)
+    trackers = ('base', 'cup', 'middle', 'tip')
+    stream = COOKIE + message(-2, struct.pack('>i', 22) + b'vrpn_Tracker Pos_Quat\0')
+    for number, each in enumerate(trackers):
+        text = each.encode() + b'\0'
+        stream += message(-1, struct.pack('>i', len(text)) + text, sender=number)
+    for k in range(10):
+        for number, each in enumerate(trackers):
+            sent = numbers if each == name else (0.0, 0.0, 0.1 * number, 0.0, 0.0, 0.0, 1.0)
+            content = struct.pack('>2i7d', 0, 0, *sent)
+            stream += message(0, content, sender=number, microseconds=10_000 * k)
+
+    class Wire:
+        """A connection that must not be dropped."""
+
+        def drop(self) -> None:
+            raise AssertionError(sensor.health())
+
+    seen = sensor._take(Wire(), stream, 0.0)
+    wanted = {'middle', 'tip'} - {name}
+    assert len(seen) >= 9  # the last may wait for what is missing
+    assert [{body.name for body in one.bodies} for one in seen] == [wanted] * len(seen)
+    problems = {(p.code, p.subject) for p in sensor._intake.problems.now(0.0)}
+    assert problems == ({('corrupt', 'tip')} if name == 'tip' else set())
+    assert sensor.health().values['bodies_of_server'] == 'base, cup, middle, tip'
 
 
 @pytest.mark.parametrize(

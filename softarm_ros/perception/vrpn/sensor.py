@@ -132,9 +132,22 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         sender = self._senders.get(message.sender)
         if sender is None:
             raise CorruptFrameError(f'a pose of sender {message.sender}, never announced')
-        pose = read_pose(message.content)
-        name = sender if pose.sensor == 0 else f'{sender}[{pose.sensor}]'
-        self._known.add(name)
+        try:
+            pose = read_pose(message.content)
+            name = sender if pose.sensor == 0 else f'{sender}[{pose.sensor}]'
+            self._known.add(name)
+            if name not in self._expected:
+                return []
+            body = body_of(name, pose, UNITS_M[self.config.unit])
+            body.check()
+        except CorruptFrameError as error:  # where the next message begins is known
+            self._report_corrupt(
+                arrived_s,
+                sender,
+                f'a pose was not used: {error}',
+                'look whether its markers are hidden, and at the network',
+            )
+            return []
         seen: list[Sighting] = []
         if self._bodies and (
             name in self._bodies or abs(message.time_s - self._stamp_s) > ONE_FRAME_S
@@ -142,7 +155,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
             seen += self._frame()
         if not self._bodies:
             self._stamp_s, self._arrived_s = message.time_s, arrived_s
-        self._bodies[name] = body_of(name, pose, UNITS_M[self.config.unit])
+        self._bodies[name] = body
         if self._expected <= self._bodies.keys():
             seen += self._frame()
         return seen
@@ -172,6 +185,14 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 'version', 'server', f'{where}: {self._version}', 'ask for VRPN 7 there'
             )
         if self._connection is not None and self._connection.connected:
+            if self._known and not self._known & self._expected:
+                return SensorProblem(
+                    'wrong-name',
+                    'server',
+                    f'{where} has none of {", ".join(sorted(self._expected))}; it has '
+                    f'{", ".join(sorted(self._known))}',
+                    'write the names as the server has them',
+                )
             return SensorProblem(
                 'no-frames',
                 'server',
