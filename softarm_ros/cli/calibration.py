@@ -127,13 +127,9 @@ def camera(
         lines += _camera_lines(fit, found)
         name = picture if len(images.given) == 1 else picture.with_stem(f'{picture.stem}_{side}')
         lines.append(f'picture: {draw_camera(fit, name)}')
-    # The pair was calibrated with the lenses of before.
-    stale = known.stereo is not None
     fresh = CalibrationFile(created=_now(), board=board_block(board), cameras=blocks)
     write_calibration(output, fresh)
-    if stale:
-        lines.append('note: the pair of this file belonged to the lenses before, and is gone')
-    return [*lines, f'calibration: {output}']
+    return [*lines, *_gone(known, fresh), f'calibration: {output}']
 
 
 def stereo(
@@ -148,6 +144,7 @@ def stereo(
     """Calibrate both cameras from pairs of images; lenses of another file stay as they are."""
     from softarm_ros.cli.calibration_picture import draw_stereo
 
+    before = read_calibration(output) if output.exists() else CalibrationFile()
     found = images.collected(board, images.both())
     known = None
     if lenses is not None:
@@ -164,7 +161,8 @@ def stereo(
         drop_outliers=drop,
         lenses=known,
     )
-    write_calibration(output, _stereo_file(board, fit))
+    fresh = _stereo_file(board, fit)
+    write_calibration(output, fresh)
     lines = [*_camera_lines(fit.left, found), *_camera_lines(fit.right, found)]
     lines += [
         f'stereo: {fit.rms_px:.3f} px rms, baseline {1e3 * fit.cameras.baseline_m:.2f} mm, '
@@ -173,6 +171,7 @@ def stereo(
         *(f'dropped: pair {name}' for name in fit.dropped),
         *(f'warning: {text}' for text in fit.warnings if text.startswith('pair ')),
         f'picture: {draw_stereo(fit, picture)}',
+        *_gone(before, fresh),
         f'calibration: {output}',
     ]
     return lines
@@ -355,6 +354,21 @@ def _camera_lines(fit: CameraFit, found: Collected) -> list[str]:
         *(f'dropped: {name} {image}' for image in fit.dropped),
         *(f'warning: {text}' for text in fit.warnings),
     ]
+
+
+def _gone(before: CalibrationFile, fresh: CalibrationFile) -> list[str]:
+    """Return a line that says what of a file does not hold for its new cameras."""
+    parts = {'pair': 'stereo', 'base': 'base', 'window': 'window'}
+    gone = [
+        name
+        for name, part in parts.items()
+        if getattr(before, part) is not None and getattr(fresh, part) is None
+    ]
+    if not gone:
+        return []
+    each = ', '.join(gone)
+    verb = 'is' if len(gone) == 1 else 'are'
+    return [f'note: {each} of this file belonged to the cameras before, and {verb} gone']
 
 
 def _now() -> str:

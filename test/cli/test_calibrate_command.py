@@ -22,7 +22,11 @@ from softarm_ros.emulation.stereo_camera_server import calibration_of
 from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
-from softarm_ros.perception.stereo.calibration_file import read_calibration, write_calibration
+from softarm_ros.perception.stereo.calibration_file import (
+    WindowBlock,
+    read_calibration,
+    write_calibration,
+)
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES
 
@@ -155,6 +159,23 @@ def test_the_base_by_markers_and_a_window(folder, tmp_path):
     assert block.distance_m == pytest.approx(WINDOW.distance_m, abs=0.01)
     assert block.rms_px < 0.3
     assert read_calibration(wet).base is None  # it was seen without the window
+
+
+@pytest.mark.parametrize('what', ['camera', 'stereo'])
+def test_what_belonged_to_the_cameras_before_is_said_to_be_gone(what, folder, tmp_path):
+    """Through a window that is left out everything is centimetres away."""
+    out = tmp_path / 'c.yaml'
+    glass = WindowBlock(normal_in_left=(0.0, 0.0, 1.0), distance_m=0.1, thickness_m=0.01)
+    known = calibration_of(replace(small_pair(), X_LB=np.eye(4)))
+    write_calibration(out, known.model_copy(update={'window': glass}))
+    sides = [part for s in SIDES for part in (f'--{s}', folder / f'{s}_*.png')]
+    code, said, err = softarm('calibrate', what, *sides, *BOARD, '--output', out)
+    assert code == 0, err
+    gone = 'pair, base, window' if what == 'camera' else 'base, window'
+    assert f'note: {gone} of this file belonged to the cameras before, and are gone' in said
+    assert read_calibration(out).window is None
+    code, said, err = softarm('calibrate', what, *sides, *BOARD, '--output', out)
+    assert 'note:' not in said
 
 
 @pytest.mark.parametrize('what', ['base', 'window', 'markers'])
