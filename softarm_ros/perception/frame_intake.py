@@ -157,6 +157,10 @@ class FrameIntake:
         if to_base is None:
             return None
         poses = {name: to_base @ seen for name, seen in poses.items()}
+        for point in frame.points:
+            if point.name in self._points:
+                where = to_base[:3, :3] @ np.asarray(point.position) + to_base[:3, 3]
+                poses[point.name] = pose(np.eye(3), where)
         verdicts = self._plausibility.judge(time_s, poses)
         bodies: list[BodySighting] = []
         points: list[PointSighting] = []
@@ -166,16 +170,15 @@ class FrameIntake:
                 self._report_fault(now, name, verdict)
             if not verdict.position:
                 continue
+            if name in self._points:
+                points.append(PointSighting(name, seen[:3, 3], self._covariance[:3, :3]))
+                continue
             # Where the body itself is: what sits on the arm is known by its name.
             of_body = seen @ self._bodies[name].place_offset()
             if verdict.orientation:
                 bodies.append(BodySighting(name, of_body, self._covariance))
             else:
                 points.append(PointSighting(name, of_body[:3, 3], self._covariance[:3, :3]))
-        for point in frame.points:
-            if point.name in self._points:
-                where = to_base[:3, :3] @ np.asarray(point.position) + to_base[:3, 3]
-                points.append(PointSighting(point.name, where, self._covariance[:3, :3]))
         with self._lock:
             self._last_exposure_ns = stamp_ns
             self._seen = (*(b.name for b in bodies), *(p.name for p in points))

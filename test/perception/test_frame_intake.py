@@ -16,7 +16,12 @@ from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
 from softarm_ros.perception import frame_intake
 from softarm_ros.perception.base_calibration_file import read_base, write_base
 from softarm_ros.perception.base_frame import BaseCalibration
-from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.captured import (
+    CapturedBody,
+    CapturedFrame,
+    CapturedPoint,
+    CorruptFrameError,
+)
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.frame_intake import FrameIntake
 from softarm_ros.perception.sensor import SensorError
@@ -144,6 +149,32 @@ def test_a_calibrated_base_stands_for_a_body_on_it(tmp_path: Path) -> None:
     sighting = fed(intake, clock, [frame(k, without='base') for k in range(5)])[-1]
     tip = sighting.bodies[-1].pose @ inverse_pose(config().places(SECTIONS)['tip'].offset)
     np.testing.assert_allclose(tip, section_tips(0.04)[1], atol=1e-9)
+
+
+def test_single_markers_are_believed_no_more_than_bodies() -> None:
+    """A marker that takes the name of another must not move an arm that is steered by it."""
+    clock = ManualTime()
+    points = [{'name': '5', 'section': 'proximal'}, {'name': '7', 'section': 'distal'}]
+    intake = FrameIntake(config(points=points, plausibility={'reach_m': 0.5}), FRAME_ID, clock)
+    frames = []
+    for k in range(40):
+        tips = section_tips(0.01 * k)[:, :3, 3] @ X_SB[:3, :3].T + X_SB[:3, 3]
+        if 10 <= k < 15:
+            tips = tips[::-1]
+        if k == 20:
+            tips[1] = tips[1] + [0.0, 0.1, 0.0]
+        if k == 30:
+            tips[1] = tips[1] + [0.0, 9.0, 0.0]
+        seen = tuple(CapturedPoint(name, tuple(tip)) for name, tip in zip('57', tips))
+        frames.append(replace(frame(k), points=seen))
+    for k, sighting in enumerate(fed(intake, clock, frames)):
+        tips = {point.name: point.position for point in sighting.points}
+        for name, true in zip('57', section_tips(0.01 * k)[:, :3, 3]):
+            if name in tips:
+                np.testing.assert_allclose(tips[name], true, atol=1e-9)
+        assert set(tips) == (set() if 10 <= k < 15 else {'5'} if k in (20, 30) else {'5', '7'}), k
+    codes = {(p.code, p.subject) for p in intake.problems.now(clock.time_s)}
+    assert codes == {('swap', '5'), ('swap', '7'), ('jump', '7'), ('reach', '7')}
 
 
 def test_a_calibration_that_mirrors_is_refused(tmp_path: Path) -> None:
