@@ -25,6 +25,7 @@ TAKE_OVER_S = 0.15
 # many response times a change is therefore no drift; a wrong tip is an error at once.
 _CLOSING_UP = 2.0
 _REMEMBERED_S = 5.0  # how long a tip may be held by friction before it catches up
+_SET_BACK_S = 0.1  # a clock that was set back by less catches up before it matters
 _FORGET_S = 1.0  # after so long with refused poses, the sensor's clock counts as set anew
 
 
@@ -137,7 +138,7 @@ class FeedbackWatch:
             if self._refused_since_s is None:
                 self._refused_since_s = now_s
             elif now_s - self._refused_since_s > _FORGET_S:
-                self._last_stamp_s = -np.inf
+                self.forget_stamps()
             self._refusal, self._at_once = refusal, at_once
             return refusal
         self._refused_since_s, self._at_once = None, False
@@ -151,6 +152,15 @@ class FeedbackWatch:
         tip = np.asarray(position, dtype=float)
         wrong = self.wrong(now_s, stamp_s, frame_id, tip)
         return wrong is None and stamp_s < self._last_stamp_s
+
+    def set_back(self, now_s: float) -> bool:
+        """Return whether the clock was set back: the newest stamp is further ahead than it was."""
+        ahead_s = self.config.max_ahead_s * self._stretch + _SET_BACK_S
+        return self._last_stamp_s - now_s > ahead_s
+
+    def forget_stamps(self) -> None:
+        """Take poses of any stamp that is not wrong by itself."""
+        self._last_stamp_s = -np.inf
 
     def foreign(self, frame_id: str) -> str | None:
         """Return that a frame is not the base, or None."""

@@ -100,6 +100,10 @@ class FramePairing:
                 raise ValueError(f'{name} = {value}: expected a number >= 0')
         self.wait_s, self.max_age_s, self.absent_s = wait_s, max_age_s, absent_s
         self.counts = FrameCounts()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all frames, used or not: their clock was set. The counts go on."""
         self._superseded: deque[MeasurementFrame] = deque(maxlen=_KEPT)
         self._late: dict[int, _Late] = {}
         self._used: deque[int] = deque(maxlen=_REMEMBERED)

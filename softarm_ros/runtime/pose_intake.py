@@ -51,6 +51,7 @@ class PoseIntake:
 
         One that comes after newer ones is of use to an estimator that predicts.
         """
+        self._follow_clock(now_s)
         stamp_s = 1e-9 * stamp_ns
         if self.estimator.predicts and self.watch.belated(now_s, stamp_s, frame_id, position):
             self.frames.on_tip(now_s, stamp_ns, position)
@@ -64,6 +65,7 @@ class PoseIntake:
         self, now_s: float, stamp_ns: int, frame_id: str, section_tips: Array
     ) -> str | None:
         """Take measured section tips (sections, 4, 4); return why they are not used, or None."""
+        self._follow_clock(now_s)
         refusal = self.watch.foreign(frame_id)
         if refusal is None:
             self.frames.on_sections(now_s, stamp_ns, section_tips)
@@ -77,6 +79,7 @@ class PoseIntake:
         """
         if not self.estimator.predicts:
             return 'points are not used by this estimator'
+        self._follow_clock(now_s)
         stamp_s = 1e-9 * seen.stamp_ns
         points: list[PointSighting] = []
         refused: list[str] = []
@@ -103,6 +106,7 @@ class PoseIntake:
 
         The stamp is that of the frame that came in; now, where the pose is predicted without one.
         """
+        self._follow_clock(now_s)
         frame = self.frames.take(now_s, wait=wait)
         for other in self.frames.take_others(now_s):
             if self.estimator.predicts:  # what is older than the newest says where the arm moves
@@ -118,6 +122,18 @@ class PoseIntake:
         stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
         position = estimate.tip[:3, 3]
         return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns
+
+    def _follow_clock(self, now_s: float) -> None:
+        """
+        Begin anew where this computer's clock was set back.
+
+        What came before lies in the future now: poses would be late until then, and an estimate
+        that predicts would go on without them.
+        """
+        if self.watch.set_back(now_s):
+            self.watch.forget_stamps()
+            self.frames.forget()
+            self.estimator.reset()
 
 
 def sighting_of(frame: MeasurementFrame) -> Sighting:

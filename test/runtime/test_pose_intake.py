@@ -204,3 +204,28 @@ def test_points_are_left_out_where_nothing_predicts():
     sighting = Sighting(0, 'base', (), (PointSighting('low', np.zeros(3)),))
     assert 'not used' in intake.on_points(0.0, sighting, points_along(rig))
     assert intake.take(0.0) is None
+
+
+@pytest.mark.parametrize('kind', ['direct', 'filter', 'window'])
+@pytest.mark.parametrize('step_s', [-0.5, -3600.0, 3600.0])
+def test_after_the_clock_of_this_computer_was_set_poses_are_used_again(kind, step_s):
+    """They were all late until it had caught up; a filter went on without them, and said ok."""
+    rig = load_rig('cable_arm', [f'estimator.kind={kind}'])
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    rest = model.posture_of(model.rest_configuration)
+    rng = np.random.default_rng(0)
+    used, now = [], 1000.0
+    for k in range(200):
+        now += 0.01 + (step_s if k == 100 else 0.0)
+        intake.estimator.command(now, rest)
+        stamp_ns = round(1e9 * (now - 0.01))
+        tips = np.array(rest.section_tips)
+        tips[:, :3, 3] += 1e-4 * rng.standard_normal((len(tips), 3))
+        intake.on_sections(now, stamp_ns, 'base', tips)
+        assert intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3]) is None
+        intake.take(now)
+        used.append(intake.newest is not None and abs(now - intake.newest.measured_s) < 0.02)
+    assert sum(used[100:]) >= 98
+    assert used[103:] == [True] * 97
+    assert intake.frames.counts.complete >= 195
