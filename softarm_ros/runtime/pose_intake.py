@@ -66,7 +66,10 @@ class PoseIntake:
     ) -> str | None:
         """Take measured section tips (sections, 4, 4); return why they are not used, or None."""
         self._follow_clock(now_s)
-        refusal = self.watch.foreign(frame_id)
+        if not (len(section_tips) and np.isfinite(section_tips).all()):
+            return 'section poses are none, or not finite'
+        last = section_tips[-1, :3, 3]
+        refusal = self.watch.wrong(now_s, 1e-9 * stamp_ns, frame_id, last)
         if refusal is None:
             self.frames.on_sections(now_s, stamp_ns, section_tips)
         return refusal

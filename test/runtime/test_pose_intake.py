@@ -229,3 +229,24 @@ def test_after_the_clock_of_this_computer_was_set_poses_are_used_again(kind, ste
     assert sum(used[100:]) >= 98
     assert used[103:] == [True] * 97
     assert intake.frames.counts.complete >= 195
+
+
+@pytest.mark.parametrize('wrong', ['an hour ahead', 'not finite', 'none'])
+def test_sections_that_cannot_be_do_not_keep_the_next_ones_away(wrong):
+    """One of an hour ahead made all others late: the arm was held until the next start."""
+    rig = load_rig('cable_arm', ['estimator.kind=direct'])
+    model = rig.model()
+    intake = build_pose_intake(rig, model)
+    tips = np.array(model.posture_of(model.rest_configuration).section_tips)
+    for k in range(100):
+        now = 1000.0 + 0.01 * k
+        stamp_ns = round(1e9 * (now - 0.01))
+        if k == 50:
+            ahead_ns = round(3600e9) if wrong == 'an hour ahead' else 0
+            seen = {'not finite': np.nan * tips, 'none': tips[:0]}.get(wrong, tips)
+            assert intake.on_sections(now, stamp_ns + ahead_ns, 'base', seen) is not None
+        assert intake.on_sections(now, stamp_ns, 'base', tips) is None
+        intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3])
+        intake.take(now)
+    assert intake.frames.counts.complete == 100
+    assert intake.frames.problem(now) is None
