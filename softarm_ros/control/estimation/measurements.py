@@ -165,13 +165,17 @@ class Places:
         refused: list[str] = []
         bodies: list[BodySighting] = []
         points: list[PointSighting] = []
-        for k, one in enumerate((*sighting.bodies, *sighting.points)):
+        seen: tuple[BodySighting | PointSighting, ...] = (*sighting.bodies, *sighting.points)
+        for k, one in enumerate(seen):
             if not np.isfinite(poses[k]).all():
                 why = f'{one.name!r} is not finite'
             elif not _has_covariance(one):
                 why = f'the covariance of {one.name!r} is none: expected no negative variance'
             else:
-                bodies.append(one) if isinstance(one, BodySighting) else points.append(one)
+                if isinstance(one, BodySighting):
+                    bodies.append(one)
+                else:
+                    points.append(one)
                 continue
             if one.name not in self._passed_over:
                 refused.append(why)
