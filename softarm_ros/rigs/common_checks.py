@@ -362,6 +362,18 @@ def _sensed_sections(rig: Any) -> Iterator[Problem]:
                     )
 
 
+@check('sensors')
+def _numbered_markers(rig: Any) -> Iterator[Problem]:
+    sensors = {k: s for k, s in rig.sensors.devices().items() if isinstance(s, PoseSensorConfig)}
+    first, *others = [kind for kind, sensor in sensors.items() if sensor.markers_seen()] or ['']
+    if others and any(sensor.points for sensor in sensors.values()):
+        yield Problem(
+            ('sensors', others[0]),
+            f'expected the markers of one sensor where there are points: those of {first} are '
+            'published on sensors/points as well, and numbered alike',
+        )
+
+
 # Of every rig, whatever the arm.
 @check('recording', 'actuators')
 def _recording(rig: Any) -> Iterator[Problem]:

@@ -38,6 +38,29 @@ def edited(old, new):
 # (what, text to replace, replacement, text whose line is reported, message)
 SINGLE = [
     (
+        'two sensors whose markers have the same numbers',
+        '    rate_hz: 100.0                      # [A] the cameras do',
+        """    rate_hz: 100.0
+  natnet:
+    server: 192.168.1.10
+    rate_hz: 100.0
+    bodies:
+      - {name: base, section: base}
+    points:
+      - {name: '5', section: proximal, fraction: 0.5}
+  stereo_cameras:
+    left: /dev/video0
+    right: /dev/video2
+    rate_hz: 60.0
+    base_calibration: cameras.yaml
+    bodies:
+      - {name: tip, section: distal, markers: [[0.02, 0, 0], [0, 0.03, 0], [0, 0, 0]]}
+    #""",
+        'stereo_cameras:',
+        'sensors.stereo_cameras: expected the markers of one sensor where there are points: those '
+        'of natnet are published on sensors/points as well, and numbered alike',
+    ),
+    (
         'body on a section that the arm has not',
         '    rate_hz: 100.0                      # [A] the cameras do',
         """    rate_hz: 100.0
