@@ -244,6 +244,14 @@ def test_corners_that_no_camera_fits_are_said_to_be_that():
         ('format: softarm_ros cameras\nversion: 2', 'version = 2'),
         ('format: softarm_ros cameras\nversion: 1\nlens: 3', 'lens = 3'),
         ('[', 'not YAML'),
+        *(
+            (
+                'format: softarm_ros cameras\nversion: 1\nbase:\n  source: board\n  rms_mm: 0.1\n'
+                f'  base_in_left: {{position_m: [0, 0, 1], quaternion_xyzw: {q}}}',
+                f'quaternion_xyzw = {q}: Value error, length {length}: expected 1',
+            )
+            for q, length in (([0, 0, 0, 0], 0), ([90, 0, 0, 1], 90.0056))
+        ),
     ],
 )
 def test_a_file_that_is_no_calibration_is_named_with_the_field(text, says, tmp_path):

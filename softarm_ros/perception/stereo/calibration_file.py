@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from ruamel.yaml import YAML, YAMLError
 
 from softarm_ros.geometry.arrays import Array
@@ -26,14 +26,24 @@ FORMAT: Literal['softarm_ros cameras'] = 'softarm_ros cameras'
 VERSION: Literal[1] = 1
 
 Vector = tuple[Finite, Finite, Finite]
+Quaternion = tuple[Finite, Finite, Finite, Finite]
 Pixels = tuple[int, int]
+_UNIT = 1e-3  # by which a quaternion written with few digits may be off
 
 
 class PoseBlock(ConfigBlock):
     """A pose."""
 
     position_m: Vector
-    quaternion_xyzw: tuple[Finite, Finite, Finite, Finite]
+    quaternion_xyzw: Quaternion
+
+    @field_validator('quaternion_xyzw')
+    @classmethod
+    def _rotation(cls, parts: Quaternion) -> Quaternion:
+        length = float(np.linalg.norm(parts))
+        if abs(length - 1.0) > _UNIT:
+            raise ValueError(f'length {length:g}: expected 1')
+        return parts
 
     @classmethod
     def of(cls, transform: Array) -> PoseBlock:
