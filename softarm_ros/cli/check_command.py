@@ -103,19 +103,28 @@ def _vector(values: tuple[float, ...]) -> str:
     return '(' + ', '.join(f'{v:g}' for v in values) + ')'
 
 
+def _shares_in_plane(sections: int) -> Iterator[tuple[float, ...]]:
+    """Yield shares of their limits that sections bend by in a plane, the extremes among them."""
+    count = max(3, int(_REACH_POSES ** (1.0 / sections)))
+    if count**sections <= 4 * _REACH_POSES:
+        yield from itertools.product(np.linspace(-1.0, 1.0, min(count, 181)), repeat=sections)
+        return
+    # Too many: what is bent first and straight then reaches farthest, to the side and back.
+    grid = np.linspace(-1.0, 1.0, 2 * int(math.sqrt(_REACH_POSES / sections)) + 1)
+    for first, then, k in itertools.product(grid, grid, range(1, sections + 1)):
+        yield (first,) * k + (then,) * (sections - k)
+
+
 def _tips(rig: Rig) -> tuple[Array, str]:
     """Return tips (n, 3) [m] that span the reach, and how they were found."""
     limits = rig.configuration_limits()
     if 2 * len(limits.bends) < len(limits.lower):
         found = sample_workspace(rig, _RANDOM_POSES, seed=0)
         return found.tips, f'{_RANDOM_POSES} random configurations'
-    # Every section bends one way or the other in the x-z plane: a grid has the extremes.
-    count = max(3, int(_REACH_POSES ** (1.0 / len(limits.bends))))
-    grids = [np.linspace(-1.0, 1.0, min(count, 181)) * bend for bend in limits.max_bending_rad]
     configurations = []
-    for bends in itertools.islice(itertools.product(*grids), 4 * _REACH_POSES):
+    for shares in _shares_in_plane(len(limits.bends)):
         configuration = np.zeros(len(limits.lower))
-        configuration[limits.bends[:, 0]] = bends
+        configuration[limits.bends[:, 0]] = limits.max_bending_rad * shares
         configurations.append(configuration)
     degrees = ', '.join(f'{math.degrees(bend):g}' for bend in limits.max_bending_rad)
     model = rig.model()

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import softarm_ros
 from softarm_ros.cli import cli_errors, commands
+from softarm_ros.cli.check_command import summary
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
 from softarm_ros.control.reach import check_reach
@@ -400,6 +401,27 @@ def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
     count = int(re.search(r': (\d+) of 4000 configurations', out).group(1))
     assert 20 < count < 400
     assert float(re.search(r'to (\d+\.\d) mm', out).group(1)) == pytest.approx(farthest, rel=0.1)
+
+
+def test_reach_of_many_sections_is_that_of_all_of_them():
+    """Twelve sections have half a million bends in a plane, if each has but three."""
+    rig = load_rig('cable_arm')
+    section, cables = rig.arm.sections[0], rig.actuators[:3]
+    names = [f's{k}' for k in range(12)]
+    bent = {'length_m': 0.05, 'endcap_length_m': 0.005, 'max_bending_angle_deg': 40.0}
+    long = rig.model_copy(update={'plant': None, 'devices': None}).with_arm(
+        sections=tuple(section.model_copy(update={'name': name, **bent}) for name in names),
+        actuators=tuple(
+            cable.model_copy(update={'name': f'{name}_{i}', 'section': name})
+            for name in names
+            for i, cable in enumerate(cables)
+        ),
+    )
+    line = next(line for line in summary(long) if line.startswith('reach'))
+    away, low, high = numbers_after('reach', line)[:3]
+    tips = 1e3 * long.model().tips_of(long.sample_configurations(np.random.default_rng(0), 4000))
+    assert high == pytest.approx(720.0)
+    assert low < tips[:, 2].min() and away > np.linalg.norm(tips[:, :2], axis=1).max()
 
 
 def test_a_seed_below_zero_is_refused_as_an_argument():
