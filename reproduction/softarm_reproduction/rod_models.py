@@ -65,14 +65,9 @@ def poses_at_rest(rig: Rig, count: int = POSES, seed: int = POSES_SEED) -> AtRes
     Commands are those of configurations drawn over all that the rig may do; each is ramped up from
     rest in 3 s and held for 5 s, with the machine's hysteresis, friction and errors of its drives.
     """
-    model, limits = rig.model(), rig.actuator_limits()
-    commands: list[Array] = []
-    for configuration in rig.sample_configurations(np.random.default_rng(seed), 4 * count):
-        command = model.actuation_of(configuration)
-        if np.all((command >= limits.position_min) & (command <= limits.position_max)):
-            commands.append(command)
-        if len(commands) == count:
-            break
+    model = rig.model()
+    drawn = rig.sample_configurations(np.random.default_rng(seed), count)
+    commands = [model.actuation_of(configuration) for configuration in drawn]
     rest = model.actuation_of(model.rest_configuration)
     tips = []
     for command in commands:

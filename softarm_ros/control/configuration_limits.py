@@ -61,10 +61,15 @@ class ConfigurationLimits:
         )
 
     @cached_property
+    def _range(self) -> Array:
+        """Width (dof,) of the range of each coordinate; 0 of one without."""
+        width = self.upper - self.lower
+        return np.where(np.isfinite(width), width, 0.0)
+
+    @cached_property
     def _rounding(self) -> Array:
         """Amount (dof,) by which rounding may take a coordinate out of its range."""
-        reach = self.upper - self.lower
-        return np.asarray(_ROUNDING * np.where(np.isfinite(reach), reach, 0.0))
+        return _ROUNDING * self._range
 
     @cached_property
     def _longest_rad(self) -> Array:
@@ -111,7 +116,7 @@ class ConfigurationLimits:
 
     def reached(self, configuration: Array, names: Sequence[str]) -> list[str]:
         """Return the limits that a configuration (dof,) is at, in words."""
-        near = _NEAR / _ROUNDING * self._rounding
+        near = _NEAR * self._range
         found = [
             f'{name} at {end:.4g}'
             for i, name in enumerate(names)

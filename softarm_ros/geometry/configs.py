@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -18,6 +18,14 @@ class ConfigBlock(BaseModel):
     model_config = ConfigDict(
         extra='forbid', frozen=True, strict=False, allow_inf_nan=False, defer_build=True
     )
+
+
+def first_mistake(error: ValidationError) -> str:
+    """Return the first of what is wrong with fields in one line: name, value, and why."""
+    first = error.errors()[0]
+    name = '.'.join(str(part) for part in first['loc'])
+    value = '' if first['type'] == 'missing' else f' = {first["input"]!r}'
+    return f'{name}{value}: {first["msg"]}'
 
 
 class PartBlock(ConfigBlock):

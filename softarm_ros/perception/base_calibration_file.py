@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
 
 from softarm_ros.geometry.arrays import finite_array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, first_mistake
 from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.sensor import SensorError
 
@@ -56,20 +56,11 @@ def read_base(path: str | Path) -> BaseCalibration:
             'base_from_points of softarm_ros.perception.base_frame'
         ) from error
     except ValidationError as error:
-        raise SensorError(f'base_calibration = {str(where)!r}: {_first(error)}') from error
+        raise SensorError(f'base_calibration = {str(where)!r}: {first_mistake(error)}') from error
     except Exception as error:  # of YAML, of numbers
         why = ' '.join(str(error).split())
         raise SensorError(f'base_calibration = {str(where)!r}: {why}') from error
     return BaseCalibration(pose, covariance, fields.rms_m)
-
-
-def _first(error: ValidationError) -> str:
-    """Return the first of what is wrong with the fields, in one line."""
-    first = error.errors()[0]
-    name = '.'.join(str(part) for part in first['loc'])
-    if first['type'] == 'missing':
-        return f'{name}: {first["msg"]}'
-    return f'{name} = {first["input"]!r}: {first["msg"]}'
 
 
 def write_base(path: str | Path, calibration: BaseCalibration) -> None:

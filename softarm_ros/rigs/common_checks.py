@@ -345,12 +345,15 @@ def _trajectory_speed(rig: Any) -> Iterator[Problem]:
             )
 
 
+def _pose_sensors(rig: Any) -> dict[str, PoseSensorConfig]:
+    devices = rig.sensors.devices()
+    return {kind: s for kind, s in devices.items() if isinstance(s, PoseSensorConfig)}
+
+
 @check('sensors', 'arm')
 def _sensed_sections(rig: Any) -> Iterator[Problem]:
     known = [BASE, *rig.arm.section_names]
-    for kind, sensor in rig.sensors.devices().items():
-        if not isinstance(sensor, PoseSensorConfig):
-            continue
+    for kind, sensor in _pose_sensors(rig).items():
         for field in ('bodies', 'points'):
             for k, seen in enumerate(getattr(sensor, field)):
                 if seen.section not in known:
@@ -364,7 +367,7 @@ def _sensed_sections(rig: Any) -> Iterator[Problem]:
 
 @check('sensors')
 def _numbered_markers(rig: Any) -> Iterator[Problem]:
-    sensors = {k: s for k, s in rig.sensors.devices().items() if isinstance(s, PoseSensorConfig)}
+    sensors = _pose_sensors(rig)
     first, *others = [kind for kind, sensor in sensors.items() if sensor.markers_seen()] or ['']
     if others and any(sensor.points for sensor in sensors.values()):
         yield Problem(

@@ -375,12 +375,7 @@ class Rig(ConfigBlock):
         import numpy as np
 
         model = self.model()
-        found = np.empty((0, len(model.configuration_names)))
-        for _ in range(_MOST_DRAWS):
-            drawn = self.arm.sample_configurations(model, rng, n)
-            found = np.concatenate([found, self.arm.those_held(model, drawn)])[:n]
-            if len(found) == n:
-                return found
+        found = self.arm.sample_held(model, rng, n, batches=_MOST_DRAWS)
         missing = n - len(found)
         return np.concatenate([found, np.tile(model.rest_configuration, (missing, 1))])
 

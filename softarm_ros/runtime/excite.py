@@ -35,24 +35,22 @@ def plan_excitation(
     model = rig.physics()
     limits = build_pretension(rig).room(rig.actuator_limits())
     rng = np.random.default_rng(seed)
-    drawn: list[Array] = []
+    rest = np.asarray(model.rest_configuration)
+    drawn = np.empty((0, len(rest)))
     if kind in ('random', 'steps'):
-        for _ in range(_MOST_DRAWS):
-            for place in rig.arm.sample_configurations(rig.model(), rng, count):
-                if len(drawn) < count and limits.hold(model.actuation_of(place)):
-                    drawn.append(place)
+        drawn = rig.arm.sample_held(
+            rig.model(), rng, count, batches=_MOST_DRAWS, physics=model, limits=limits
+        )
         if len(drawn) < count:
             raise ExcitationError(
                 f'{rig.name}: {len(drawn)} of {count} random places are within the limits of the '
                 'actuators; ask for fewer (--count)'
             )
-    rest = np.asarray(model.rest_configuration)
     if kind == 'actuators':
-        drawn = _led_to(rig, amplitude)
+        drawn = np.array(_led_to(rig, amplitude)).reshape(-1, len(rest))
     try:
         plan = excitation(
-            kind, rig.configuration_limits(), rest, np.array(drawn).reshape(-1, len(rest)),
-            amplitude=amplitude, dwell_s=dwell_s,
+            kind, rig.configuration_limits(), rest, drawn, amplitude=amplitude, dwell_s=dwell_s,
         )  # fmt: skip
     except ValueError as error:
         raise ExcitationError(f'{rig.name}: {error}') from None

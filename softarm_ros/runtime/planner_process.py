@@ -114,16 +114,16 @@ class PlannerProcess:
                     lost, f'{why}, {in_vain} times without a plan: the tracker must be restarted'
                 )
                 return
-            why += '; it is started again'
             try:
                 process, link = self._started()
             except OSError as error:
-                self._give_up(lost, f'{why}: {error}: the tracker must be restarted')
+                self._give_up(
+                    lost,
+                    f'{why} and does not start again ({error}): the tracker must be restarted',
+                )
                 return
             with self._changed:
-                self._news.append(why)
-                if lost is not None:
-                    self._ready.append(Plan(lost, None, why))
+                self._say(lost, f'{why}; it is started again')
                 self._process, self._link = process, link
                 if self._closed:
                     process.kill()
@@ -162,12 +162,15 @@ class PlannerProcess:
     def _over(self) -> bool:
         return self._closed or self._process.poll() is not None
 
+    def _say(self, lost: Goal | None, why: str) -> None:
+        self._news.append(why)
+        if lost is not None:
+            self._ready.append(Plan(lost, None, why))
+
     def _give_up(self, lost: Goal | None, why: str) -> None:
         """Refuse every goal."""
         with self._changed:
-            self._news.append(why)
-            if lost is not None:
-                self._ready.append(Plan(lost, None, why))
+            self._say(lost, why)
             while not self._closed:
                 if self._next is not None:
                     (goal, _), self._next = self._next, None

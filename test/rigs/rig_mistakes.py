@@ -35,18 +35,22 @@ def edited(old, new):
     return TEXT.replace(old, new, 1)
 
 
-# (what, text to replace, replacement, text whose line is reported, message)
-SINGLE = [
-    (
-        'two sensors whose markers have the same numbers',
-        '    rate_hz: 100.0                      # [A] the cameras do',
-        """    rate_hz: 100.0
+CAMERA_RATE = '    rate_hz: 100.0                      # [A] the cameras do'
+NATNET = """    rate_hz: 100.0
   natnet:
     server: 192.168.1.10
     rate_hz: 100.0
     bodies:
       - {name: base, section: base}
-    points:
+"""
+
+# (what, text to replace, replacement, text whose line is reported, message)
+SINGLE = [
+    (
+        'two sensors whose markers have the same numbers',
+        CAMERA_RATE,
+        NATNET
+        + """    points:
       - {name: '5', section: proximal, fraction: 0.5}
   stereo_cameras:
     left: /dev/video0
@@ -62,14 +66,9 @@ SINGLE = [
     ),
     (
         'body on a section that the arm has not',
-        '    rate_hz: 100.0                      # [A] the cameras do',
-        """    rate_hz: 100.0
-  natnet:
-    server: 192.168.1.10
-    rate_hz: 100.0
-    bodies:
-      - {name: base, section: base}
-      - {name: tip, section: distall}
+        CAMERA_RATE,
+        NATNET
+        + """      - {name: tip, section: distall}
     #""",
         'section: distall',
         "sensors.natnet.bodies[1].section = 'distall': no such section (did you mean 'distal'?); "

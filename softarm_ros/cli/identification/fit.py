@@ -142,13 +142,13 @@ def _fit_with_delay(errors: Misfit, parameters: tuple[Parameter, ...], period_s:
     x, asked, part = _begin(errors), 0, None
     tried = try_delays(errors, parameters[index], index, x, period_s)
     for _ in range(_TURNS):
-        x[index] = tried.best(np.ones(len(tried.cost)))
+        x[index] = tried.best
         if others:
             part = fit_of(WithDelay(errors, index, x[index]), others, errors.known)
             x, asked = np.insert(part.x, index, x[index]), asked + part.evaluations
         tried = try_delays(errors, parameters[index], index, x, period_s)
         asked += len(tried.x)
-        if tried.best(np.ones(len(tried.cost))) == x[index]:
+        if tried.best == x[index]:
             break
     beside = secant(errors, tried, x)
     jacobian = np.zeros((len(errors), 0)) if part is None else part.jacobian

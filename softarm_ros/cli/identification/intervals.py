@@ -61,7 +61,7 @@ def intervals(found: Fit, seed: int = 0) -> Array:
             apart = draws[i] - untold @ (untold.T @ (draws[i] + found.x + prior))
             draws[i], _ = cost.lowest([draws[i], apart])
         if found.tried is not None:
-            delay = found.tried.best(weight, -float(prior[found.tried.index]))
+            delay = found.tried.redrawn(weight, -float(prior[found.tried.index]))
             draws[i, found.tried.index] = delay - found.x[found.tried.index]
     widened = float(student.ppf(0.975, max(count - 1, 1)) / student.ppf(0.975, 1e6))
     low, high = widened * np.percentile(draws, [2.5, 97.5], axis=0)

@@ -46,7 +46,12 @@ class TriedDelay:
     cost: Array
     period: float
 
-    def best(self, weight: Array, prior: float = 0.0) -> float:
+    @property
+    def best(self) -> float:
+        """The delay that costs least."""
+        return self.redrawn(np.ones(len(self.cost)), 0.0)
+
+    def redrawn(self, weight: Array, prior: float) -> float:
         """Return the best delay for weights (b,) of blocks and where the prior has its mean."""
         return float(self.x[np.argmin(weight @ self.cost + 0.5 * (self.x - prior) ** 2)])
 

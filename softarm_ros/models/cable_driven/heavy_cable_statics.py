@@ -169,13 +169,8 @@ class HeavyCableStaticsArm(HeldBendingArm):
 
     def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
         """Return the stable rest near a start (dof,); None if there is none."""
-        bend, guided = start.copy(), []
+        bend, guided, nearly = start.copy(), [], []
         straight = self._straight(start)
-        nearly = [
-            k
-            for k, columns in enumerate(self._columns)
-            if k not in straight and self._pulled.is_tight(k, start, contraction[columns])
-        ]
         if straight:
             try:
                 held = self.rod.settled(start, load)
@@ -190,10 +185,17 @@ class HeavyCableStaticsArm(HeldBendingArm):
                 elif limited and by < _LITTLE_RAD:
                     nearly.append(k)
         found = self._balanced(contraction, load, bend, guided)
-        if found is None and nearly:
-            # Newton's steps go to and fro over so little play; cables guide these as well.
-            return self._balanced(contraction, load, bend, guided + nearly)
-        return found
+        if found is not None:
+            return found
+        nearly += [
+            k
+            for k, columns in enumerate(self._columns)
+            if k not in straight and self._pulled.is_tight(k, start, contraction[columns])
+        ]
+        if not nearly:
+            return None
+        # Newton's steps go to and fro over so little play; cables guide these as well.
+        return self._balanced(contraction, load, bend, guided + nearly)
 
     def _balanced(
         self, contraction: Array, load: Loads, bend: Array, guided: list[int]

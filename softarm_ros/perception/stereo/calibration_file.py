@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator
 from ruamel.yaml import YAML, YAMLError
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive, first_mistake
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
 from softarm_ros.perception.stereo.boards import Board
 from softarm_ros.perception.stereo.camera import Camera, CameraError
@@ -195,9 +195,7 @@ def read_calibration(path: Path) -> CalibrationFile:
     try:
         return CalibrationFile.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = '.'.join(str(part) for part in first['loc'])
-        raise CameraError(f'{path}: {where} = {first.get("input")!r}: {first["msg"]}') from None
+        raise CameraError(f'{path}: {first_mistake(error)}') from None
 
 
 def write_calibration(path: Path, calibration: CalibrationFile) -> None:

@@ -130,13 +130,45 @@ class ArmBase(ConfigBlock):
         """Return n configurations (n, dof) of a model, spread over what the arm may do."""
         return self.configuration_limits().sample(rng, n)
 
-    def those_held(
-        self, model: ArmModel, configurations: NDArray[np.float64]
+    def sample_held(
+        self,
+        model: ArmModel,
+        rng: np.random.Generator,
+        n: int,
+        *,
+        batches: int,
+        physics: ArmModel | None = None,
+        limits: ActuatorLimits | None = None,
     ) -> NDArray[np.float64]:
-        """Return those of configurations (n, dof) that actuators within their ranges hold."""
+        """
+        Return n configurations (n, dof) of `sample_configurations` that `those_held` has.
+
+        Fewer where `batches` of n give no more; held by `physics`, or by the model itself.
+        """
+        import numpy as np
+
+        found = np.empty((0, len(model.configuration_names)))
+        for _ in range(batches):
+            drawn = self.sample_configurations(model, rng, n)
+            found = np.concatenate([found, self.those_held(physics or model, drawn, limits)])[:n]
+            if len(found) == n:
+                break
+        return found
+
+    def those_held(
+        self,
+        model: ArmModel,
+        configurations: NDArray[np.float64],
+        limits: ActuatorLimits | None = None,
+    ) -> NDArray[np.float64]:
+        """
+        Return those of configurations (n, dof) that actuators within their ranges hold.
+
+        Or within other limits.
+        """
         from softarm_ros.models.arm_model import ModelError
 
-        limits = self.actuator_limits()
+        limits = self.actuator_limits() if limits is None else limits
 
         def is_held(configuration: NDArray[np.float64]) -> bool:
             try:
