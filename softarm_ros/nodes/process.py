@@ -9,7 +9,6 @@ import select
 import signal
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from types import FrameType
 from typing import NoReturn
@@ -65,7 +64,8 @@ def end_with_parent() -> None:
     End this process when the one that announced itself in the environment dies (Linux).
 
     It is watched by its id, not as the direct parent: between `ros2 launch` and a node may be a
-    shell or a prefix. First as by SIGTERM, and when that has not helped, by SIGKILL.
+    shell or a prefix. First as by SIGTERM, and when that has not helped, by SIGALRM, which nobody
+    handles.
 
     The signals of a terminal come through that process alone, once: this one leaves its group. A
     child that Ctrl-C has ended before `ros2 launch` signals it is reported as died with code 255.
@@ -82,6 +82,7 @@ def end_with_parent() -> None:
         return
     if os.getpgrp() != os.getpid():
         os.setpgrp()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which may be ignored where this was started
     threading.Thread(target=_follow, args=(handle,), name='parent', daemon=True).start()
 
 
@@ -113,6 +114,7 @@ def wait_for_release() -> None:
 
 def _follow(handle: int) -> None:
     select.select([handle], [], [])  # readable once the process has ended
+    # By the kernel: what Fast DDS waits for while a node is destroyed may wait for the interpreter's
+    # lock, which the destroyer keeps; this thread would not get it either.
+    signal.setitimer(signal.ITIMER_REAL, ORPHAN_GRACE_S)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(ORPHAN_GRACE_S)
-    os.kill(os.getpid(), signal.SIGKILL)

@@ -90,12 +90,18 @@ print('watching', flush=True)
 
 
 @pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
-@pytest.mark.parametrize(('deaf', 'shell'), [(False, False), (False, True), (True, True)])
-def test_it_ends_with_the_process_that_announced_itself(shell, deaf, tmp_path):
-    """A shell may be between the two, and the node may be deaf to SIGTERM."""
-    then = 'time.sleep(60)'
-    if deaf:
-        then = 'import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)'
+@pytest.mark.parametrize(
+    ('on_term', 'shell'),
+    [
+        ('signal.SIG_DFL', False),
+        ('signal.SIG_DFL', True),
+        ('signal.SIG_IGN', True),
+        ('lambda *_: sum(range(10**15))', False),
+    ],
+)
+def test_it_ends_with_the_process_that_announced_itself(shell, on_term, tmp_path):
+    """A shell may be between the two; the node may be deaf to SIGTERM, or hang with the lock."""
+    then = f'import signal; signal.signal(signal.SIGTERM, {on_term}); time.sleep(60)'
     script = tmp_path / 'child.py'
     script.write_text(CHILD.format(then=then))
     command = f'{sys.executable} {script}; true' if shell else [sys.executable, str(script)]
@@ -123,7 +129,10 @@ def test_it_ends_with_the_process_that_announced_itself(shell, deaf, tmp_path):
     end = time.monotonic() + 8.0
     while python(watching[0]) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not python(watching[0])
+    lives = python(watching[0])
+    if lives:
+        os.kill(watching[0], signal.SIGKILL)
+    assert not lives
 
 
 def python(pid):
