@@ -114,7 +114,7 @@ def wait_for_release() -> None:
 
 def _follow(handle: int) -> None:
     select.select([handle], [], [])  # readable once the process has ended
-    # By the kernel: what Fast DDS waits for while a node is destroyed may wait for the interpreter's
-    # lock, which the destroyer keeps; this thread would not get it either.
+    # By the kernel: what Fast DDS waits for while a node is destroyed may wait for the
+    # interpreter's lock, which the destroyer keeps; this thread would not get it either.
     signal.setitimer(signal.ITIMER_REAL, ORPHAN_GRACE_S)
     os.kill(os.getpid(), signal.SIGTERM)
