@@ -8,6 +8,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.goto_command import (
@@ -22,8 +23,12 @@ from softarm_ros.cli.teleop import TargetMover
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
 
+if TYPE_CHECKING:
+    from softarm_ros.nodes.conversions import Health
+
 RATE_HZ = 30.0
 _PRINT_S = 0.5
+_PAUSE_S = 0.5  # after which a stream that was given up begins anew, on a busy computer too
 _FASTER, _SLOWEST, _FASTEST = 1.25, 0.1, 1.0  # shares of the rig's speed of goals
 HELP = 'w/s: x   a/d: y   r/f: z   +/-: speed   space: stop   q: end'
 
@@ -33,7 +38,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     Stream targets until q, Ctrl-C or the end of the input or of the arm; return the exit status.
 
     While the arm may not move nothing is sent and the target stays at the reference: a start alone
-    does not move the arm.
+    does not move the arm. Likewise for a moment after the stream was cancelled or refused.
 
     Raises
     ------
@@ -52,6 +57,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
             client.listen_to_joy(joy, lambda axes: mover.axes(list(axes), time.monotonic()))
         out(HELP if joy is None else f'{HELP}   or sticks on {joy}')
         before, shown = time.monotonic(), 0.0
+        told, paused, paused_until = len(client.reports), '', 0.0
         with _keys() as read:
             while not stopped():
                 client.spin(1.0 / RATE_HZ)
@@ -71,7 +77,11 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                 if not client.fresh('tracker', SILENT_S):
                     out(f'{rig.name}: {GONE}')
                     return EXIT_INCOMPLETE
-                held = why_held(client)
+                for report in client.reports[told:]:
+                    if _given_up(report):
+                        paused, paused_until = report.message, now + _PAUSE_S
+                told = len(client.reports)
+                held = why_held(client) or (paused if now < paused_until else '')
                 if held:
                     mover.halt(reference)
                 target = mover.advance(now, now - before, reference)
@@ -87,6 +97,12 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                         f'mm/s; {said}'
                     )
     return 0
+
+
+def _given_up(report: Health) -> bool:
+    """Return whether further targets of a stream lead nowhere, until they pause."""
+    values = report.values
+    return values.get('kind') == 'stream' and values.get('state') in ('cancelled', 'refused')
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from softarm_ros.models.arm_model import Posture
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 STALE_S = 0.15  # a stream that is silent for longer is held
+_ANEW = f'a stream begins anew after a pause of {1e3 * STALE_S:.0f} ms'
 _OFFSET = 0.25  # share of the reference's speed that leads from the measured tip to the model's
 _WAITS, _GOES_ON = 0.5, 0.3  # shares of the largest tracking error at which the reference waits
 
@@ -79,7 +80,8 @@ class GoalLoop(Loop):
         self._waiting = False
         self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
-        self._streamed_s = self._refused_s = -np.inf  # newest target of a stream, taken or not
+        self._streamed_s = self._unread_s = -np.inf  # newest target of a stream, readable or not
+        self._given_up = False  # that stream: its further targets lead nowhere
         self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
         self._past = ReferenceHistory()
         self.tolerances = ToleranceWatch(self.model.configuration_names, config.settle_timeout_s)
@@ -91,16 +93,18 @@ class GoalLoop(Loop):
 
     def submit(self, goal: Goal) -> None:
         """Take a goal: it replaces what is under way as soon as it is planned."""
+        if goal.kind is GoalKind.STREAM:
+            if self._of_stream_given_up():
+                return
+            self._streamed_s = self._clock_s
         if self.phase.stands:
-            if not self._refused_before(goal.kind):
-                self._reports.add(goal, GoalState.REFUSED, 'the arm may not move: start it first')
+            self._refuse(goal, 'the arm may not move: start it first')
             return
         unmeasured = self.tolerances.refusal(goal.tolerance, self._clock_s)
         if unmeasured:
-            self._reports.add(goal, GoalState.REFUSED, unmeasured)
+            self._refuse(goal, unmeasured)
             return
         if goal.kind is GoalKind.STREAM:
-            self._streamed_s = self._clock_s
             stream = self.under_way.stream
             if stream is not None:  # one more target of the same stream
                 self.under_way.asked = replace(goal, number=stream)
@@ -115,22 +119,42 @@ class GoalLoop(Loop):
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
         """Report a goal that could not even be read."""
-        if not self._refused_before(kind):
-            self._reports.unreadable(number, kind, reason)
-
-    def _refused_before(self, kind: GoalKind) -> bool:
-        """Note a refusal; return whether it is of one more target of a stream that is refused."""
-        if kind is not GoalKind.STREAM:
-            return False
-        before, self._refused_s = self._refused_s, self._clock_s
-        return self._clock_s - before <= STALE_S
+        if kind is GoalKind.STREAM:
+            before, self._unread_s = self._unread_s, self._clock_s
+            if self._of_stream_given_up() or self._clock_s - before <= STALE_S:
+                return
+        self._reports.unreadable(number, kind, reason)
 
     def cancel(self, reason: str = 'on request', number: int | None = None) -> bool:
-        """Give up one goal, or all, and come to rest without any; return whether there was one."""
+        """
+        Give up one goal, or all, and come to rest without any; return whether there was one.
+
+        Further targets of a stream that is given up lead nowhere, until they pause.
+        """
         given_up = self.under_way.give_up(number)
+        # All: also a stream that another goal has just replaced, and whose targets still come.
+        self._given_up |= number is None
         for goal in given_up:
-            self._reports.add(goal, GoalState.CANCELLED, reason)
+            self._end(goal, GoalState.CANCELLED, reason)
         return bool(given_up)
+
+    def _refuse(self, goal: Goal, reason: str) -> None:
+        self.under_way.give_up(goal.number)
+        self._end(goal, GoalState.REFUSED, reason)
+
+    def _end(self, goal: Goal, state: GoalState, reason: str) -> None:
+        """Report the end of a goal; with one target a whole stream is given up."""
+        if goal.kind is GoalKind.STREAM:
+            self._given_up = True
+            reason = f'{reason}; {_ANEW}'
+        self._reports.add(goal, state, reason)
+
+    def _of_stream_given_up(self) -> bool:
+        """Return whether a target that comes now is one more of a stream given up; note it."""
+        self._given_up &= self._clock_s - self._streamed_s <= STALE_S
+        if self._given_up:
+            self._streamed_s = self._clock_s
+        return self._given_up
 
     def take_reports(self) -> list[GoalReport]:
         """Return what has become of goals since the last call, in order."""
@@ -219,7 +243,7 @@ class GoalLoop(Loop):
         elif not (plan.goal.kind is GoalKind.STREAM and goals.continues(plan.goal)):
             return  # it was cancelled, or replaced
         if plan.course is None:
-            self._reports.add(plan.goal, GoalState.REFUSED, plan.refusal)
+            self._refuse(plan.goal, plan.refusal)
             return
         if goals.next is not None and goals.next.goal.number != plan.goal.number:
             self._reports.add(goals.next.goal, GoalState.PREEMPTED, f'by goal {plan.goal.number}')

@@ -218,6 +218,10 @@ def test_keys_lead_nowhere_while_the_arm_is_stopped_and_end_with_it(bench, clien
                 return client.reports and client.reports[-1].values['state'] == 'active'
 
             client_until(client, following, 60.0, 'a stream')
+            first = client.reports[-1].values['number']
+            assert client.call('goal/cancel', 5.0)[0]
+            client_until(client, following, 10.0, 'a stream that begins anew')
+            assert client.reports[-1].values['number'] != first
             bench.call('supervisor/stop')
             client_until(
                 client, lambda: client.reports[-1].values['state'] == 'cancelled', 5.0, 'held'

@@ -11,6 +11,7 @@ from softarm_ros.control.goals.goal import (
     path_goal,
     point_goal,
 )
+from softarm_ros.control.goals.plan import Plan
 from softarm_ros.control.goals.tolerance import Tolerance
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.rigs.loader import load_rig
@@ -280,6 +281,80 @@ def test_a_stream_to_an_arm_that_may_not_move_is_refused_once_and_anew_after_a_p
     arm.cycle()
     refused = [r.number for r in arm.reports if r.state is GoalState.REFUSED]
     assert refused == [1, 21, 22]
+
+
+def streamed(arm, number, seconds, target):
+    """Stream one target at 50 Hz for a while; return the next number."""
+    end = arm.arm.now_s + seconds
+    while arm.arm.now_s < end - 1e-9:
+        arm.loop.submit(point_goal(number, target, stream=True))
+        number += 1
+        arm.run(0.02)
+    return number
+
+
+def test_a_cancelled_stream_leads_nowhere_until_it_has_paused():
+    arm = Arm().started()
+    number = streamed(arm, 1, 1.0, A)
+    assert arm.loop.cancel()
+    cancelled = len(arm.references)
+    number = streamed(arm, number, 1.0, A)
+    assert not arm.loop.cancel()
+    number = streamed(arm, number, 2.0, A)
+    assert arm.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
+    assert arm.reports[-1].number == 1
+    assert 'pause of 150 ms' in arm.reports[-1].message
+    assert np.ptp(arm.references[-50:], axis=0).max() < 1e-9
+    assert np.linalg.norm(arm.references[-1] - A) > 0.02
+    arm.smooth(arm.references[cancelled - 50 :])
+    arm.run(1.5 * STALE_S)
+    streamed(arm, number, 0.1, A)
+    assert arm.states(number) == [GoalState.PLANNING, GoalState.ACTIVE]
+
+
+def test_a_goal_after_a_cancelled_stream_goes_on_while_its_targets_still_come():
+    arm = Arm().started()
+    number = streamed(arm, 1, 1.0, A)
+    arm.loop.cancel()
+    number = streamed(arm, number, 0.1, A)
+    arm.loop.submit(point_goal(1000, B))
+    streamed(arm, number, 1.0, A)
+    assert arm.states(1000) == [GoalState.PLANNING, GoalState.ACTIVE]
+    arm.until(1000, GoalState.REACHED)
+
+
+@pytest.mark.parametrize('stop', ['estop', 'stop'])
+def test_a_start_alone_does_not_lead_after_a_stream_that_has_been_stopped(stop):
+    arm = Arm().started()
+    number = streamed(arm, 1, 1.0, A)
+    getattr(arm.arm.supervisor, f'request_{stop}')(arm.arm.now_s)
+    number = streamed(arm, number, 0.5, A)
+    arm.arm.supervisor.request_reset(arm.arm.now_s)
+    assert arm.arm.start()[0]
+    held = len(arm.commands)
+    number = streamed(arm, number, 1.0, A)
+    assert np.ptp(arm.commands[held + 5 :], axis=0).max() == 0.0
+    assert arm.states(1)[-1] is GoalState.CANCELLED
+    assert {report.number for report in arm.reports} == {1}
+    arm.run(1.5 * STALE_S)
+    streamed(arm, number, 0.1, A)
+    assert arm.states(number) == [GoalState.PLANNING, GoalState.ACTIVE]
+
+
+def test_a_stream_whose_target_is_refused_ends_once(slow):
+    planner, start = slow.loop._planner, slow.references[-1]
+    targets = [start + np.array([0.0, 0.0, -0.001 * k]) for k in range(1, 12)]
+    for number, target in enumerate(targets, 1):
+        slow.loop.submit(point_goal(number, target, stream=True))
+        slow.run(0.05)
+        if number == 2:
+            planner.ready.append(Plan(planner.asked[-1][0], None, 'the planner has ended'))
+        elif len(planner.asked) == number:
+            planner.answer(-1)
+        slow.run(0.05)
+    assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.REFUSED]
+    assert {report.number for report in slow.reports} == {1}
+    assert not slow.loop.goal_state
 
 
 @pytest.fixture
