@@ -214,6 +214,8 @@ def test_a_path_out_of_reach_is_refused_and_one_partly_so_is_said(planner):
         ([1.0], [[9.0, 0, 0, 0]], r'points\[0\].positions: .*bends by'),
         ([0.05], [[1.0, 0, 0, 0]], 'limit'),
         ([0.0, 1.0], [[0.5, 0, 0, 0], [0.6, 0, 0, 0]], 'at 0 s, but the arm is commanded to'),
+        # A second of five minutes, as short as one of a few.
+        ([121.0, 121.2, 300.0], [[0.0] * 4, [1.5, 0, 0, 0], [1.5, 0, 0, 0]], 'after 121.* limit'),
     ],
 )
 def test_configurations_that_the_actuators_cannot_follow_are_refused(

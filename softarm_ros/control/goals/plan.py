@@ -22,7 +22,11 @@ _LOCAL_M = 1e-4  # a search from where the arm is that ends so near needs no oth
 _BESIDE = 0.1  # of each coordinate's scale: how far off a second start of a search is
 _SPACING = 0.01  # of points on a path, as a share of the arm's length
 _MOST_POINTS = 300
-_LOOKS = 300  # at the actuators along a timetable
+# Looks at the actuators along a timetable: so many at least, no coordinate further apart than this
+# share of its scale, and wherever they would be too fast, seen this share of a window apart.
+_LOOKS = 300
+_LOOKS_APART = 0.05
+_SEEN_APART = 0.1
 _BEGINS_WITHIN = 0.01  # of each coordinate's scale: where a timetable that begins at 0 s may
 
 
@@ -229,14 +233,23 @@ class Planner:
         total = float(times[-1]) + sum(self.windows_s)
         steps = max(int(np.ceil(total / self.period_s)), 2)
         every = max(steps // _LOOKS, 1)
+        seen = min(max(int(_SEEN_APART * min(self.windows_s) / self.period_s), 1), every)
+        looked = -every
         tips: list[Array] = []
         posture: Posture | None = None
         for k in range(steps):
             setpoint = trial.advance(motion.setpoint, self.period_s, lambda way: 0.0, resting=True)
             motion.advance(self.period_s, setpoint)
-            if k % every:
+            if k % seen:
                 continue
             place, rate, change = motion.state()
+            if (
+                posture is not None
+                and k - looked < every
+                and self._known(posture, place, rate, change)
+            ):
+                continue
+            looked = k
             posture = self.model.posture_of(place, posture)
             self.limits.check(self.limits.clipped(place), self.model.configuration_names)
             self._check(posture)
@@ -245,6 +258,16 @@ class Planner:
             self._follows('is accelerated by', A @ change, self.room.max_acceleration, '/s^2', k)
             tips.append(np.array(posture.tip))
         return np.array(tips)
+
+    def _known(self, posture: Posture, place: Array, rate: Array, change: Array) -> bool:
+        """Return whether the arm is near a posture by whose Jacobian the actuators can follow."""
+        scale = np.asarray(self.model.configuration_scale, dtype=float)
+        A = posture.actuation_jacobian
+        return bool(
+            np.all(np.abs(place - posture.configuration) <= _LOOKS_APART * scale)
+            and np.all(np.abs(A @ rate) <= self.room.max_speed)
+            and np.all(np.abs(A @ change) <= self.room.max_acceleration)
+        )
 
     def _follows(self, what: str, values: Array, most: Array, per: str, step: int) -> None:
         for i in map(int, np.flatnonzero(np.abs(values) > most)):
