@@ -125,6 +125,10 @@ def test_timetable_is_where_it_says_with_and_without_velocities():
             r'points\[1\].time_from_start = 1 s; expected a time after 1 s',
         ),
         (
+            lambda: configuration_goal(1, ['a'], [3600.0, 7e8], [[0.0], [1.0]], expected=['a']),
+            r'points\[1\].time_from_start = 7e\+08 s; expected at most 3600 s',
+        ),
+        (
             lambda: configuration_goal(1, ['a'], [1.0], [[np.nan]], expected=['a']),
             r'points\[0\].positions: a = nan',
         ),
