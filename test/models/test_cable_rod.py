@@ -156,9 +156,10 @@ def test_derivatives_are_those_of_differences(make, bend):
     check_derivatives(make(), bend)
 
 
+@pytest.mark.parametrize('pretension', [0.0, 1e-3])
 @pytest.mark.parametrize('bend', PAIR_BENT)
-def test_derivatives_of_pairs_are_those_of_differences(bend):
-    check_derivatives(paired(), bend)
+def test_derivatives_of_pairs_are_those_of_differences(bend, pretension):
+    check_derivatives(paired(pretension), bend)
 
 
 def check_derivatives(arm, bend):
@@ -190,9 +191,11 @@ def test_forward_undoes_the_inverse(make, bend):
     )
 
 
+@pytest.mark.parametrize('pretension', [0.0, 5e-5, 1e-3])
 @pytest.mark.parametrize('bend', PAIR_BENT)
-def test_forward_undoes_the_inverse_of_pairs(bend):
-    arm = paired()
+def test_forward_undoes_the_inverse_of_pairs(bend, pretension):
+    """Where one of a pair hangs slack, the motor stands where the taut one is."""
+    arm = paired(pretension)
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-7)
     np.testing.assert_allclose(
         arm.configuration_of(np.zeros(6)), arm.rest_configuration, atol=1e-7

@@ -168,20 +168,28 @@ class RodStatics:
         points[along < 0.0, 2] = along[along < 0.0] + self._caps[0]
         return points
 
-    def motors(self, by_cable: Array) -> Array:
-        """Return what the motors do (m, ...) of what cables do (n, ...): pairs in the mean."""
+    def motors(self, by_cable: Array, taut: Mask | None = None) -> Array:
+        """
+        Return what the motors do (m, ...) of what cables do (n, ...).
+
+        Of pairs the cable that is `taut` (n,) says it, both in the mean where both are or none is.
+        """
         if not self.paired:
             return by_cable
-        return 0.5 * (by_cable[0::2] - by_cable[1::2])
+        share = np.full(self.count, 0.5)
+        if taut is not None:
+            one = taut[0::2] != taut[1::2]
+            share[np.repeat(one, 2)] = taut[np.repeat(one, 2)]
+        shared = by_cable * share.reshape(-1, *[1] * (by_cable.ndim - 1))
+        return np.asarray(shared[0::2] - shared[1::2])
 
     def contractions(self, rest: RodRest) -> Array:
-        """Return the contractions of the motors (m,) [m], less the pretension of single cables."""
-        found = self.motors(rest.lengths.contraction)
-        return found if self.paired else found - self.pretension_m
+        """Return the contractions of the motors (m,) [m]: what cables have beyond pretension."""
+        return self.motors(rest.lengths.contraction - self.pretension_m, rest.tension > 0.0)
 
     def contractions_by_bend(self, rest: RodRest) -> Array:
         """Return their derivative (m, dof) [m/rad]."""
-        return self.motors(rest.lengths.slope @ rest.by_bend)
+        return self.motors(rest.lengths.slope @ rest.by_bend, rest.tension > 0.0)
 
     def wound(self, contraction: Array) -> Array:
         """Return the contractions of the cables (n,) [m] for those of the motors (m,)."""
